@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lab import capture, control
-from lab.cgroups import Group
 from lab.config import LabConfig
-from lab.hypervisor import nspawn
+from lab.drill import command as drill_command
+from lab.inside import entering
 from lab.production import INTERRUPTED
 from lab.start import start
 from lab.state import InitRecord, LabError, LabState, init_record, lock, loopback_port, running_init
@@ -49,6 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("capture", parents=[common], help="what passes on the internet; 1 when any is in the clear")
     verb.add_argument("--seconds", type=float, default=10.0)
     verb.add_argument("--json", action="store_true")
+    drill_command.add_arguments(
+        verbs.add_parser("drill", parents=[common], help="inject faults under load, and judge what was lost")
+    )
     return parser
 
 
@@ -102,6 +105,9 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     if options.verb == "status":
         return _status(state, as_json=options.json)
+    if options.verb == "drill":
+        _require_up(state)
+        return drill_command.run_command(state, options.names, folder=options.report)
     if options.verb == "shell":
         shell(state, options.machine, options.command)
     record = _require_up(state)
@@ -236,17 +242,7 @@ def _tunnel(tunnel: dict[str, Any]) -> str:
 def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:
     """Replace this process with a shell, or with ``command``, in a machine. Needs process 1, but no daemon."""
     _require_up(state)
-    group = Group.of(host_of(state), machine)
-    leader = nspawn.leader_among(group.members()) if "/" not in machine else None
-    if leader is None:
-        raise LabError(
-            f"machine {machine!r} is not running in the lab of {state.env}: "
-            f"`.venv/bin/python -m lab status --env {state.env}` lists those that are"
-        )
-    inner = Group.of(host_of(state), machine, "shell")
-    inner.create()
-    terminal = [f"TERM={os.environ['TERM']}"] if "TERM" in os.environ else []
-    argv = inner.entering(nspawn.inside(leader, command or ["/bin/bash", "--login"], environment=terminal))
+    argv = entering(state, machine, command or ["/bin/bash", "--login"])
     sys.stdout.flush()
     os.execvp(argv[0], argv)  # noqa: S606 - no shell is wanted: the process becomes the command
 

@@ -39,7 +39,7 @@ class Api(Client):
         super().__init__(access)
 
     @classmethod
-    def of(cls, kubeconfig: Mapping[str, Any]) -> Api:
+    def of(cls, kubeconfig: Mapping[str, Any], *, timeout_s: float = TIMEOUT_S) -> Api:
         """Return the API of a kubeconfig made by :func:`longhaul.cluster.kubeconfig`: one cluster, everything
         embedded."""
         cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
@@ -48,7 +48,8 @@ class Api(Client):
             "certificate": user["client-certificate-data"],
             "key": user["client-key-data"],
         }
-        return cls(cluster["server"], {name: base64.b64decode(text).decode() for name, text in parts.items()})
+        identity = {name: base64.b64decode(text).decode() for name, text in parts.items()}
+        return cls(cluster["server"], identity, timeout_s=timeout_s)
 
     def get(self, path: str, **query: str) -> Object:
         """Read one object."""

@@ -11,6 +11,7 @@ from tests.support.shared_lab import SharedLab
 SHARERS = (
     "test_depot_only",
     "test_control_plane",
+    "test_short_drills",
     "test_hybrid",
     "test_attest",
     "test_acceptance",

@@ -123,6 +123,10 @@ class ApiServer:
         """Stop answering, without ending."""
         self._processes[1].send_signal(signal.SIGSTOP)
 
+    def resume(self) -> None:
+        """Go on after :meth:`pause`."""
+        self._processes[1].send_signal(signal.SIGCONT)
+
     def close(self) -> None:
         """End everything, last started first."""
         for process in reversed(self._processes):

@@ -1,0 +1,60 @@
+"""``python -m lab drill NAME|all``: run drills on an environment in the lab, and write their report."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lab.drill import report
+from lab.drill.catalogue import DRILLS
+from lab.drill.environment import DrillEnvironment
+from lab.drill.run import Result, run
+from lab.project import LabProject
+from lab.state import LabError, LabState
+
+
+def add_arguments(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``drill``."""
+    known = "\n".join(f"  {name:<18} {drill.summary}" for name, drill in DRILLS.items())
+    verb.formatter_class = argparse.RawDescriptionHelpFormatter
+    verb.epilog = f"drills:\n{known}"
+    verb.add_argument("names", nargs="+", metavar="NAME", help="drills, or all")
+    verb.add_argument("--report", type=Path, metavar="FOLDER", help="where the report goes (default: the lab's state)")
+
+
+def run_command(state: LabState, names: Sequence[str], *, folder: Path | None) -> int:
+    """Run the drills one after the other; return 0 when all passed, else 1. Raises :class:`LabError` for an unknown
+    name, and for an environment that is not healthy. Report and journals go into ``folder``, by default below the state
+    of the lab, with which they are removed."""
+    unknown = sorted(set(names) - {*DRILLS, "all"})
+    if unknown:
+        raise LabError(f"there is no drill {', '.join(unknown)}; there are: {', '.join(DRILLS)}")
+    wanted = list(DRILLS) if "all" in names else list(dict.fromkeys(names))
+    project = LabProject(path=state.root.parent, env=state.env)
+    environment = DrillEnvironment(project, project.load())
+    folder = folder or state.directory / "drills" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    results: list[Result] = []
+    for name in wanted:
+        journal = folder / name
+        journal.mkdir(parents=True, exist_ok=True)
+        print(f"{name}: begins", flush=True)
+        results.append(run(DRILLS[name], environment, journal, say=print))
+        _write(folder, results)
+        print(_told(results[-1]), flush=True)
+    print(f"report: {folder / 'report.md'}")
+    return 0 if all(one.passed for one in results) else 1
+
+
+def _write(folder: Path, results: Sequence[Result]) -> None:
+    (folder / "report.md").write_text(report.to_markdown(results), encoding="utf-8")
+    (folder / "report.json").write_text(report.to_json(results), encoding="utf-8")
+
+
+def _told(result: Result) -> str:
+    verdict = "safe" if result.passed else "FAILED"
+    slow = f", beyond its goal of {result.goal_s:g} s" if result.slow else ""
+    gap = f"longest gap {result.longest_gap_s:.1f} s{slow}"
+    told = f"{result.drill}: {verdict}; {gap}; healthy again after {result.recovery_s:.0f} s"
+    return "\n".join([told, *(f"  {failure}" for failure in result.failures)])

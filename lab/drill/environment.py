@@ -1,0 +1,95 @@
+"""An environment in the lab, as drills reach it: its machines from inside, its API as the operator, its status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from components.model import Environment, control_machines, plan
+from components.model.nodes import api_url
+from lab import control, tools
+from lab.inside import entering
+from lab.project import LabProject
+from lab.state import LabError, write_atomically
+
+COMMAND_S = 60.0
+"""Time limit of a command on a machine, seconds."""
+
+
+@dataclass(frozen=True)
+class DrillEnvironment:
+    """One environment whose lab runs."""
+
+    project: LabProject
+    environment: Environment
+
+    @cached_property
+    def _addresses(self) -> dict[str, str]:
+        found = control_machines(self.environment, plan(self.environment))
+        return {one.name: str(one.address) for one in found}
+
+    def machines(self, part: str) -> tuple[str, ...]:
+        """Return the machines of a part of the control plane: ``etcd``, ``events`` or ``api``."""
+        prefix = f"{self.environment.name}-{part}-"
+        return tuple(sorted(name for name in self._addresses if name.startswith(prefix)))
+
+    def address(self, machine: str) -> str:
+        """Return a machine's address."""
+        return self._addresses[machine]
+
+    def output(self, machine: str, *command: str) -> str:
+        """Return the output of a command on a machine; ``LabError`` with its message when it fails."""
+        words = entering(self.project.state, machine, list(command))
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_S, check=False
+        )
+        if done.returncode != 0:
+            told = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+            raise LabError(f"{machine}: {' '.join(command)} ended with {done.returncode}: {told}")
+        return done.stdout
+
+    def power(self, machine: str, action: str) -> None:
+        """Turn a machine's power switch: ``off``, ``on``, ``cut`` or ``reset``."""
+        control.request(self.project.state, "POST", "/power", {"machine": machine, "action": action})
+
+    def status(self) -> dict[str, Any]:
+        """Return the answer of ``longhaul status --json``."""
+        done = subprocess.run(self._longhaul("status", "--json"), capture_output=True, text=True, check=False)
+        try:
+            return dict(json.loads(done.stdout))
+        except ValueError:
+            raise LabError(f"longhaul status: {done.stderr.strip() or 'no answer'}") from None
+
+    def write_kubeconfig(self, path: Path) -> None:
+        """Write the administrator's kubeconfig for use in the operator's network, where no part of the lab's own
+        process is on the way to the load balancer."""
+        config = json.loads(self._kubeconfig().read_text(encoding="utf-8"))
+        cluster = config["clusters"][0]["cluster"]
+        cluster.pop("tls-server-name", None)
+        cluster["server"] = api_url(self.environment, plan(self.environment))
+        write_atomically(path, json.dumps(config))
+
+    def pods(self) -> list[dict[str, Any]]:
+        """Return all pods; ``LabError`` when the API does not answer."""
+        words = [str(tools.bin_dir() / "kubectl"), "--kubeconfig", str(self._kubeconfig())]
+        done = subprocess.run(
+            [*words, "get", "pods", "--all-namespaces", "--output=json"], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise LabError(f"kubectl get pods: {done.stderr.strip()}")
+        return list(json.loads(done.stdout)["items"])
+
+    def _kubeconfig(self) -> Path:
+        done = subprocess.run(self._longhaul("kubeconfig"), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise LabError(f"longhaul kubeconfig: {done.stderr.strip()}")
+        return Path(done.stdout.strip())
+
+    def _longhaul(self, command: str, *arguments: str) -> list[str]:
+        executable = str(Path(sys.executable).with_name("longhaul"))
+        return [executable, command, "--project", str(self.project.path), "--env", self.project.env, *arguments]

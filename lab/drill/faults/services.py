@@ -1,0 +1,99 @@
+"""Faults of a service: killed, paused, stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lab.drill.environment import DrillEnvironment
+from lab.drill.members import answers, await_effect, await_successor, leader
+
+ETCD, API = "etcd.service", "kube-apiserver.service"
+
+
+@contextmanager
+def leader_killed(environment: DrillEnvironment) -> Iterator[str]:
+    """Kill the leader of the main etcd cluster; systemd starts it again."""
+    members = environment.machines("etcd")
+    machine = leader(environment, members)
+    _kill(environment, machine, ETCD)
+    yield machine
+
+
+@contextmanager
+def follower_killed(environment: DrillEnvironment) -> Iterator[str]:
+    """Kill a follower of the main etcd cluster; systemd starts it again."""
+    members = environment.machines("etcd")
+    machine = next(name for name in members if name != leader(environment, members))
+    _kill(environment, machine, ETCD)
+    yield machine
+
+
+@contextmanager
+def leader_paused(environment: DrillEnvironment) -> Iterator[str]:
+    """Pause the leader of the main etcd cluster, as a machine does that its host holds still."""
+    members = environment.machines("etcd")
+    machine = leader(environment, members)
+    with _paused(environment, machine, ETCD):
+        await_successor(environment, members, of=machine)
+        yield machine
+
+
+@contextmanager
+def server_killed(environment: DrillEnvironment) -> Iterator[str]:
+    """Kill the first API server; systemd starts it again."""
+    machine = environment.machines("api")[0]
+    _kill(environment, machine, API)
+    yield machine
+
+
+@contextmanager
+def server_hung(environment: DrillEnvironment) -> Iterator[str]:
+    """Pause the first API server: it accepts connections and answers none."""
+    machine = environment.machines("api")[0]
+    with _paused(environment, machine, API):
+        yield machine
+
+
+@contextmanager
+def events_stopped(environment: DrillEnvironment) -> Iterator[str]:
+    """Stop all members of the events etcd cluster."""
+    machines = environment.machines("events")
+    for machine in machines:
+        environment.output(machine, "systemctl", "stop", ETCD)
+    try:
+        await_effect(lambda: not any(answers(environment, one) for one in machines), what="no member answers")
+        yield ", ".join(machines)
+    finally:
+        for machine in machines:
+            environment.output(machine, "systemctl", "start", "--no-block", ETCD)
+
+
+def _kill(environment: DrillEnvironment, machine: str, unit: str) -> None:
+    before = _process(environment, machine, unit)
+    _signal(environment, machine, unit, "KILL")
+    await_effect(lambda: _process(environment, machine, unit) != before, what=f"{unit} on {machine} was killed")
+
+
+@contextmanager
+def _paused(environment: DrillEnvironment, machine: str, unit: str) -> Iterator[None]:
+    process = _process(environment, machine, unit)
+    _signal(environment, machine, unit, "STOP")
+    try:
+        stopped = "State:\tT (stopped)"
+        await_effect(
+            lambda: stopped in environment.output(machine, "cat", f"/proc/{process}/status"),
+            what=f"{unit} stands still",
+        )
+        yield
+    finally:
+        _signal(environment, machine, unit, "CONT")
+
+
+def _process(environment: DrillEnvironment, machine: str, unit: str) -> str:
+    """Return the number of a unit's main process, 0 when it has none."""
+    return environment.output(machine, "systemctl", "show", "--property=MainPID", "--value", unit).strip()
+
+
+def _signal(environment: DrillEnvironment, machine: str, unit: str, name: str) -> None:
+    environment.output(machine, "systemctl", "kill", "--kill-whom=main", f"--signal={name}", unit)

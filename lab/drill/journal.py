@@ -1,0 +1,95 @@
+"""Journal of a verifier: one record for each request that ended, and for each event of its watch."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+
+class Kind(StrEnum):
+    """Kinds of records."""
+
+    WRITE = "write"
+    """A creation of a key that nobody else writes."""
+    PROBE = "probe"
+    """A change of the one object that is asked for five times a second."""
+    READ = "read"
+    """A linearizable read of that object."""
+    EVENT = "event"
+    """A key that the watch told."""
+    RELIST = "relist"
+    """A key that was listed, because the watch began or could not go on where it had stopped."""
+
+
+class Outcome(StrEnum):
+    """Outcomes of a request."""
+
+    ACKNOWLEDGED = "acknowledged"
+    REFUSED = "refused"
+    """It was not done, and says so."""
+    UNKNOWN = "unknown"
+    """It may have been done: there was no answer, or one that leaves it open."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One request or event."""
+
+    kind: Kind
+    began: float
+    """Moment before the request was sent, seconds of the machine's monotonic clock."""
+    ended: float
+    """Moment after its answer had come; for an event the same as ``began``."""
+    outcome: Outcome = Outcome.ACKNOWLEDGED
+    key: str = ""
+    value: str = ""
+    revision: int = 0
+    """Revision of the object in the answer, for a list that of the whole list; 0 when there is none."""
+    reason: str = ""
+    """Reason why it was not acknowledged."""
+
+
+class Journal:
+    """Records in a file, one JSON object a line, handed to the kernel before :meth:`write` returns. Safe for many
+    threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._file = path.open("w", encoding="utf-8")
+        self.acknowledged = 0
+        """Number of writes and probes that were acknowledged so far."""
+
+    def write(self, record: Record) -> None:
+        """Append a record."""
+        line = json.dumps(asdict(record), separators=(",", ":")) + "\n"
+        with self._lock:
+            self._file.write(line)
+            self._file.flush()
+            if record.kind in (Kind.WRITE, Kind.PROBE) and record.outcome is Outcome.ACKNOWLEDGED:
+                self.acknowledged += 1
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._file.close()
+
+
+def read(path: Path) -> tuple[Record, ...]:
+    """Return the records of a journal; a last line that was cut short is left out."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return tuple(_record(json.loads(line)) for line in lines[:-1])
+
+
+def _record(raw: dict[str, Any]) -> Record:
+    return Record(**{**raw, "kind": Kind(raw["kind"]), "outcome": Outcome(raw["outcome"])})
+
+
+def of_kind(records: Iterable[Record], *kinds: Kind) -> list[Record]:
+    """Return the acknowledged records of these kinds, in the order in which they ended."""
+    found = [one for one in records if one.kind in kinds and one.outcome is Outcome.ACKNOWLEDGED]
+    return sorted(found, key=lambda one: one.ended)

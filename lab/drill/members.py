@@ -1,0 +1,107 @@
+"""Members of an environment's etcd clusters, asked on their machines."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lab.state import LabError
+
+PKI = "/etc/longhaul/pki"
+CLIENT = (f"--cert={PKI}/client.pem", f"--key={PKI}/client.pem", f"--cacert={PKI}/etcd-ca.crt", "--write-out=json")
+
+
+class Machines(Protocol):
+    """Machines with addresses, on which commands run."""
+
+    def output(self, machine: str, *command: str) -> str:
+        """Return the output of a command that succeeds; ``LabError`` with its message when it does not."""
+
+    def address(self, machine: str) -> str:
+        """Return a machine's address."""
+
+
+EFFECT_S = 30.0
+"""Time limit in seconds for a fault to show: an election takes two of them at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One member, as it reports itself."""
+
+    machine: str
+    leads: bool
+    learner: bool
+    revision: int
+
+
+def member(machines: Machines, machine: str) -> Member:
+    """Return the member on ``machine``; ``LabError`` when it does not answer."""
+    status = _ask(machines, machine, "endpoint", "status")[0]["Status"]
+    own = status["header"]["member_id"]
+    return Member(
+        machine=machine,
+        leads=status.get("leader") == own,
+        learner=bool(status.get("isLearner")),
+        revision=int(status["header"]["revision"]),
+    )
+
+
+def leader(machines: Machines, names: Sequence[str]) -> str:
+    """Return the machine of the leader; ``LabError`` when no member that answers is one."""
+    for name in names:
+        try:
+            if member(machines, name).leads:
+                return name
+        except LabError:
+            continue
+    raise LabError(f"none of {', '.join(names)} leads its etcd cluster")
+
+
+def await_successor(machines: Machines, names: Sequence[str], *, of: str) -> None:
+    """Wait until another member than that on ``of`` leads; ``LabError`` when none does within :data:`EFFECT_S`."""
+    others = [name for name in names if name != of]
+    await_effect(lambda: leader(machines, others) != of, what=f"another member than {of} leads")
+
+
+def await_effect(shows: Callable[[], bool], *, what: str) -> None:
+    """Wait until a fault shows; ``LabError`` when it does not within :data:`EFFECT_S`: a fault without effect tries
+    nothing. ``shows`` may raise ``LabError`` as long as it does not."""
+    deadline = time.monotonic() + EFFECT_S
+    while True:
+        with suppress(LabError):
+            if shows():
+                return
+        if time.monotonic() > deadline:
+            raise LabError(f"the fault has no effect after {EFFECT_S:.0f} s: not so: {what}")
+        time.sleep(0.1)
+
+
+def answers(machines: Machines, machine: str) -> bool:
+    """Return whether the member on ``machine`` commits through a quorum."""
+    try:
+        return bool(_ask(machines, machine, "endpoint", "health")[0]["health"])
+    except LabError:
+        return False
+
+
+def hashes(machines: Machines, names: Sequence[str]) -> dict[str, int]:
+    """Return the hash of all keys and their history at each voter, at one revision that all have; ``LabError`` when a
+    member does not answer."""
+    voters = [one for one in (member(machines, name) for name in names) if not one.learner]
+    revision = min(one.revision for one in voters)
+    return {one.machine: _hash(machines, one.machine, revision) for one in voters}
+
+
+def _hash(machines: Machines, machine: str, revision: int) -> int:
+    answer = _ask(machines, machine, "endpoint", "hashkv", f"--rev={revision}")[0]
+    return int((answer.get("HashKV") or answer["Status"])["hash"])
+
+
+def _ask(machines: Machines, machine: str, *command: str) -> Any:
+    endpoint = f"--endpoints=https://{machines.address(machine)}:2379"
+    return json.loads(machines.output(machine, "/usr/local/bin/etcdctl", endpoint, *CLIENT, *command))

@@ -1,0 +1,33 @@
+"""Pods that run before a drill, and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Known = Mapping[str, tuple[str, ...]]
+"""Maps each pod to its identity: its uid, and for each container the id and the number of restarts."""
+
+
+def running(pods: Iterable[Mapping[str, Any]]) -> Known:
+    """Return the running pods."""
+    return {_name(pod): _identity(pod) for pod in pods if pod["status"].get("phase") == "Running"}
+
+
+def disturbed(before: Known, after: Known) -> tuple[str, ...]:
+    """Return what became of each pod that does not run on as it was, in one sentence each."""
+    return tuple(
+        f"{name} is gone" if name not in after else f"{name} was restarted or replaced"
+        for name in sorted(before)
+        if after.get(name) != before[name]
+    )
+
+
+def _name(pod: Mapping[str, Any]) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+def _identity(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    states = pod["status"].get("containerStatuses") or ()
+    containers = sorted(f"{one.get('containerID', '')} {one['restartCount']}" for one in states)
+    return (pod["metadata"]["uid"], *containers)

@@ -1,0 +1,61 @@
+"""Report of drills, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from lab.drill.run import Result
+
+GIB = 1 << 30
+
+
+def to_json(results: Sequence[Result]) -> str:
+    """Return the results as JSON."""
+    told = [{**asdict(one), "passed": one.passed, "slow": one.slow} for one in results]
+    return json.dumps({"machine": machine(), "drills": told}, indent=1) + "\n"
+
+
+def to_markdown(results: Sequence[Result]) -> str:
+    """Return the results as a page: a table, and each failure."""
+    head = (
+        f"Measured on {machine()}.\n\n"
+        "| drill | what is done | verdict | longest gap | goal | healthy again after | acknowledged, lost | open |\n"
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+    )
+    failures = [f"- {one.drill}: {failure}" for one in results for failure in one.failures]
+    told = "\n".join(["", "What must hold and did not:", "", *failures, ""]) if failures else ""
+    return head + "".join(_row(one) for one in results) + told
+
+
+def machine() -> str:
+    """Return what the report was measured on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ),
+        "an unknown processor",
+    )
+    return f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB, Linux {os.uname().release}"
+
+
+def _row(result: Result) -> str:
+    verdict = "failed" if not result.passed else "safe, slow" if result.slow else "safe"
+    found = result.verdict
+    cells = (
+        result.drill,
+        f"{result.summary} ({result.where})",
+        verdict,
+        f"{result.longest_gap_s:.1f} s",
+        f"{result.goal_s:g} s",
+        f"{result.recovery_s:.0f} s",
+        f"{found['acknowledged']:,}, {len(found['lost'])}",
+        f"{found['unknown']:,}",
+    )
+    return f"| {' | '.join(cells)} |\n"

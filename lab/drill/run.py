@@ -1,0 +1,155 @@
+"""Runs a drill: the verifier loads the environment, the fault comes and goes, all becomes healthy again, and then the
+verdict is asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.drill.drill import Drill
+from lab.drill.environment import DrillEnvironment
+from lab.drill.members import hashes
+from lab.drill.pods import Known, disturbed, running
+from lab.state import LabError
+
+QUIET_S = 5.0
+"""Seconds of load before the fault, so that the journal shows how it was without."""
+RECOVERY_S = 600.0
+"""Time limit in seconds for the environment to become healthy again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """Result of one drill."""
+
+    drill: str
+    summary: str
+    where: str
+    """Machines with the fault."""
+    goal_s: float
+    longest_gap_s: float
+    recovery_s: float
+    """Seconds from the fault's end until all was healthy."""
+    verdict: dict[str, Any]
+    """The verifier's verdict (:class:`lab.drill.verdict.Verdict`)."""
+    failures: tuple[str, ...]
+    """Promises that do not hold, one sentence each."""
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+    @property
+    def slow(self) -> bool:
+        """Return whether the longest gap is beyond its goal."""
+        return self.longest_gap_s > self.goal_s
+
+
+class Verifier:
+    """The verifier's process, as the operator of the environment."""
+
+    def __init__(self, environment: DrillEnvironment, folder: Path) -> None:
+        kubeconfig = folder / "kubeconfig"
+        environment.write_kubeconfig(kubeconfig)
+        words = [sys.executable, "-m", "lab.drill.verifier", "--kubeconfig", str(kubeconfig), "--folder", str(folder)]
+        self._process = subprocess.Popen(
+            [str(environment.project.state.enter), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._secret = kubeconfig
+
+    def await_ready(self) -> None:
+        """Wait until writes are acknowledged; ``LabError`` when the verifier ended instead."""
+        if next(iter(self._process.stdout or ()), "").strip() != "ready":
+            raise LabError(f"the verifier ended with {self._process.wait()}, as it says above")
+
+    def verdict(self) -> dict[str, Any]:
+        """End the load and return the verdict; ``LabError`` when there is none."""
+        told, _ = self._process.communicate()
+        try:
+            return dict(json.loads(told))
+        except ValueError:
+            raise LabError(f"the verifier ended with {self._process.returncode}, as it says above") from None
+
+    def close(self) -> None:
+        """End the process if it runs, and remove its credentials."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._secret.unlink(missing_ok=True)
+
+
+def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Callable[[str], None]) -> Result:
+    """Run a drill, with an empty ``folder`` for the verifier's journal. Raises :class:`LabError` when the environment
+    is not healthy before it, or the drill itself cannot be done."""
+    if not environment.status()["healthy"]:
+        raise LabError(f"{drill.name}: the environment is not healthy before the drill: `longhaul status`")
+    before = running(environment.pods())
+    with _verifier(environment, folder) as verifier:
+        verifier.await_ready()
+        time.sleep(QUIET_S)
+        with drill.fault(environment) as where:
+            say(f"{drill.summary}: {where}")
+            time.sleep(drill.lasts_s)
+        ended = time.monotonic()
+        healthy = _await_healthy(environment)
+        recovery = time.monotonic() - ended
+        verdict = verifier.verdict()
+    return Result(
+        drill=drill.name,
+        summary=drill.summary,
+        where=where,
+        goal_s=drill.goal_s,
+        longest_gap_s=verdict["longest_gap_s"],
+        recovery_s=recovery,
+        verdict=verdict,
+        failures=tuple(_failures(environment, verdict, before, healthy=healthy)),
+    )
+
+
+@contextmanager
+def _verifier(environment: DrillEnvironment, folder: Path) -> Iterator[Verifier]:
+    verifier = Verifier(environment, folder)
+    try:
+        yield verifier
+    finally:
+        verifier.close()
+
+
+def _await_healthy(environment: DrillEnvironment) -> bool:
+    deadline = time.monotonic() + RECOVERY_S
+    while time.monotonic() < deadline:
+        if environment.status()["healthy"]:
+            return True
+        time.sleep(1.0)
+    return False
+
+
+def _failures(environment: DrillEnvironment, verdict: dict[str, Any], before: Known, *, healthy: bool) -> Iterator[str]:
+    if not healthy:
+        yield f"the environment is not healthy {RECOVERY_S:.0f} s after the fault"
+    kinds = {
+        "lost": "acknowledged writes are lost",
+        "ghosts": "refused writes were done",
+        "unseen": "acknowledged writes were never seen by the watch",
+    }
+    for kind, what in kinds.items():
+        if keys := verdict[kind]:
+            yield f"{len(keys)} {what}: {', '.join(keys[:5])}"
+    counts = {
+        "stale": "reads were stale",
+        "fallen": "writes have a revision below an earlier one",
+        "disordered": "events of the watch came out of order",
+    }
+    yield from (f"{verdict[kind]} {what}" for kind, what in counts.items() if verdict[kind])
+    for part in ("etcd", "events"):
+        found = hashes(environment, environment.machines(part))
+        if len(set(found.values())) > 1:
+            yield f"members of {part} hold different data: {found}"
+    yield from disturbed(before, running(environment.pods()))

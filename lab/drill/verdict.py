@@ -1,0 +1,90 @@
+"""Judges a verifier's journal: what was lost, what was stale, where the watch has a gap, how long nothing was
+acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lab.drill.journal import Kind, Outcome, Record, of_kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Findings of a verifier. ``safe`` must hold in every drill."""
+
+    acknowledged: int
+    """Writes that were acknowledged, probes apart."""
+    refused: int
+    unknown: int
+    """Writes that may or may not have been done."""
+    lost: tuple[str, ...]
+    """Keys of acknowledged writes that are gone, or hold another value."""
+    ghosts: tuple[str, ...]
+    """Keys of refused writes that are there all the same."""
+    stale: int
+    """Linearizable reads that returned an older revision than one acknowledged before they began."""
+    fallen: int
+    """Writes with a revision that is not above one acknowledged before they began."""
+    unseen: tuple[str, ...]
+    """Keys of acknowledged writes that the watch never told."""
+    disordered: int
+    """Events of the watch with a revision that is not above the one before."""
+    relists: int
+    """Times that the watch could not go on where it had stopped; its first list apart."""
+    longest_gap_s: float
+    """Longest time between two acknowledged probes, less the time between two tries."""
+    gap_began: float
+    """Moment of the probe before the longest gap, seconds of the monotonic clock; 0 without probes."""
+
+    @property
+    def safe(self) -> bool:
+        """Return whether nothing acknowledged was lost and no answer contradicts another."""
+        return not (self.lost or self.ghosts or self.stale or self.fallen or self.unseen or self.disordered)
+
+
+def judge(records: Sequence[Record], there: Mapping[str, str], *, interval_s: float) -> Verdict:
+    """Judge a journal. ``there`` maps the keys that exist after the fault to their values; ``interval_s`` is the time
+    between two probes."""
+    writes = [one for one in records if one.kind is Kind.WRITE]
+    done = of_kind(writes, Kind.WRITE)
+    told = {one.key for one in of_kind(records, Kind.EVENT, Kind.RELIST)}
+    gap, began = _longest_gap(of_kind(records, Kind.PROBE))
+    refused = [one for one in writes if one.outcome is Outcome.REFUSED]
+    return Verdict(
+        acknowledged=len(done),
+        refused=len(refused),
+        unknown=sum(one.outcome is Outcome.UNKNOWN for one in writes),
+        lost=tuple(sorted(one.key for one in done if there.get(one.key) != one.value)),
+        ghosts=tuple(sorted(one.key for one in refused if one.key in there)),
+        stale=_behind(records, Kind.READ, strictly=False),
+        fallen=_behind(records, Kind.WRITE, Kind.PROBE, strictly=True),
+        unseen=tuple(sorted(one.key for one in done if one.key not in told)),
+        disordered=_disordered(of_kind(records, Kind.EVENT)),
+        relists=len({one.revision for one in records if one.kind is Kind.RELIST}) - 1,
+        longest_gap_s=max(0.0, gap - interval_s),
+        gap_began=began,
+    )
+
+
+def _longest_gap(probes: Sequence[Record]) -> tuple[float, float]:
+    gaps = [(later.ended - earlier.ended, earlier.ended) for earlier, later in pairwise(probes)]
+    return max(gaps, default=(0.0, 0.0))
+
+
+def _behind(records: Iterable[Record], *kinds: Kind, strictly: bool) -> int:
+    """Count the records of ``kinds`` with a lower revision than a write that was acknowledged before they began, or,
+    with ``strictly``, one that is not higher. Reads are held against probes, the object that they read."""
+    held = (Kind.WRITE, Kind.PROBE) if strictly else (Kind.PROBE,)
+    acknowledged = iter([*of_kind(records, *held), None])
+    upcoming, highest, found = next(acknowledged), 0, 0
+    for one in sorted(of_kind(records, *kinds), key=lambda one: one.began):
+        while upcoming is not None and upcoming.ended < one.began:
+            highest, upcoming = max(highest, upcoming.revision), next(acknowledged)
+        found += one.revision < highest or (strictly and one.revision == highest)
+    return found
+
+
+def _disordered(events: Sequence[Record]) -> int:
+    return sum(later.revision <= earlier.revision for earlier, later in pairwise(events))

@@ -1,0 +1,233 @@
+"""Verifier: ``python -m lab.drill.verifier --kubeconfig FILE --folder FOLDER``, run as the lab's operator, outside the
+machines that it judges.
+
+It writes unique objects, changes one object five times a second through the load balancer, each time on a new
+connection, reads it back and watches everything, and writes each answer into ``FOLDER/journal.jsonl``. It prints
+``ready`` once writes are acknowledged. When its input ends, it stops, reads back what is there and prints its verdict
+as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.drill.journal import Journal, Kind, Outcome, Record, read
+from lab.drill.verdict import judge
+from longhaul.kubernetes.api import Api, path_of
+from longhaul.kubernetes.connection import ApiError, CancelledError
+
+INTERVAL_S = 0.2
+"""Time between two probes, seconds."""
+WRITERS = 4
+WRITES_S = 10.0
+"""Writes of one writer in a second, at most."""
+ANSWER_S = 10.0
+"""Time limit of one answer, seconds."""
+PROBES = 2 * int(ANSWER_S / INTERVAL_S)
+"""Probes that may be in flight: while nothing answers, each waits for its limit."""
+RECOVERY_S = 300.0
+"""Time limit in seconds within which what is there can be read after the fault."""
+
+
+class Verifier:
+    """The load on one cluster, in a namespace of its own."""
+
+    def __init__(self, connect: Callable[[], Api], journal: Journal) -> None:
+        self._connect, self._journal = connect, journal
+        self._name = f"longhaul-drill-{secrets.token_hex(4)}"
+        self._maps = path_of("api", "v1", "namespaces", self._name, "configmaps")
+        self._over = threading.Event()
+        self._watching = connect()
+        self._written = self._told = 0
+
+    def make(self) -> None:
+        """Make the namespace and the object of the probes."""
+        api = self._connect()
+        api.post("/api/v1/namespaces", _named("Namespace", self._name))
+        api.post(self._maps, {**_named("ConfigMap", "probe"), "data": {"sequence": "0"}})
+
+    def run(self, until: Callable[[], object]) -> None:
+        """Load the cluster until ``until`` returns, and give the watch time to tell what was acknowledged."""
+        with ExitStack() as stack:
+            watch = stack.enter_context(ThreadPoolExecutor(1))
+            stack.callback(self._watching.cancel)
+            writers = stack.enter_context(ThreadPoolExecutor(WRITERS + 2))
+            probes = stack.enter_context(ThreadPoolExecutor(PROBES))
+            stack.callback(self._over.set)
+            watched = watch.submit(self._watch)
+            loads = [
+                *(writers.submit(self._write, index) for index in range(WRITERS)),
+                writers.submit(self._probe, probes),
+                writers.submit(self._read),
+            ]
+            until()
+            self._over.set()
+            for one in loads:
+                one.result()
+            self._await_watch()
+            self._watching.cancel()
+            watched.result()
+
+    def _await_watch(self) -> None:
+        """Wait until the watch has told the newest acknowledged write, :data:`RECOVERY_S` at most."""
+        deadline = time.monotonic() + RECOVERY_S
+        while self._told < self._written and time.monotonic() < deadline:
+            time.sleep(INTERVAL_S)
+
+    def there(self) -> dict[str, str]:
+        """Return the keys that exist and their values, by linearizable reads; ``ApiError`` when the API does not answer
+        for :data:`RECOVERY_S`."""
+        deadline = time.monotonic() + RECOVERY_S
+        while True:
+            try:
+                return {one["metadata"]["name"]: one["data"]["value"] for one in self._maps_of(self._connect())}
+            except ApiError as error:
+                if not error.passing or time.monotonic() > deadline:
+                    raise
+                time.sleep(INTERVAL_S)
+
+    def remove(self) -> None:
+        """Delete the namespace, and leave it to the cluster to empty it."""
+        api, path = self._connect(), path_of("api", "v1", "namespaces", self._name)
+        found = api.find(path)
+        if found is not None:
+            api.delete(path, uid=found["metadata"]["uid"])
+
+    def _maps_of(self, api: Api) -> Iterator[dict[str, Any]]:
+        return (one for one in api.items(self._maps) if "value" in (one.get("data") or {}))
+
+    def _write(self, writer: int) -> None:
+        api, number = self._connect(), 0
+        while not self._over.wait(1 / WRITES_S):
+            key, value, number = f"w{writer}-{number}", secrets.token_hex(16), number + 1
+            body = {**_named("ConfigMap", key), "data": {"value": value}}
+            self._ask(Kind.WRITE, partial(api.post, self._maps, body), key=key, value=value)
+
+    def _probe(self, probes: ThreadPoolExecutor) -> None:
+        number = 0
+        while not self._over.wait(INTERVAL_S):
+            number += 1
+            probes.submit(self._probe_once, number)
+
+    def _probe_once(self, number: int) -> None:
+        if not self._over.is_set():
+            body = {"data": {"sequence": str(number)}}
+            self._ask(Kind.PROBE, lambda: self._connect().patch(f"{self._maps}/probe", body))
+
+    def _read(self) -> None:
+        while not self._over.wait(INTERVAL_S):
+            self._ask(Kind.READ, lambda: self._connect().get(f"{self._maps}/probe"))
+
+    def _ask(self, kind: Kind, ask: Callable[[], dict[str, Any]], *, key: str = "", value: str = "") -> None:
+        began = time.monotonic()
+        try:
+            revision, outcome, reason = int(ask()["metadata"]["resourceVersion"]), Outcome.ACKNOWLEDGED, ""
+            self._written = max(self._written, revision) if kind is Kind.WRITE else self._written
+        except ApiError as error:
+            revision, outcome, reason = 0, _outcome(error), str(error)
+        ended = time.monotonic()
+        self._journal.write(
+            Record(
+                kind=kind,
+                began=began,
+                ended=ended,
+                outcome=outcome,
+                key=key,
+                value=value,
+                revision=revision,
+                reason=reason,
+            )
+        )
+
+    def _watch(self) -> None:
+        version = ""
+        with suppress(CancelledError):
+            while not self._watching.cancelled.is_set():
+                try:
+                    version = self._follow(version or self._list())
+                except (ApiError, OSError, http.client.HTTPException) as error:
+                    version = "" if isinstance(error, ApiError) and error.status == 410 else version
+                    self._watching.wait(INTERVAL_S)
+
+    def _list(self) -> str:
+        answer = self._watching.get(self._maps)
+        now, version = time.monotonic(), str(answer["metadata"]["resourceVersion"])
+        for one in answer["items"]:
+            key = one["metadata"]["name"]
+            self._journal.write(Record(kind=Kind.RELIST, began=now, ended=now, key=key, revision=int(version)))
+        self._told = int(version)
+        return version
+
+    def _follow(self, version: str) -> str:
+        """Journal events after ``version`` until the stream ends; return the revision to go on from, empty for none."""
+        wanted = {"watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true"}
+        with suppress(OSError, http.client.HTTPException):
+            for line in self._watching.lines(self._maps, wanted, silence_s=2 * ANSWER_S):
+                event = json.loads(line)
+                found = event["object"]
+                if event["type"] == "ERROR":
+                    return "" if found.get("code") == 410 else version
+                version = str(found["metadata"]["resourceVersion"])
+                self._told = int(version)
+                if event["type"] == "ADDED":
+                    now, key = time.monotonic(), found["metadata"]["name"]
+                    self._journal.write(Record(kind=Kind.EVENT, began=now, ended=now, key=key, revision=int(version)))
+        return version
+
+
+def _named(kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
+
+
+def _outcome(error: ApiError) -> Outcome:
+    """Return what is known of a request that failed. A name that is taken was taken by this request's own first try."""
+    refused = 400 <= error.status < 500 and error.status != 409
+    return Outcome.REFUSED if refused else Outcome.UNKNOWN
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the program; return 0 when what it saw is safe, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m lab.drill.verifier", description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True, help="an existing folder for the journal")
+    options = parser.parse_args(argv)
+    kubeconfig = yaml.safe_load(options.kubeconfig.read_text(encoding="utf-8"))
+    journal = Journal(options.folder / "journal.jsonl")
+    verifier = Verifier(lambda: Api.of(kubeconfig, timeout_s=ANSWER_S), journal)
+    verifier.make()
+    try:
+        verifier.run(lambda: _announced(journal))
+        journal.close()
+        verdict = judge(read(options.folder / "journal.jsonl"), verifier.there(), interval_s=INTERVAL_S)
+    finally:
+        verifier.remove()
+    sys.stdout.write(json.dumps({**asdict(verdict), "safe": verdict.safe}) + "\n")
+    return 0 if verdict.safe else 1
+
+
+def _announced(journal: Journal) -> None:
+    """Print that the load runs, and wait for the end of the input."""
+    while not journal.acknowledged:
+        time.sleep(INTERVAL_S)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
