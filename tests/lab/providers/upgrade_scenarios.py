@@ -20,7 +20,7 @@ from tests.lab.providers.slow_scenarios import FACTOR
 
 GROUPS = f"/subscriptions/{SUBSCRIPTION}/resourcegroups"
 FORM = "        vpn: {active_active: true}\n"
-"""What the file of an environment says that keeps the form of 0.1.0."""
+"""Line of an environment's file that keeps the form of 0.1.0."""
 
 
 class UpgradeEngine(Engine):
