@@ -19,10 +19,14 @@ RESERVATION_GROUP = re.compile(r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:\d{12
 
 
 def pool_faults(place: Place[AwsSite]) -> Iterator[Fault]:
-    """Yield faults of a site's pools: zones that the site does not have, groups over several zones, and reservations
-    that cannot be used."""
+    """Yield faults of a site's pools: zones that the site does not have, groups over several zones, reservations
+    that cannot be used, and what Azure alone has."""
     yield from unknown_zones(place)
     for name, pool in place.pools.items():
+        if pool.deletion_notice_min is not None:
+            at: Location = ("pools", name, "deletion_notice_min")
+            basis: tuple[Location, ...] = (("pools", name, "site"), ("sites", place.name, "kind"))
+            yield Fault(at=at, wrong="is of Azure alone", write="leave it out", basis=basis)
         if pool.placement_group:
             yield from _placement(place, name, pool)
         if pool.reservation is not None:

@@ -20,8 +20,9 @@ RESERVATION_GROUP = re.compile(
 
 
 def pool_faults(place: Place[AzureSite]) -> Iterator[Fault]:
-    """Yield faults of a site's pools: zones that the site does not have, reservations that cannot be used, and what
-    AWS alone has."""
+    """Yield faults of a site's pools: zones that the site does not have, reservations that cannot be used, what AWS
+    alone has, and notices of deletions to spot machines (learn.microsoft.com, "Terminate notification for Azure Virtual
+    Machine Scale Set instances")."""
     yield from unknown_zones(place)
     for name, pool in place.pools.items():
         if pool.zones and has_infiniband(pool.machine_type):
@@ -33,6 +34,10 @@ def pool_faults(place: Place[AzureSite]) -> Iterator[Fault]:
                 wrong = "is of AWS alone; machines of types with InfiniBand stand close together and use that"
                 basis = (("pools", name, "site"), ("sites", place.name, "kind"))
                 yield Fault(at=("pools", name, key), wrong=wrong, write="leave it out", basis=basis)
+        if pool.spot and pool.deletion_notice_min is not None:
+            wrong = "Azure gives spot machines no notice of deletions"
+            at: Location = ("pools", name, "deletion_notice_min")
+            yield Fault(at=at, wrong=wrong, write="leave it out", basis=(("pools", name, "spot"),))
         if pool.reservation is not None:
             yield from _reservation(place, name, pool, pool.reservation)
 

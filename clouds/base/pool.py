@@ -62,6 +62,9 @@ class Pool(Section):
     system_disk_gib: int | None = Field(default=None, ge=32, le=4095)
     """Size in GiB of each machine's system disk: system, logs, and images where the type has no local SSD. It is at
     least as large as the image's. Left out, 200 on AWS, and the image's own size on Azure."""
+    deletion_notice_min: int | None = Field(default=None, ge=5, le=15)
+    """Minutes before a machine is deleted at which Azure tells it, so that its pods end in time; it is deleted as soon
+    as they have. Left out, machines are deleted at once. Spot machines have a notice of their own."""
     priority: int = Field(default=100, ge=0, le=1000)
     """Priority of the pool: pools with a lower number are filled first."""
     fallbacks: tuple[Name, ...] = ()

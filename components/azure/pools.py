@@ -137,6 +137,7 @@ class AzurePool(ComponentResource):
                 network_interface_configurations=[self._interface()]
             ),
             security_profile=compute.SecurityProfileArgs(encryption_at_host=True),
+            scheduled_events_profile=_deletion_notice(self._pool),
         )
 
     def _interface(self) -> compute.VirtualMachineScaleSetNetworkConfigurationArgs:
@@ -172,6 +173,13 @@ def _reservation(pool: Pool) -> compute.CapacityReservationProfileArgs | None:
         return None
     group = compute.SubResourceArgs(id=pool.reservation.id)
     return compute.CapacityReservationProfileArgs(capacity_reservation_group=group)
+
+
+def _deletion_notice(pool: Pool) -> compute.ScheduledEventsProfileArgs | None:
+    if pool.deletion_notice_min is None:
+        return None
+    notice = compute.TerminateNotificationProfileArgs(enable=True, not_before_timeout=f"PT{pool.deletion_notice_min}M")
+    return compute.ScheduledEventsProfileArgs(terminate_notification_profile=notice)
 
 
 def _capacity(update: ResourceHookArgs) -> int | None:

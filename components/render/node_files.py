@@ -76,6 +76,7 @@ def pool_files(
             vcpus=machine.vcpus, gpus=pool_promise(environment, pool_name), huge_pages_gib=pool.huge_pages_gib
         ),
         taints=pool_taints(environment, pool_name),
+        deletion_notice=pool.deletion_notice_min is not None,
     )
     found[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
     return dict(sorted(found.items()))
@@ -124,6 +125,7 @@ def _shared(
     labels: dict[str, str],
     hardware: _Hardware,
     taints: tuple[Taint, ...] = (),
+    deletion_notice: bool = False,
 ) -> dict[str, File]:
     site = environment.sites[site_name]
     node = {
@@ -136,6 +138,7 @@ def _shared(
         "pod_mtu": pod_mtu(environment),
         **_promise(hardware.gpus),
         "huge_pages_gib": hardware.huge_pages_gib,
+        **({"deletion_notice": True} if deletion_notice else {}),
         **({"join": join_settings(environment, addresses)} if cloud_of(site).rents else {}),
     }
     kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))

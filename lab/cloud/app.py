@@ -27,6 +27,7 @@ from lab.cloud.azure.metadata import Metadata
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.resource_types import known_types
 from lab.cloud.azure.scale_sets import ScaleSets
+from lab.cloud.azure.scheduled_events import ScheduledEvents
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.azure.secrets import SecretStore
 from lab.cloud.azure.world import build_world
@@ -98,6 +99,7 @@ class Cloud:
         )
         self._pki = ensure_pki(state_dir / "ca", (*NAMES, *self.aws.names))
         operations, delays = Operations(self.store), delays or Delays()
+        events = ScheduledEvents(store=self.store, delays=delays)
         self._follower = Follower(self.store, hypervisor, self._world)
         self._machines = Machines(
             store=self.store, hypervisor=hypervisor, follower=self._follower, operations=operations
@@ -106,7 +108,7 @@ class Cloud:
             store=self.store,
             identity=self._identity,
             machines=self._machines,
-            scale_sets=ScaleSets(store=self.store, machines=self._machines, operations=operations),
+            scale_sets=ScaleSets(store=self.store, machines=self._machines, operations=operations, events=events),
             commands=Commands(
                 store=self.store,
                 hypervisor=hypervisor,
@@ -130,7 +132,9 @@ class Cloud:
         self._vaults = vault_data.VaultData(store=self.store, secrets=self._secrets, identity=self._identity)
         self._blobs = BlobStore(state_dir / "blobs")
         self._blob_data = blob_data.BlobData(store=self.store, blobs=self._blobs, identity=self._identity)
-        self._metadata = Metadata(store=self.store, identity=self._identity, attester=Attester(state_dir / "ca"))
+        self._metadata = Metadata(
+            store=self.store, identity=self._identity, attester=Attester(state_dir / "ca"), events=events
+        )
         self._aws_metadata = aws_metadata.Metadata(account=self.aws.account, changed=self.aws.changed)
 
     def govern(self, action: str) -> None:

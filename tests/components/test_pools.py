@@ -130,3 +130,10 @@ def test_a_site_with_adapters_lets_its_nodes_send_each_other_everything(environm
         assert among.inputs["referencedSecurityGroupId"] == among.inputs["securityGroupId"]
         assert among.inputs["securityGroupId"] in own
         assert among.inputs["ipProtocol"] == "-1"
+
+
+def test_machines_of_azure_are_told_before_they_are_deleted(environment: Environment) -> None:
+    assert "scheduledEventsProfile" not in scale_set(environment).inputs["virtualMachineProfile"]
+    profile = scale_set(environment, deletion_notice_min=10).inputs["virtualMachineProfile"]
+    notice = {"enable": True, "notBeforeTimeout": "PT10M"}
+    assert profile["scheduledEventsProfile"] == {"terminateNotificationProfile": notice}

@@ -11,7 +11,8 @@ class Told(Notices):
 
     def __init__(self) -> None:
         self.ends = self.recommended = ""
-        self.failures = 0
+        self.failures = self.approved = 0
+        self.deletes = False
 
     def spot(self) -> bool:
         self._fail()
@@ -23,6 +24,12 @@ class Told(Notices):
 
     def recommendation(self) -> str:
         return self.recommended
+
+    def awaits_approval(self) -> bool:
+        return self.deletes
+
+    def approve(self) -> None:
+        self.approved += 1
 
     def _fail(self) -> None:
         self.failures -= 1

@@ -32,6 +32,8 @@ PREEMPT = {
     "NotBefore": "Mon, 19 Sep 2016 18:29:47 GMT",
 }
 
+STAYING = {"metadata": {"namespace": "kube-system", "name": "log"}, "spec": {"tolerations": [{"operator": "Exists"}]}}
+
 
 @pytest.fixture(name="metadata")
 def _metadata() -> Iterator[FakeMetadata]:
@@ -76,6 +78,27 @@ def test_azure_preempts_a_machine_of_a_scale_set(metadata: FakeMetadata) -> None
     assert not azure(metadata, priority="Regular").spot()
 
 
+def test_azure_says_when_it_deletes_a_machine_and_takes_its_approval(metadata: FakeMetadata) -> None:
+    """Of its own event alone: an approval is for all machines that an event names."""
+    deletion = {**PREEMPT, "EventType": "Terminate"}
+    others = [
+        {**deletion, "EventId": "2", "Resources": ["pool_4"]},
+        {**deletion, "EventId": "3", "Resources": ["pool_3", "pool_4"]},
+    ]
+    azure(metadata, *others, deletion, priority="Regular")
+    told = AzureNotices(metadata.url, deletion_notice=True)
+    assert told.spot(), "its set asks for notices"
+    assert told.interruption() == "Azure deletes this machine at 2016-09-19T18:29:47Z"
+    assert told.awaits_approval()
+    told.approve()
+    [approval] = [asked for asked in metadata.asked if asked.method == "POST"]
+    assert json.loads(approval.body) == {"StartRequests": [{"EventId": PREEMPT["EventId"]}]}
+    for event in (PREEMPT, {**deletion, "EventStatus": "Started"}, others[0]):
+        told = azure(metadata, event)
+        assert told.spot()
+        assert not told.awaits_approval()
+
+
 @pytest.mark.parametrize("answer", ["", "{", "[]"])
 def test_what_is_no_answer_is_asked_again(metadata: FakeMetadata, aws: AwsNotices, answer: str) -> None:
     metadata.documents[ACTION] = answer
@@ -102,6 +125,37 @@ def test_the_node_says_once_that_it_ends() -> None:
     [condition] = written["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["message"]) == (CONDITION, "True", told.ends)
     assert "taints" not in str(server.written), "a node may not change its own"
+
+
+def test_a_machine_is_ready_to_end_when_its_pods_have_ended() -> None:
+    server, told = Server(), Told()
+    watcher = Watcher(OwnNode(server, NAME, component=COMPONENT), told)
+    told.ends, told.deletes = "Azure deletes this machine at 2026-11-23T06:12:00Z", True
+    job: dict[str, Any] = {"metadata": {"namespace": "default", "name": "job"}, "spec": {}}
+    server.objects["/api/v1/pods"] = {"items": [STAYING, job]}
+    assert not watcher.step()
+    assert server.node["metadata"]["labels"][LABEL] == "true"
+    assert told.approved == 0
+    server.objects["/api/v1/pods"] = {"items": [STAYING, {**job, "status": {"phase": "Succeeded"}}]}
+    assert watcher.step()
+    assert told.approved == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, True),
+        ({"key": "longhaul.dev/interrupted"}, True),
+        ({"key": "other"}, False),
+        ({"effect": "NoSchedule"}, False),
+        ({"tolerationSeconds": 60}, False),
+        ({"operator": "Equal"}, False),
+    ],
+)
+def test_pods_that_tolerate_the_taint_stay(changes: dict[str, Any], expected: bool) -> None:
+    tolerations = [{"operator": "Exists", **changes}]
+    assert interruption.stays({"metadata": {}, "spec": {"tolerations": tolerations}}) is expected
+    assert interruption.stays({"metadata": {"annotations": {interruption.MIRROR: "x"}}, "spec": {}})
 
 
 def test_a_recommendation_is_for_people_alone() -> None:

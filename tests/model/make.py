@@ -91,6 +91,7 @@ def full() -> dict[str, Any]:
         | {"zones": ["a"], "placement_group": True, "efa": True}
         | {"gpu_check": ["/usr/local/bin/burn", "60"]},
         "big": {"site": "weu", "machine_type": "Huge", "max": 1, "zones": ["1"], "system_disk_gib": 256}
+        | {"deletion_notice_min": 10}
         | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand"}},
     }
     raw["bare_metal"] = "hosts.test.yaml"

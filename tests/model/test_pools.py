@@ -53,6 +53,9 @@ def pool(base: dict[str, Any], **fields: Any) -> dict[str, Any]:
         (AWS, {"efa": True, "machine_type": "g5.xlarge"}, "efa", "no network card of a g5.xlarge can have"),
         (INFINIBAND, {"placement_group": True}, "placement_group", "is of AWS alone"),
         (AWS, {"system_disk_gib": 8}, "system_disk_gib", "8"),
+        (AWS, {"deletion_notice_min": 5}, "deletion_notice_min", "is of Azure alone"),
+        (AZURE, {"deletion_notice_min": 5, "spot": True}, "deletion_notice_min", "no notice of deletions"),
+        (AZURE, {"deletion_notice_min": 16}, "deletion_notice_min", "16"),
     ],
 )
 def test_what_cannot_be_bought_is_said(

@@ -138,6 +138,7 @@ def test_huge_pages_and_gpus_are_the_environment_s(tmp_path: Path) -> None:
         "rack-0": {"gpus": 8, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn"]},
         "rack-1": {"gpus": 0},
     }
+    assert {name for name, one in said.items() if one.get("deletion_notice")} == {"big"}
     labelled = {name for name, one in said.items() if one["labels"].get("nvidia.com/gpu.present") == "true"}
     assert labelled == {"gpu", "big", "rack-0"}
 

@@ -6,6 +6,7 @@ learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from ipaddress import IPv4Address, IPv4Network
@@ -17,6 +18,7 @@ from lab.cloud.azure import machine_identities
 from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import MANAGED_LIFE_S, Identity
 from lab.cloud.azure.ids import parse_id
+from lab.cloud.azure.scheduled_events import ScheduledEvents
 from lab.cloud.azure.schema import scale_set_instance
 from lab.cloud.azure.schema.network_interface import network_of
 from lab.cloud.azure.world import computers, interface_of
@@ -30,18 +32,19 @@ NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 class Metadata:
     """Answers machines, which it identifies by their network and address."""
 
-    def __init__(self, *, store: Store, identity: Identity, attester: Attester) -> None:
+    def __init__(self, *, store: Store, identity: Identity, attester: Attester, events: ScheduledEvents) -> None:
         self._store = store
         self._identity = identity
         self._attester = attester
+        self._events = events
 
     async def handle(self, request: web.Request, network: str) -> web.StreamResponse:
         """Answer one machine in the virtual network of id ``network``."""
-        response = self._answer(request, network)
+        response = await self._answer(request, network)
         log.info("metadata: %s asked %s -> %s", request.remote, request.path, response.status)
         return response
 
-    def _answer(self, request: web.Request, network: str) -> web.Response:
+    async def _answer(self, request: web.Request, network: str) -> web.Response:
         if request.headers.get("Metadata", "").lower() != "true":
             return _error(400, "invalid_request", "Required metadata header not specified")
         if "X-Forwarded-For" in request.headers:
@@ -51,9 +54,11 @@ class Metadata:
         machine = self._machine(request.remote or "", network)
         if machine is None:
             return _error(404, "not_found", f"No machine of the lab has the address {request.remote} in {network}")
+        path = request.path.rstrip("/").lower()
+        if path == "/metadata/scheduledevents" and request.method in ("GET", "POST"):
+            return await self._scheduled(request, machine)
         if request.method != "GET":
             return _error(405, "method_not_allowed", f"{request.method} is not allowed")
-        path = request.path.rstrip("/").lower()
         if path == "/metadata/identity/oauth2/token":
             return self._token(request, machine)
         if path == "/metadata/attested/document":
@@ -113,6 +118,16 @@ class Metadata:
         except ValueError as problem:
             return _error(400, "invalid_request", str(problem))
 
+    async def _scheduled(self, request: web.Request, machine: Document) -> web.Response:
+        try:
+            document = await self._events.document(machine, request.query["api-version"])
+            if request.method == "GET":
+                return web.json_response(document)
+            self._events.approve(machine, json.loads(await request.text()))
+            return web.Response()
+        except ValueError as problem:
+            return _error(400, "invalid_request", str(problem))
+
     def _instance(self, machine: Document) -> dict[str, Any]:
         properties = machine.body["properties"]
         found = interface_of(self._store, machine)
@@ -127,9 +142,11 @@ class Metadata:
             {"privateIpAddress": one["properties"]["privateIPAddress"], "publicIpAddress": ""} for one in configurations
         ]
         group = parsed.names[0] if machine.type == scale_set_instance.INSTANCE else ""
+        profile = self._profile(machine)
         return {
             "compute": {
                 "azEnvironment": "AzurePublicCloud",
+                "evictionPolicy": profile.get("evictionPolicy", ""),
                 "location": machine.body["location"],
                 "name": machine.body.get("name", machine.name),
                 "osProfile": {
@@ -138,6 +155,7 @@ class Metadata:
                     "disablePasswordAuthentication": "true",
                 },
                 "osType": "Linux",
+                "priority": profile.get("priority", "Regular"),
                 "resourceGroupName": parsed.group,
                 "resourceId": machine.id,
                 "storageProfile": {
@@ -165,6 +183,13 @@ class Metadata:
                 ]
             },
         }
+
+    def _profile(self, machine: Document) -> dict[str, Any]:
+        """Return the model of a machine of a scale set; nothing for others."""
+        if machine.type != scale_set_instance.INSTANCE:
+            return {}
+        group = self._store.get(scale_set_instance.group_of(machine))
+        return dict(group.body["properties"]["virtualMachineProfile"]) if group else {}
 
 
 def _part(document: Any, path: str, format: str | None) -> web.Response:

@@ -14,8 +14,9 @@ from pydantic import Field, ValidationError
 
 from lab.cloud.azure import deletion
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
-from lab.cloud.azure.machines import Machines, provisioning_error
+from lab.cloud.azure.machines import STOP_TIMEOUT_S, Machines, provisioning_error
 from lab.cloud.azure.operations import Operations
+from lab.cloud.azure.scheduled_events import PREEMPT_S, ScheduledEvents
 from lab.cloud.azure.schema import scale_set_limits
 from lab.cloud.azure.schema.base import Part, TypeSpec
 from lab.cloud.azure.schema.occupancy import free
@@ -50,10 +51,11 @@ class Chosen(Part):
 class ScaleSets:
     """Brings each scale set to its capacity, and its instances to what is asked of them."""
 
-    def __init__(self, *, store: Store, machines: Machines, operations: Operations) -> None:
+    def __init__(self, *, store: Store, machines: Machines, operations: Operations, events: ScheduledEvents) -> None:
         self._store = store
         self._machines = machines
         self._operations = operations
+        self._events = events
 
     def written(self, group: Document) -> str:
         """Start the operation of a set that was put, and return it; it ends when the set has its capacity."""
@@ -105,6 +107,9 @@ class ScaleSets:
 
     def resume(self, types: dict[str, TypeSpec]) -> None:
         """Continue what was under way before a restart of the daemon."""
+        for event_id, event in self._events.pending().items():
+            if event["type"] == "Preempt":
+                self._machines.spawn(self._preempt(event["machine"], event_id))
         for operation, record in self._operations.pending().items():
             document = self._store.get(record["resource"])
             if document is None or document.type not in TYPES:
@@ -143,7 +148,12 @@ class ScaleSets:
 
     def _end(self, chosen: Sequence[Document], operation: str) -> None:
         for one in chosen:
-            self._set(one.id, state="Deleting", power="deallocated", deleting=True, operation=operation)
+            notice_s = one.hidden.get("terminateNoticeS")
+            if notice_s and not one.hidden.get("deleting") and not one.hidden.get("unallocated"):
+                event = self._events.schedule(one, "Terminate", notice_s)
+                self._set(one.id, state="Deleting", deleting=True, awaits=event, operation=operation)
+            elif not one.hidden.get("awaits"):
+                self._set(one.id, state="Deleting", power="deallocated", deleting=True, operation=operation)
 
     def _upgrade(self, group: Document, chosen: Sequence[Document]) -> str:
         """Give instances the set's model. Their system disks stay until they are reimaged."""
@@ -171,15 +181,25 @@ class ScaleSets:
 
     def _evict(self, one: Document) -> None:
         """Take a Spot instance back, as its set's eviction policy says: learn.microsoft.com/rest/api/compute/
-        virtual-machine-scale-set-vms/simulate-eviction, within 30 minutes there and at once here."""
+        virtual-machine-scale-set-vms/simulate-eviction, within 30 minutes there and now here, after its notice."""
         group = self._known(group_of(one))
         profile = group.body["properties"]["virtualMachineProfile"]
         if profile["priority"] != "Spot":
             raise ArmError(409, "OperationNotAllowed", f"{one.body['name']} is not an Azure Spot machine.")
-        if profile.get("evictionPolicy", "Deallocate") == "Delete":
-            self._delete(group.id, [one])
-        else:
-            self._machines.power(one, "deallocated")
+        event = self._events.schedule(one, "Preempt", PREEMPT_S)
+        self._machines.spawn(self._preempt(one.id, event))
+
+    async def _preempt(self, instance: str, event: str) -> None:
+        await self._events.started(event)
+        one = self._store.get(instance)
+        if one and not one.hidden.get("deleting"):
+            group = self._known(group_of(one))
+            if group.body["properties"]["virtualMachineProfile"].get("evictionPolicy", "Deallocate") == "Delete":
+                operation = self._delete(group.id, [one])
+            else:
+                operation = self._machines.power(one, "deallocated")
+            await self._operations.wait(operation, timeout_s=STOP_TIMEOUT_S)
+        self._events.finish(event)
 
     def _chosen(self, group: Document, body: Any, *, required: bool) -> list[Document]:
         try:
@@ -234,6 +254,11 @@ class ScaleSets:
         return error
 
     async def _gone(self, one: Document) -> ArmError | None:
+        event = one.hidden.get("awaits")
+        if event:
+            await self._events.started(event)
+            if self._store.get(one.id):
+                self._set(one.id, power="deallocated", awaits=None)
         try:
             await self._machines.gone(one.id)
         except TimeoutError as problem:
@@ -241,6 +266,8 @@ class ScaleSets:
         with self._store.transaction():
             self._store.delete(interface_id(one.id))
             self._store.delete(one.id)
+        if event:
+            self._events.finish(event)
         return None
 
     async def _remove(self, group_id: str, operation: str, types: dict[str, TypeSpec]) -> None:

@@ -105,7 +105,8 @@ def _machine(
     store: Store, document: Document, networks: dict[str, Network], images: Mapping[str, str]
 ) -> Machine | None:
     found = interface_of(store, document)
-    if found is None or document.hidden.get("deleting") or document.hidden.get("unallocated"):
+    leaves = document.hidden.get("deleting") and not document.hidden.get("awaits")
+    if found is None or leaves or document.hidden.get("unallocated"):
         return None
     interface, configuration = found
     properties = document.body["properties"]

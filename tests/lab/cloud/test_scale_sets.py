@@ -228,16 +228,6 @@ def test_an_instance_that_does_not_come_up_says_why(live: Live) -> None:
     assert sets.listed(live)[0]["properties"]["provisioningState"] == "Failed"
 
 
-@pytest.mark.parametrize(("policy", "left"), [("Delete", []), ("Deallocate", ["0"])])
-def test_a_spot_machine_is_taken_back(live: Live, policy: str, left: list[str]) -> None:
-    sets.build(live, 1, spot=policy)
-    response = live.arm("POST", f"{sets.SET}/virtualMachines/0/simulateEviction")
-    assert response.status_code == 204
-    sets.scale(live, len(left))
-    assert sets.ids(live) == left
-    assert [machine.deallocated for machine in live.hypervisor.world.machines] == [True] * len(left)
-
-
 def test_a_set_goes_with_its_instances_and_its_group(live: Live) -> None:
     sets.build(live, 2)
     response = live.arm("DELETE", f"{sets.SET}/virtualMachines/0")

@@ -15,7 +15,7 @@ import yaml
 from lab.cloud.azure.schema.scale_set_limits import set_limit
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import IMAGE, SUBSCRIPTION, Live
-from tests.lab.providers.scenarios import NAMES, Engine, clouds
+from tests.lab.providers.scenarios import NAMES, Engine, clouds, kill_while_made
 from tests.support.project import REPOSITORY
 
 HERE = Path(__file__).parent
@@ -117,7 +117,22 @@ def full(engine: PoolEngine) -> None:
     assert engine.size == (1, 1)
 
 
-SCENARIOS: dict[str, Callable[[PoolEngine], Any]] = {scenario.__name__: scenario for scenario in (life, scaled, full)}
+def killed(engine: PoolEngine) -> None:
+    """Kill an engine in the middle of a set's creation: the next run takes over what is there, and makes no machine
+    twice."""
+    kill_while_made(engine, SET)
+    first = engine.generations()
+    engine.run("cancel", "--yes")
+    assert "is adopted" in engine.up()
+    assert (engine.size, engine.generations()) == ((1, 1), first)
+    engine.run("preview", "--expect-no-changes")
+    engine.run("destroy", "--yes", "--skip-preview")
+    assert engine.live.hypervisor.world.machines == ()
+
+
+SCENARIOS: dict[str, Callable[[PoolEngine], Any]] = {
+    scenario.__name__: scenario for scenario in (life, scaled, full, killed)
+}
 
 
 def main(name: str, folder: Path) -> None:

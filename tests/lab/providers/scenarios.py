@@ -109,20 +109,8 @@ def life(engine: Engine) -> None:
 
 def killed(engine: Engine) -> None:
     """Kill an engine in the middle of a creation: its plugins end with it, and the next run adopts what exists."""
-    engine.live.hypervisor.hold = asyncio.Event()
-    up = subprocess.Popen(
-        ["pulumi", "up", "--yes", "--skip-preview"],
-        cwd=engine.folder,
-        env=engine.environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    _until(lambda: engine.live.arm("GET", VM).status_code == 200)
-    up.kill()
-    up.wait()
-    _until(lambda: not _plugins())
+    kill_while_made(engine, VM)
     made = engine.live.arm("GET", VM).json()["properties"]["vmId"]
-    engine.live._loop.call_soon_threadsafe(engine.live.hypervisor.hold.set)
     locked = engine.up(fails=True)
     assert "the stack is currently locked" in locked, locked
     engine.run("cancel", "--yes")
@@ -133,6 +121,25 @@ def killed(engine: Engine) -> None:
     assert "is adopted" in engine.up()
     assert engine.live.arm("GET", VM).json()["properties"]["vmId"] == made
     engine.run("preview", "--expect-no-changes")
+
+
+def kill_while_made(engine: Engine, resource: str) -> None:
+    """Kill an engine while a resource with machines is made, whose operation goes on, and return when no plugin is
+    left."""
+    engine.live.hypervisor.hold = asyncio.Event()
+    up = subprocess.Popen(
+        ["pulumi", "up", "--yes", "--skip-preview"],
+        cwd=engine.folder,
+        env=engine.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _until(lambda: engine.live.arm("GET", resource).status_code == 200)
+    up.kill()
+    up.wait()
+    _until(lambda: not _plugins())
+    assert engine.live.arm("GET", resource).json()["properties"]["provisioningState"] == "Creating"
+    engine.live._loop.call_soon_threadsafe(engine.live.hypervisor.hold.set)
 
 
 def broken(engine: Engine) -> None:

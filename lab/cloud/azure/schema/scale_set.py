@@ -73,6 +73,9 @@ def _model(body: dict[str, Any], hidden: dict[str, Any]) -> tuple[Any, ...]:
 def _check_spot(profile: dict[str, Any]) -> None:
     if profile["priority"] != "Spot" and ("evictionPolicy" in profile or "billingProfile" in profile):
         raise invalid("Eviction policy and billing profile can be set only on Azure Spot machines.", target="priority")
+    notice = profile.get("scheduledEventsProfile", {}).get("terminateNotificationProfile", {})
+    if profile["priority"] == "Spot" and notice.get("enable"):
+        raise invalid("Terminate notifications cannot be enabled on Spot instances.", target="scheduledEventsProfile")
 
 
 def _check_placement(put: Put, properties: dict[str, Any]) -> None:

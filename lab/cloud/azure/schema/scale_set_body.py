@@ -111,6 +111,21 @@ class BillingProfile(Part):
     max_price: float
 
 
+class TerminateNotification(Part):
+    """Notice before an instance is deleted: learn.microsoft.com/azure/virtual-machine-scale-sets/
+    virtual-machine-scale-sets-terminate-notification, "REST API"."""
+
+    enable: bool = False
+    not_before_timeout: str = Field(default="PT5M", pattern=r"^PT([5-9]|1[0-5])M$")
+    """Five to fifteen minutes (ISO 8601)."""
+
+
+class ScheduledEventsProfile(Part):
+    """Scheduled events of instances."""
+
+    terminate_notification_profile: TerminateNotification | None = None
+
+
 class Profile(Part):
     """The model of an instance."""
 
@@ -122,6 +137,7 @@ class Profile(Part):
     network_profile: NetworkProfile
     security_profile: virtual_machine.SecurityProfile | None = None
     diagnostics_profile: virtual_machine.DiagnosticsProfile | None = None
+    scheduled_events_profile: ScheduledEventsProfile | None = None
 
 
 class Properties(Part):

@@ -178,8 +178,16 @@ def model(group: Document, *, instance: str, computer_name: str) -> dict[str, An
 
 
 def applied(group: Document) -> dict[str, Any]:
-    """Return what an instance remembers of its set's newest model: the version, and what a fresh disk would have."""
-    return {"model": group.hidden["model"], "fresh": disk(group)}
+    """Return what an instance remembers of its set's newest model: the version, what a fresh disk would have, and the
+    notice before its deletion in seconds, 0 for none."""
+    return {"model": group.hidden["model"], "fresh": disk(group), "terminateNoticeS": terminate_notice_s(group)}
+
+
+def terminate_notice_s(group: Document) -> int:
+    """Return the notice that a set's machines get before they are deleted, in seconds; 0 when there is none."""
+    events = group.body["properties"]["virtualMachineProfile"].get("scheduledEventsProfile", {})
+    notice = events.get("terminateNotificationProfile", {})
+    return int(notice["notBeforeTimeout"].removeprefix("PT").removesuffix("M")) * 60 if notice.get("enable") else 0
 
 
 def disk(group: Document) -> dict[str, str]:

@@ -11,11 +11,12 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from controller.api import ApiError
-from controller.interruptions import CONDITION, LABEL
+from controller.interruptions import CONDITION, LABEL, TAINT
 from gpu.own_node import NotRegisteredError, OwnNode, this_node
 from node_metadata import NotYetError
 from node_place import Worker
@@ -24,6 +25,8 @@ from notices import Notices, notices
 log = logging.getLogger("interruption")
 
 COMPONENT = "longhaul-interruption"
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of pods that the kubelet runs from files of its own (k8s.io/api/core/v1, ``MirrorPodAnnotationKey``)."""
 
 POLL_S = 5.0
 """Seconds between two looks, as AWS recommends (docs.aws.amazon.com, "Spot Instance interruption notices")."""
@@ -39,12 +42,13 @@ class Watcher:
         self._recommendation = ""
 
     def step(self) -> bool:
-        """Return whether the cluster knows that the machine ends. After ``ApiError``, ``NotRegisteredError`` or
-        ``NotYetError`` the caller tries again."""
+        """Return whether there is nothing left to do: the cluster knows that the machine ends, and the cloud, where it
+        waits for that, that its pods have ended. After ``ApiError``, ``NotRegisteredError`` or ``NotYetError`` the
+        caller tries again."""
         why = self._notices.interruption()
         if why:
             self._interrupted(why)
-            return True
+            return not self._notices.awaits_approval() or self._released()
         recommended = self._notices.recommendation()
         if recommended and recommended != self._recommendation:
             # For people only: many such machines run on for hours.
@@ -61,6 +65,28 @@ class Watcher:
         self._node.write(conditions=[condition | times], labels={LABEL: "true"}, annotations={})
         log.warning("%s", why)
 
+    def _released(self) -> bool:
+        """Return whether the machine's pods have ended; then it says that it is ready to end."""
+        if not all(map(stays, self._node.pods())):
+            return False
+        self._notices.approve()
+        log.warning("its pods have ended: the machine may, too")
+        return True
+
+
+def stays(pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod stays until the machine ends: it tolerates the taint of the controller for ever, as those of
+    most DaemonSets do, or it is the kubelet's own."""
+    if MIRROR in (pod["metadata"].get("annotations") or {}):
+        return True
+    return any(
+        one.get("key") in (None, "", LABEL)
+        and (one.get("operator") == "Exists" or one.get("value") == TAINT["value"])
+        and one.get("effect") in (None, "", TAINT["effect"])
+        and one.get("tolerationSeconds") is None
+        for one in pod["spec"].get("tolerations") or ()
+    )
+
 
 def awaited(told: Notices, *, sleep: Callable[[float], None] = time.sleep) -> bool:
     """Return whether the machine may be taken back, as soon as its cloud says so."""
@@ -74,7 +100,7 @@ def awaited(told: Notices, *, sleep: Callable[[float], None] = time.sleep) -> bo
 
 
 def run(watcher: Watcher, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Look until the cluster knows that the machine ends."""
+    """Look until everybody knows that the machine ends."""
     said = ""
     while True:
         pause = POLL_S
@@ -101,7 +127,8 @@ def main() -> int:
     # The format has no time, because the journal adds it.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
-        told = notices(Worker.read().kind)
+        worker = Worker.read()
+        told = notices(worker.kind, deletion_notice=worker.deletion_notice)
         if told is None or not awaited(told):
             print("no cloud takes this machine back: nothing to look at")
             return 0

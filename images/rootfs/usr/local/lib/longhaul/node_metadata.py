@@ -149,12 +149,15 @@ def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
     return found
 
 
-def ask(url: str, *, headers: dict[str, str], method: str = "GET", timeout_s: float = TIMEOUT_S) -> str:
+def ask(
+    url: str, *, headers: dict[str, str], method: str = "GET", body: str | None = None, timeout_s: float = TIMEOUT_S
+) -> str:
     """Return the metadata service's answer; ``NotYetError`` when it gives none within ``timeout_s`` seconds,
     ``NotThereError`` for a status of 404."""
     # No proxy: the metadata service must be asked directly.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310  (one fixed address)
+    data = None if body is None else body.encode()
+    request = urllib.request.Request(url, data, headers=headers, method=method)  # noqa: S310  (one fixed address)
     try:
         with opener.open(request, timeout=timeout_s) as response:
             return str(response.read().decode())

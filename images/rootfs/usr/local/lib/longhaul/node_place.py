@@ -45,6 +45,8 @@ class Worker:
     labels: dict[str, str]
     supernet: str
     pod_mtu: int
+    deletion_notice: bool = False
+    """True when the machine's group asks for a notice before a machine is deleted."""
 
     @classmethod
     def read(cls, path: Path = NODE) -> Worker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
@@ -12,6 +13,9 @@ from node_metadata import AZURE_VERSION, METADATA, TOKEN_LIFE_S, NotThereError, 
 EVENTS_VERSION = "2020-07-01"
 """API version of Azure's scheduled events (learn.microsoft.com, "Azure Metadata Service: Scheduled Events for Linux
 VMs", version and region availability)."""
+
+ENDS = {"Preempt": "preempts this spot machine", "Terminate": "deletes this machine"}
+"""Types of scheduled events after which there is no machine."""
 
 
 class Notices(Protocol):
@@ -25,6 +29,12 @@ class Notices(Protocol):
 
     def recommendation(self) -> str:
         """Return a sentence when the cloud recommends to replace the machine, which may end soon; else empty."""
+
+    def awaits_approval(self) -> bool:
+        """Return whether the machine may say that it is ready to end, minutes before the time of its interruption."""
+
+    def approve(self) -> None:
+        """Tell the cloud that the machine is ready to end."""
 
 
 class AwsNotices:
@@ -48,6 +58,13 @@ class AwsNotices:
         told = self._document("events/recommendations/rebalance")
         return f"EC2 says since {told.get('noticeTime')} that this instance may be interrupted soon" if told else ""
 
+    def awaits_approval(self) -> bool:
+        """Return no: EC2 takes none."""
+        return False
+
+    def approve(self) -> None:
+        """Do nothing."""
+
     def _document(self, path: str) -> dict[str, Any]:
         try:
             return _mapping(self._tell(path))
@@ -61,45 +78,75 @@ class AwsNotices:
 
 
 class AzureNotices:
-    """Notices to a spot machine of a scale set: scheduled events of the type ``Preempt`` (learn.microsoft.com, "Azure
-    Metadata Service: Scheduled Events for Linux VMs"), at least 30 seconds before its end. All machines of a scale set
-    may get the events of each."""
+    """Notices to a machine of a scale set: scheduled events (learn.microsoft.com, "Azure Metadata Service: Scheduled
+    Events for Linux VMs") of the type ``Preempt``, at least 30 seconds before the end of a spot machine, and
+    ``Terminate``, at least five minutes before one is deleted whose set asks for that. All machines of a scale set may
+    get the events of each."""
 
-    def __init__(self, metadata: str = METADATA) -> None:
-        self._metadata = metadata
+    def __init__(self, metadata: str = METADATA, *, deletion_notice: bool = False) -> None:
+        """``deletion_notice``: the machine's set asks for notices of deletions."""
+        self._metadata, self._deletion_notice = metadata, deletion_notice
         self._name = ""
 
     def spot(self) -> bool:
-        """Return whether it is a spot machine."""
+        """Return whether the machine gets notices: whether it is a spot machine, or its set asks for them. Others are
+        left alone, because Azure delays restarts of machines that have once asked for events."""
         compute = self._document("instance", AZURE_VERSION).get("compute") or {}
         self._name = str(compute.get("name") or "")
-        return compute.get("priority") == "Spot"
+        return self._deletion_notice or compute.get("priority") == "Spot"
 
     def interruption(self) -> str:
-        """Return when the machine is preempted."""
-        for event in self._document("scheduledevents", EVENTS_VERSION).get("Events") or ():
-            if event.get("EventType") == "Preempt" and self._name in (event.get("Resources") or ()):
-                return f"Azure preempts this spot machine {_not_before(str(event.get('NotBefore') or ''))}"
+        """Return when the machine is preempted or deleted."""
+        for event in self._events():
+            return f"Azure {ENDS[event['EventType']]} {_not_before(str(event.get('NotBefore') or ''))}"
         return ""
 
     def recommendation(self) -> str:
         """Return nothing: Azure recommends nothing."""
         return ""
 
+    def awaits_approval(self) -> bool:
+        """Return whether the machine is to be deleted, which takes five minutes at least without its approval. What is
+        left of an eviction's half minute is not worth one."""
+        return any(map(_is_open, self._events()))
+
+    def approve(self) -> None:
+        """Approve that this machine alone is deleted."""
+        requests = [{"EventId": event["EventId"]} for event in self._events() if _is_open(event)]
+        if requests:
+            ask(
+                f"{self._metadata}/metadata/scheduledevents?api-version={EVENTS_VERSION}",
+                headers={"Metadata": "true", "Content-Type": "application/json"},
+                method="POST",
+                body=json.dumps({"StartRequests": requests}),
+            )
+
+    def _events(self) -> list[dict[str, Any]]:
+        """Return the events by which this machine ends."""
+        found = self._document("scheduledevents", EVENTS_VERSION).get("Events") or []
+        return [one for one in found if one.get("EventType") in ENDS and self._name in (one.get("Resources") or ())]
+
     def _document(self, path: str, version: str) -> dict[str, Any]:
         url = f"{self._metadata}/metadata/{path}?api-version={version}"
         return _mapping(ask(url, headers={"Metadata": "true"}))
 
 
-def notices(kind: str) -> Notices | None:
-    """Return the notices of the cloud ``kind``; None for a site whose machines nobody takes back."""
+def notices(kind: str, *, deletion_notice: bool = False) -> Notices | None:
+    """Return the notices of the cloud ``kind``; None for a site whose machines nobody takes back. ``deletion_notice``:
+    the machine's group asks for notices of deletions."""
     match kind:
         case "aws":
             return AwsNotices()
         case "azure":
-            return AzureNotices()
+            return AzureNotices(deletion_notice=deletion_notice)
         case _:
             return None
+
+
+def _is_open(event: Mapping[str, Any]) -> bool:
+    """Return whether an event is a deletion of one machine that has not begun."""
+    only = len(event.get("Resources") or ()) == 1
+    return only and event.get("EventType") == "Terminate" and event.get("EventStatus") == "Scheduled"
 
 
 def _mapping(text: str) -> dict[str, Any]:

@@ -46,11 +46,17 @@ class OwnNode:
             raise NotRegisteredError(f"there is no Node {self.name} yet: see kubelet.service")
         return found
 
-    def holders(self) -> list[str]:
-        """Return the pods that have GPUs, or may have them by a claim, as namespace and name."""
+    def pods(self) -> list[Object]:
+        """Return the pods that have not ended."""
         pages = self._api.pages(PODS, fieldSelector=f"spec.nodeName={self.name}")
         pods = (pod for page in pages for pod in page.get("items") or [])
-        return sorted(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods if holds_gpus(pod))
+        return [pod for pod in pods if pod.get("status", {}).get("phase") not in OVER]
+
+    def holders(self) -> list[str]:
+        """Return the pods that have GPUs, or may have them by a claim, as namespace and name."""
+        return sorted(
+            f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in self.pods() if holds_gpus(pod)
+        )
 
     def write(
         self, *, conditions: list[dict[str, str]], labels: Mapping[str, str], annotations: Mapping[str, str]
