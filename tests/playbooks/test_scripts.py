@@ -98,6 +98,34 @@ def test_a_unit_that_does_not_run_is_started(tmp_path: Path, state: str, runs: s
     assert settle(tmp_path, tmp_path / "file", unit="it.service")[1] == runs
 
 
+READY = '{"status": {"conditions": [{"type": "Ready", "status": "%s"}]}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        (READY % "True", 200, ["ready", "joined"]),
+        (READY % "Unknown", 200, ["joined"]),
+        ('{"status": {}}', 200, ["joined"]),
+        ('{"kind": "Status"}', 404, ["absent", "joined"]),
+        ('{"kind": "Status"}', 401, ["stranger"]),
+        ('{"kind": "Status"}', 403, ["joined"]),
+        ("", 0, ["joined"]),
+    ],
+)
+def test_a_host_knows_whether_its_node_is_there_and_ready(
+    tmp_path: Path, body: str, code: int, said: list[str]
+) -> None:
+    program(tmp_path, "openssl", "exit 0")
+    program(tmp_path, "curl", f"echo $* >{tmp_path}/asked\nprintf '%s\\n%03d' '{body}' {code}")
+    certificate = tmp_path / "kubelet.pem"
+    certificate.touch()
+    script = (ROLES / "node" / "files" / "membership.sh").read_text()
+    done = sh(script, str(certificate), str(tmp_path / "join"), "https://api:6443", "0", "e-node-0", path=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()) == (0, said), done.stderr
+    assert (tmp_path / "asked").read_text().rstrip().endswith("https://api:6443/api/v1/nodes/e-node-0")
+
+
 SAS = """\
 a-0: #1, ESTABLISHED, IKEv2, 1_i 2_r
   a-0: #1, reqid 1, INSTALLED, TUNNEL-in-UDP, ESP:AES_GCM_16-256
