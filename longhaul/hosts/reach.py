@@ -23,6 +23,9 @@ USER = "LONGHAUL_SSH_USER"
 LONGEST = 75
 """Longest path of the folder of sockets, characters: what remains of 108 (unix(7)) after Ansible's name of a socket and
 the suffix that ssh adds while it creates one."""
+IMPATIENT = "LONGHAUL_SSH_IMPATIENT"
+"""Variable that says, when it is not empty, that machines must answer now: they are neither booting nor behind a tunnel
+that is coming up."""
 KEY = "LONGHAUL_SSH_KEY"
 """Variable with the file of the private key for the racks' machines."""
 
@@ -36,6 +39,7 @@ def prepare(where: Context, environment: Environment, environ: Mapping[str, str]
         control_folder=_control_folder(where, environ),
         user=environ.get(USER) or "root",
         key=environ.get(KEY) or None,
+        patient=not environ.get(IMPATIENT),
     )
 
 
