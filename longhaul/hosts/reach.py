@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -49,13 +50,19 @@ def ssh(machine: OnpremMachine, reach: Reach, command: Sequence[str]) -> NoRetur
         raise CommandError(
             f"nothing says which SSH host key {machine.name} has: write it as `host_key` ({machine.pin_at})"
         )
-    options = {**ssh_options(reach), "HostKeyAlias": machine.name}
-    key = ["-i", reach.key, "-o", "IdentitiesOnly=yes"] if reach.key else []
-    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     sys.stdout.flush()
     sys.stderr.flush()
     wanted = ["--", *command] if command else []
-    os.execvp("ssh", ["ssh", *words, *key, f"{reach.user}@{machine.reached_at}", *wanted])  # noqa: S606 - no shell
+    os.execvp("ssh", ["ssh", *ssh_words(machine, reach), *wanted])  # noqa: S606 - no shell
+
+
+def ssh_words(machine: OnpremMachine, reach: Reach, *, patient: bool | None = None) -> list[str]:
+    """Return the arguments of ``ssh`` that lead to a machine. ``patient`` replaces the setting of ``reach``."""
+    known = reach if patient is None else replace(reach, patient=patient)
+    options = {**ssh_options(known), "HostKeyAlias": machine.name}
+    key = ["-i", reach.key, "-o", "IdentitiesOnly=yes"] if reach.key else []
+    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    return [*words, *key, f"{reach.user}@{machine.reached_at}"]
 
 
 def _control_folder(where: Context, environ: Mapping[str, str]) -> Path:
