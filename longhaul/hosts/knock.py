@@ -29,7 +29,7 @@ DENIED = "Permission denied"
 
 @dataclass(frozen=True, kw_only=True)
 class Knock:
-    """What came back from a machine."""
+    """Answer of a machine."""
 
     reached: bool | None
     """None when nobody could ask."""

@@ -37,9 +37,9 @@ def _together(looks: Iterable[tuple[LiveGroup, Group]], *, nodes: set[str]) -> G
     for group, look in looks:
         machines += look.machines
         wanted += look.wanted
-        strangers = [one for one in look.machines if one.life is not Life.LEAVING and one.node not in nodes][:MOST]
-        if strangers:
-            ages = group.made_at(strangers)
-            made |= {one.node: ages[one.id] for one in strangers if one.id in ages}
-            consoles |= {one.node: group.console(one) for one in strangers}
+        unjoined = [one for one in look.machines if one.life is not Life.LEAVING and one.node not in nodes][:MOST]
+        if unjoined:
+            ages = group.made_at(unjoined)
+            made |= {one.node: ages[one.id] for one in unjoined if one.id in ages}
+            consoles |= {one.node: group.console(one) for one in unjoined}
     return GroupView(machines=tuple(machines), wanted=wanted, made=made, consoles=consoles)

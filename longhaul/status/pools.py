@@ -41,14 +41,14 @@ class PoolStatus:
 
 def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
     """Judge every pool, and all hosts as one."""
-    strangers = judge_strangers(environment, observed)
-    found = [_pool(name, pool.min, observed, strangers) for name, pool in environment.pools.items()]
+    unjoined = judge_unjoined(environment, observed)
+    found = [_pool(name, pool.min, observed, unjoined) for name, pool in environment.pools.items()]
     if environment.hosts:
-        found.append(_pool(HOSTS, len(environment.hosts), observed, strangers))
+        found.append(_pool(HOSTS, len(environment.hosts), observed, unjoined))
     return tuple(found)
 
 
-def _pool(name: str, least: int, observed: Observed, strangers: tuple[NodeStatus, ...]) -> PoolStatus:
+def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus, ...]) -> PoolStatus:
     if observed.cluster.error:
         return PoolStatus(name=name, verdict=Verdict.UNKNOWN, reason=observed.cluster.error, ready=0, least=least)
     mine = [view for view in observed.cluster.nodes if view.pool == name]
@@ -60,7 +60,7 @@ def _pool(name: str, least: int, observed: Observed, strangers: tuple[NodeStatus
         reason = f"{ready} of {len(mine)} nodes ready, {least} at least{blind}"
         return PoolStatus(name=name, verdict=verdict, reason=reason, ready=ready, least=least)
     machines = sum(machine.life is not Life.LEAVING for machine in group.machines)
-    verdicts = [one.verdict for one in strangers if one.pool == name]
+    verdicts = [one.verdict for one in unjoined if one.pool == name]
     lost, joining = verdicts.count(Verdict.MISSING), verdicts.count(Verdict.JOINING)
     short = max(0, group.wanted - machines)
     told = (
@@ -84,12 +84,12 @@ def _less(ready: int) -> Verdict:
     return Verdict.DEGRADED if ready else Verdict.DOWN
 
 
-def judge_strangers(environment: Environment, observed: Observed) -> tuple[NodeStatus, ...]:
+def judge_unjoined(environment: Environment, observed: Observed) -> tuple[NodeStatus, ...]:
     """Judge every machine of a pool's groups that is no node. Return nothing when the API did not answer."""
-    return () if observed.cluster.error else tuple(_strangers(environment, observed))
+    return () if observed.cluster.error else tuple(_unjoined(environment, observed))
 
 
-def _strangers(environment: Environment, observed: Observed) -> Iterator[NodeStatus]:
+def _unjoined(environment: Environment, observed: Observed) -> Iterator[NodeStatus]:
     there = {view.name for view in observed.cluster.nodes}
     for name, group in observed.groups.items():
         for machine in group.machines:

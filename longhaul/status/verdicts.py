@@ -19,7 +19,7 @@ from longhaul.status.fleet import (
 )
 from longhaul.status.gateways import GatewayStatus, judge_gateways
 from longhaul.status.observed import STILL, Endpoint, Observed
-from longhaul.status.pools import PoolStatus, judge_pools, judge_strangers
+from longhaul.status.pools import PoolStatus, judge_pools, judge_unjoined
 
 if TYPE_CHECKING:
     from components.model import Environment, Machine
@@ -108,7 +108,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
         gateways=judge_gateways(environment, observed),
         links=judge_links(environment, observed),
-        nodes=(*judge_nodes(environment, observed, lab=inside), *judge_strangers(environment, observed)),
+        nodes=(*judge_nodes(environment, observed, lab=inside), *judge_unjoined(environment, observed)),
         pools=judge_pools(environment, observed),
         addons=judge_addons(environment, observed),
     )

@@ -20,7 +20,7 @@ from longhaul.status import groups
 from longhaul.status.fleet import Verdict, judge_addons, judge_nodes
 from longhaul.status.gateways import judge_gateways
 from longhaul.status.observed import AddonView, ClusterView, Endpoint, GroupView, Observed
-from longhaul.status.pools import judge_pools, judge_strangers
+from longhaul.status.pools import judge_pools, judge_unjoined
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import judge
 from tests.longhaul.test_status import CLUSTER, TUNNELS, node, tunnel
@@ -95,7 +95,7 @@ def test_a_machine_has_some_time_to_join_unless_it_is_refused(
     environment: Environment, life: Life, made: str, refusal: str, verdict: Verdict | None
 ) -> None:
     observed = seen(machine("i-77", life), made={"i-77": made} if made else {}, refusals=(refusal,), wanted=1)
-    assert [one.verdict for one in judge_strangers(environment, observed)] == ([verdict] if verdict else [])
+    assert [one.verdict for one in judge_unjoined(environment, observed)] == ([verdict] if verdict else [])
     pool = judge_pools(environment, observed)[0]
     assert pool.verdict is (Verdict.DEGRADED if verdict is Verdict.MISSING else Verdict.OK)
 
@@ -138,7 +138,7 @@ class Live:
         return f"console {one.id}"
 
 
-def test_the_age_of_strangers_alone_is_asked_for(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_age_of_unjoined_alone_is_asked_for(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     live = Live()
 
     class Cloud:
