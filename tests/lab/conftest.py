@@ -13,6 +13,7 @@ SHARERS = (
     "test_control_plane",
     "test_hybrid",
     "test_attest",
+    "test_gone",
     "test_acceptance",
     "test_roll",
     "test_preflight_catches",

@@ -1,5 +1,4 @@
-"""What was asked, what the clouds have and what joined: machines that are no nodes, gateways, and hosts that do not
-answer."""
+"""Machines of pools that are no nodes, gateways, and hosts that do not answer, as the status shows them."""
 
 from __future__ import annotations
 
