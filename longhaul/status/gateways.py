@@ -27,19 +27,22 @@ class GatewayStatus:
     reason: str
 
 
-def judge_gateways(environment: Environment, observed: Observed) -> tuple[GatewayStatus, ...]:
-    """Judge every gateway by what it answers over SSH, and by its site's tunnels."""
+def judge_gateways(environment: Environment, observed: Observed, *, inside: bool = False) -> tuple[GatewayStatus, ...]:
+    """Judge every gateway by what it answers over SSH, and by its site's tunnels; ``inside`` when it should be
+    reachable from here."""
     found = machines(environment, plan(environment))
-    return tuple(_gateway(environment, one, observed) for one in found if one.group == GATEWAYS)
+    return tuple(_gateway(environment, one, observed, inside=inside) for one in found if one.group == GATEWAYS)
 
 
-def _gateway(environment: Environment, machine: OnpremMachine, observed: Observed) -> GatewayStatus:
-    verdict, reason = _judge(environment, machine, observed)
+def _gateway(environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool) -> GatewayStatus:
+    verdict, reason = _judge(environment, machine, observed, inside=inside)
     address = str(machine.reached_at)
     return GatewayStatus(name=machine.name, site=machine.site, address=address, verdict=verdict, reason=reason)
 
 
-def _judge(environment: Environment, machine: OnpremMachine, observed: Observed) -> tuple[Verdict, str]:
+def _judge(
+    environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool
+) -> tuple[Verdict, str]:
     knock = observed.knocks.get(machine.name)
     if knock is None or knock.reached is None:
         return Verdict.UNKNOWN, f"it was not asked: {knock.said if knock else 'there are too many'}"
@@ -47,7 +50,7 @@ def _judge(environment: Environment, machine: OnpremMachine, observed: Observed)
         return Verdict.UNHEALTHY, "; ".join(knock.troubles)
     if knock.reached:
         return Verdict.OK, f"it answers, and says no more: {knock.said}" if knock.said else "its services run"
-    if _carries(environment, machine.site, observed):
+    if not inside and _carries(environment, machine.site, observed):
         return Verdict.UNKNOWN, f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.said}"
     return Verdict.UNREACHABLE, f"it does not answer over SSH: {knock.said}: switch it on, or see its console"
 

@@ -100,13 +100,13 @@ class Status:
 
 
 def judge(environment: Environment, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
-    """Return the environment's status; ``inside`` when it is a lab, and the API should be reachable from here."""
+    """Return the environment's status; ``inside`` when it is a lab, where API and gateways are reachable from here."""
     return Status(
         environment=environment.name,
         machines=(*(_machine(machine, observed) for machine in machines), *_unexpected(machines, observed)),
         etcd_clusters=tuple(_etcd(role, machines, observed) for role in Role if role.is_etcd),
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
-        gateways=judge_gateways(environment, observed),
+        gateways=judge_gateways(environment, observed, inside=inside),
         links=judge_links(environment, observed),
         nodes=(*judge_nodes(environment, observed, lab=inside), *judge_unjoined(environment, observed)),
         pools=judge_pools(environment, observed),

@@ -172,6 +172,8 @@ def test_a_gateway_has_a_row_of_its_own(
     (found,) = judge_gateways(environment, observed)
     assert (found.name, found.site, found.address, found.verdict) == ("lab-gw-0", "rack", "198.51.100.20", verdict)
     assert says in found.reason
+    if knocked is SILENT:
+        assert judge_gateways(environment, observed, inside=True)[0].verdict is Verdict.UNREACHABLE
     status = judge(environment, (), observed, inside=False)
     assert json.loads(to_json(status))["gateways"][0]["verdict"] == verdict
     assert "GATEWAY" in to_text(status, colour=False)
