@@ -7,7 +7,7 @@ on them or when it has reached a checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,8 @@ from clouds.base.place import Place
 
 LIVES = {"Terminat": Life.LEAVING, "Pending": Life.CHANGING, "ReplacingRootVolume": Life.CHANGING}
 """Life of a machine by the first letters of its lifecycle state."""
+MOST_IDS = 200
+"""Largest number of values of a filter (docs.aws.amazon.com, EC2 API, ``DescribeInstances``)."""
 
 
 class AwsGroup:
@@ -70,6 +72,23 @@ class AwsGroup:
         """Set the desired capacity."""
         with asked(self._said):
             self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
+
+    def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:
+        """Return the instances' launch times. A filter, unlike a list of ids, may name instances that are gone."""
+        ids = [machine.id for machine in machines]
+        with asked(f"{self._said}, the age of its instances"):
+            pages = self._client("ec2").get_paginator("describe_instances")
+            return {
+                str(instance["InstanceId"]): instance["LaunchTime"].isoformat()
+                for first in range(0, len(ids), MOST_IDS)
+                for page in pages.paginate(Filters=[{"Name": "instance-id", "Values": ids[first : first + MOST_IDS]}])
+                for reservation in page["Reservations"]
+                for instance in reservation["Instances"]
+            }
+
+    def console(self, machine: Machine) -> str:
+        """Return the command for EC2's copy of the serial console."""
+        return f"aws ec2 get-console-output --region {self._region} --instance-id {machine.id} --latest --output text"
 
     def _group(self) -> Mapping[str, Any]:
         found = self._client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._name])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from clouds.azure import groups
@@ -93,6 +93,23 @@ class AzureGroup:
         """Set the capacity, and leave the rest of the SKU as it is."""
         body = {"sku": {**self._document()["sku"], "capacity": count}}
         self._manager.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
+
+    def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:
+        """Return the times of creation. One request for the list is less than one for each machine."""
+        wanted = {machine.id for machine in machines}
+        items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION)) if wanted else []
+        found = {
+            str(item["instanceId"]): str((item.get("properties") or {}).get("timeCreated") or "") for item in items
+        }
+        return {id_: made for id_, made in found.items() if id_ in wanted and made}
+
+    def console(self, machine: Machine) -> str:
+        """Return the command that asks the machine itself, through Azure's agent."""
+        group = self._path.split("/resourceGroups/")[1].split("/")[0]
+        return (
+            f"az vmss run-command invoke --resource-group {group} --name {self._name} --instance-id {machine.id} "
+            "--command-id RunShellScript --scripts 'longhaul-node status; journalctl --unit=kubelet --lines=20'"
+        )
 
     def _document(self) -> dict[str, Any]:
         return self._manager.get(self._path, version=COMPUTE_VERSION)

@@ -67,8 +67,9 @@ def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
         name=str(connection.get("name", "")),
         up=up,
         since=max(established, default=""),
-        bytes_in=properties.get("ingressBytesTransferred"),
-        bytes_out=properties.get("egressBytesTransferred"),
+        # One that has carried nothing yet may have no counters.
+        bytes_in=properties.get("ingressBytesTransferred") or 0,
+        bytes_out=properties.get("egressBytesTransferred") or 0,
         reason="" if up else f"Azure says {status}",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -79,3 +80,10 @@ class Scaled(Protocol):
 
 class LiveGroup(Rolled, Scaled, Protocol):
     """A pool's group in the cloud, which can be observed, replaced and resized."""
+
+    def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
+        """Return the times at which machines were made, in RFC 3339, by their ids. Leave out what the cloud does not
+        know. Raise :class:`CloudError` when the cloud refuses or does not answer."""
+
+    def console(self, machine: Machine) -> str:
+        """Return the command that shows what a machine says, for a machine that is no node."""

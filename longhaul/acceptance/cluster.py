@@ -65,11 +65,11 @@ def await_healthy(target: Target, limit: Limit) -> str:
 
 
 def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the parts whose verdict is neither ok nor unknown, each with its reason."""
+    """Yield the parts whose verdict is a fault, each with its reason."""
     clusters = [{"name": f"{name} cluster", **etcd} for name, etcd in status.get("etcd_clusters", {}).items()]
-    groups = (status.get(part, ()) for part in ("machines", "links", "nodes", "pools", "addons"))
+    groups = (status.get(part, ()) for part in ("machines", "gateways", "links", "nodes", "pools", "addons"))
     for one in (*clusters, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
-        if one.get("verdict") not in ("ok", "unknown"):
+        if one.get("verdict") not in (Verdict.OK, Verdict.UNKNOWN, Verdict.JOINING):
             yield f"{one.get('name')} is {one.get('verdict')}: {one.get('reason')}"
 
 

@@ -1,8 +1,10 @@
-"""``longhaul status``: show machines, etcd clusters, API servers, links, nodes and add-ons, each with a verdict."""
+"""``longhaul status``: show machines, etcd clusters, API servers, gateways, links, nodes and add-ons, each with a
+verdict."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from longhaul.context import context, enter_lab
@@ -13,7 +15,7 @@ from longhaul.say import say
 if TYPE_CHECKING:
     from components.model import Environment
 
-HELP = "show machines, etcd, API servers, links, nodes and add-ons; each with a verdict and its reason"
+HELP = "show machines, etcd, API servers, gateways, links, nodes and add-ons; each with a verdict and its reason"
 TAKES_REST = False
 
 
@@ -30,13 +32,21 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
 
+    from longhaul.hosts.knock import knock_all
+    from longhaul.hosts.reach import prepare
     from longhaul.report.text import wants_colour
     from longhaul.status.collect import collect
     from longhaul.status.text import to_json, to_text
     from longhaul.status.verdicts import judge
 
     machines = control_machines(environment, plan(environment))
-    observed = collect(environment, machines, identity=lambda: _identity(environment))
+    reach = prepare(where, environment, os.environ)
+    observed = collect(
+        environment,
+        machines,
+        identity=lambda: _identity(environment),
+        knock=lambda asked: knock_all(asked, reach),
+    )
     if not observed.cloud and not invocation.options.json:
         say(f"nothing of the control plane of {where.env} is in its cloud; `longhaul up --env {where.env}` makes it")
         return Exit.FAILED

@@ -65,6 +65,8 @@ class Reach:
     user: str
     key: str | None
     """File of the private key; None for the agent's and the user's own keys."""
+    patient: bool = True
+    """True when a machine may be booting, or a tunnel to it coming up; false when it must answer now."""
 
 
 def machines(environment: Environment, addresses: AddressPlan) -> Iterator[OnpremMachine]:
@@ -171,6 +173,11 @@ def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, A
     }
 
 
+ANSWER_S = 8
+"""Time limit in seconds for a machine that must answer now: for TCP, the SSH protocol and its keys together
+(ssh_config(5), ``ConnectTimeout``). A host that is off is told within ten seconds."""
+
+
 def ssh_options(reach: Reach) -> dict[str, str]:
     """Return options of ``ssh`` that accept only pinned keys, and ignore the user's own list of keys."""
     return {
@@ -180,7 +187,8 @@ def ssh_options(reach: Reach) -> dict[str, str]:
         "CheckHostIP": "no",
         # For a machine that boots, or a tunnel that comes up meanwhile: attempts are a second apart when it refuses,
         # and up to ten when nothing answers.
-        "ConnectionAttempts": "8",
+        "ConnectionAttempts": "8" if reach.patient else "1",
+        **({} if reach.patient else {"ConnectTimeout": str(ANSWER_S)}),
         # An unplugged machine sends nothing: it is given up after half a minute (ssh_config(5)), not after TCP's
         # quarter of an hour.
         "ServerAliveInterval": "10",
@@ -208,6 +216,9 @@ def _connection(reach: Reach) -> dict[str, Any]:
     }
     if reach.key:
         found["ansible_ssh_private_key_file"] = reach.key
+    if not reach.patient:
+        # Once a machine has answered, later connections may be tried again.
+        found |= {"ansible_ssh_timeout": ANSWER_S, "preflight_ssh_retries": 0}
     return found
 
 

@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,6 +24,9 @@ USER = "LONGHAUL_SSH_USER"
 LONGEST = 75
 """Longest path of the folder of sockets, characters: what remains of 108 (unix(7)) after Ansible's name of a socket and
 the suffix that ssh adds while it creates one."""
+IMPATIENT = "LONGHAUL_SSH_IMPATIENT"
+"""Variable that says, when it is not empty, that machines must answer now: they are neither booting nor behind a tunnel
+that is coming up."""
 KEY = "LONGHAUL_SSH_KEY"
 """Variable with the file of the private key for the racks' machines."""
 
@@ -36,6 +40,7 @@ def prepare(where: Context, environment: Environment, environ: Mapping[str, str]
         control_folder=_control_folder(where, environ),
         user=environ.get(USER) or "root",
         key=environ.get(KEY) or None,
+        patient=not environ.get(IMPATIENT),
     )
 
 
@@ -45,13 +50,19 @@ def ssh(machine: OnpremMachine, reach: Reach, command: Sequence[str]) -> NoRetur
         raise CommandError(
             f"nothing says which SSH host key {machine.name} has: write it as `host_key` ({machine.pin_at})"
         )
-    options = {**ssh_options(reach), "HostKeyAlias": machine.name}
-    key = ["-i", reach.key, "-o", "IdentitiesOnly=yes"] if reach.key else []
-    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     sys.stdout.flush()
     sys.stderr.flush()
     wanted = ["--", *command] if command else []
-    os.execvp("ssh", ["ssh", *words, *key, f"{reach.user}@{machine.reached_at}", *wanted])  # noqa: S606 - no shell
+    os.execvp("ssh", ["ssh", *ssh_words(machine, reach), *wanted])  # noqa: S606 - no shell
+
+
+def ssh_words(machine: OnpremMachine, reach: Reach, *, patient: bool | None = None) -> list[str]:
+    """Return the arguments of ``ssh`` that lead to a machine. ``patient`` replaces the setting of ``reach``."""
+    known = reach if patient is None else replace(reach, patient=patient)
+    options = {**ssh_options(known), "HostKeyAlias": machine.name}
+    key = ["-i", reach.key, "-o", "IdentitiesOnly=yes"] if reach.key else []
+    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    return [*words, *key, f"{reach.user}@{machine.reached_at}"]
 
 
 def _control_folder(where: Context, environ: Mapping[str, str]) -> Path:

@@ -18,6 +18,7 @@ from longhaul.cluster import GIVEN
 from longhaul.context import Context
 from longhaul.engine.run import Result
 from longhaul.hosts.inventory import OnpremMachine, machines
+from longhaul.hosts.reach import IMPATIENT
 from longhaul.hosts.run import LOOK, PREPARE, SITE, find_kubeconfig, run_playbook
 from longhaul.hosts.tasks import Tasks
 from longhaul.hosts.text import to_text
@@ -83,7 +84,7 @@ def roll(
     account = Account()
     with ExitStack() as stack:
         kubeconfig = "" if asked.look else find_kubeconfig(stack, where, environment, environ)
-        variables = {**environ, GIVEN: kubeconfig} if kubeconfig else dict(environ)
+        variables = {**environ, IMPATIENT: "yes", **({GIVEN: kubeconfig} if kubeconfig else {})}
         for number, turn in enumerate(turns):
             names = ",".join(machine.name for machine in turn)
             if len(turns) > 1:

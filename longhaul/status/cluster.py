@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 10.0
 NAMESPACE = "kube-system"
+EVENTS = "/api/v1/namespaces/default/events"
+REFUSALS = ("NodeProofRefused", "NodeRequestDenied")
+"""Reasons of the Events of the join endpoint and of the node controller (images/rootfs, attest/join_endpoint.py and
+controller/requests.py). An Event is kept for an hour."""
 GPU_CONDITION = "longhaul.dev/GpuHealthy"
 """Condition in which a node with GPUs reports their health (docs/gpus.md)."""
 
@@ -27,7 +31,8 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
     url = api_url(environment, plan(environment))
     try:
         api = Api(url, identity, timeout_s=TIMEOUT_S)
-        return ClusterView(nodes=tuple(map(node, api.items("/api/v1/nodes"))), addons=tuple(_addons(api)))
+        nodes = tuple(map(node, api.items("/api/v1/nodes")))
+        return ClusterView(nodes=nodes, addons=tuple(_addons(api)), refusals=tuple(_refusals(api)))
     except ApiError as error:
         return ClusterView(error=f"{url} answers {error.status}" if error.status else f"{url}: {error.reason}")
     except (OSError, ValueError, KeyError) as error:
@@ -66,6 +71,14 @@ def _gpus(item: Mapping[str, Any]) -> str:
     return f"its GPUs wait for the node controller, which has set or not lifted {PREFLIGHT_TAINT}" if held_back else ""
 
 
+def _refusals(api: Api) -> Iterator[str]:
+    """Yield what was said to machines that asked to join, the newest first."""
+    found = [event for reason in REFUSALS for event in api.items(EVENTS, fieldSelector=f"reason={reason}")]
+    for event in sorted(found, key=lambda one: str(one.get("lastTimestamp") or ""), reverse=True):
+        about = event.get("involvedObject", {}).get("name", "")
+        yield f"{about}: {event.get('lastTimestamp')}: {event.get('message')}"
+
+
 def _addons(api: Api) -> Iterator[AddonView]:
     """Yield the deployments and daemon sets that the rest of the cluster depends on."""
     for item in api.items(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"):
@@ -74,4 +87,5 @@ def _addons(api: Api) -> Iterator[AddonView]:
     for item in api.items(f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"):
         status = item.get("status", {})
         wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
-        yield AddonView(name=item["metadata"]["name"], ready=ready, wanted=wanted)
+        selector = item.get("spec", {}).get("template", {}).get("spec", {}).get("nodeSelector") or {}
+        yield AddonView(name=item["metadata"]["name"], ready=ready, wanted=wanted, on_gpus=GPU_LABEL in selector)

@@ -1,5 +1,5 @@
-"""Collects the state: machines and tunnels from the clouds, each machine's answer by the cloud's run command, and the
-API's readiness and content through its load balancer."""
+"""Collects the state: machines, pools' groups and tunnels from the clouds, each machine's answer by the cloud's run
+command, the API's readiness and content through its load balancer, and what gateways and hosts answer over SSH."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
+from components.model import plan
 from components.model.health import READY_PATH
 from components.model.places import place_of
 from longhaul.exits import CommandError, Exit
+from longhaul.hosts.inventory import GATEWAYS
+from longhaul.hosts.inventory import machines as onprem_machines
 from longhaul.status.cluster import ask_cluster
+from longhaul.status.groups import ask_pool
 from longhaul.status.observed import CloudView, ClusterView, Endpoint, NodeAnswer, Observed
 from longhaul.status.tunnels import ask_tunnels
 
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from clouds.base.cloud import Control
     from clouds.base.place import Place
     from components.model import Environment, Machine
+    from longhaul.hosts.inventory import OnpremMachine
+    from longhaul.hosts.knock import Knock
 
 COMMAND = "longhaul-node status"
 ANSWER_S = 60.0
@@ -35,11 +41,16 @@ AT_ONCE = 16
 
 
 def collect(
-    environment: Environment, machines: Sequence[Machine], *, identity: Callable[[], Mapping[str, str] | None]
+    environment: Environment,
+    machines: Sequence[Machine],
+    *,
+    identity: Callable[[], Mapping[str, str] | None],
+    knock: Callable[[Iterable[OnpremMachine]], Mapping[str, Knock]],
 ) -> Observed:
     """Ask everything at once; ``CommandError`` (unreachable) when the control plane's cloud does not answer.
 
-    ``identity`` returns the administrator's certificate, key and issuer; without them the API is not asked.
+    ``identity`` returns the administrator's certificate, key and issuer; without them the API is not asked. ``knock``
+    asks gateways and hosts over SSH.
     """
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
@@ -51,7 +62,15 @@ def collect(
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         tunnels = pool.submit(ask_tunnels, environment)
         through_api = pool.submit(_ask_api, environment, identity)
+
+        def known() -> ClusterView:
+            return through_api.result()[1]
+
+        onprem = list(onprem_machines(environment, plan(environment)))
+        gateways = pool.submit(knock, [one for one in onprem if one.group == GATEWAYS])
+        hosts = pool.submit(lambda: knock(_without_node([one for one in onprem if one.group != GATEWAYS], known())))
         answers = pool.map(lambda name: ask_machine(control, place, name), running)
+        groups = {name: pool.submit(ask_pool, environment, name, known) for name in environment.pools}
         endpoint, cluster = through_api.result()
         seen, blind = tunnels.result()
         return Observed(
@@ -61,7 +80,15 @@ def collect(
             tunnels=seen,
             blind=blind,
             cluster=cluster,
+            groups={name: asked.result() for name, asked in groups.items()},
+            knocks={**gateways.result(), **hosts.result()},
         )
+
+
+def _without_node(hosts: Sequence[OnpremMachine], cluster: ClusterView) -> list[OnpremMachine]:
+    """Return the hosts whose node is not there or not ready; none when the API did not say."""
+    ready = {view.name for view in cluster.nodes if view.ready}
+    return [] if cluster.error else [host for host in hosts if host.name not in ready]
 
 
 def _ask_api(

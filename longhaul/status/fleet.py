@@ -1,4 +1,4 @@
-"""Judges links, nodes and add-ons. Pure."""
+"""Judges links, nodes and add-ons. Pure. Pools and their machines: ``pools.py``; gateways: ``gateways.py``."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DNS = "coredns"
 """Name of the add-on that every name look-up on the cluster needs."""
+NO_DRIVER = "NvmlMissing"
+"""Verdict of a machine's GPU test when there is no driver (docs/gpus.md)."""
 
 
 class Verdict(StrEnum):
@@ -31,7 +33,11 @@ class Verdict(StrEnum):
     """Works, with fewer members, tunnels, nodes or servers than it should have."""
     DOWN = "down"
     MISSING = "missing"
-    """In the environment's file, but not in the cloud or the cluster."""
+    """In the environment's file, but not in the cloud or the cluster; or in the cloud, and not in the cluster."""
+    JOINING = "joining"
+    """In the cloud, and not in the cluster yet: it has had little time, and nobody has refused it."""
+    UNREACHABLE = "unreachable"
+    """It does not answer over SSH, and nothing else tells that it works."""
     UNEXPECTED = "unexpected"
     """In the cloud, but not in the environment's file."""
     UNKNOWN = "unknown"
@@ -46,6 +52,7 @@ class Verdict(StrEnum):
 _SEVERITIES = {
     Verdict.OK: Severity.OK,
     Verdict.UNKNOWN: Severity.UNKNOWN,
+    Verdict.JOINING: Severity.UNKNOWN,
     Verdict.DEGRADED: Severity.WARNING,
     Verdict.UNEXPECTED: Severity.WARNING,
 }
@@ -79,18 +86,6 @@ class NodeStatus:
     reason: str
     created: str = ""
     version: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoolStatus:
-    """The nodes of one pool, or all hosts."""
-
-    name: str
-    verdict: Verdict
-    reason: str
-    ready: int
-    least: int
-    """Number of nodes that the pool must have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,78 +135,98 @@ def _link(name: str, most: int, ends: Sequence[Sequence[TunnelView]], observed: 
     )
 
 
-def judge_nodes(environment: Environment, observed: Observed) -> tuple[NodeStatus, ...]:
-    """Judge every node, and every bare-metal host that is no node. Return nothing when the API did not answer."""
+def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = False) -> tuple[NodeStatus, ...]:
+    """Judge every node, and every bare-metal host that is no node. Return nothing when the API did not answer. ``lab``
+    tells that machines have no GPUs."""
     if observed.cluster.error:
         return ()
     there = {view.name for view in observed.cluster.nodes}
     missing = [host for host in host_nodes(environment, plan(environment)).values() if host.node_name not in there]
-    reason = "it is in the hosts file, but no node: `longhaul up --only hosts` sets it up"
+    reason = "it is in the hosts file, but no node: `longhaul up --only hosts` makes it one"
     return (
-        *(_node(view) for view in observed.cluster.nodes),
+        *(_node(view, observed, lab=lab) for view in observed.cluster.nodes),
         *(
             NodeStatus(
                 name=host.node_name,
                 site=host.place.site,
                 pool=HOSTS,
-                verdict=Verdict.MISSING,
-                reason=reason,
+                verdict=Verdict.UNREACHABLE if _silent(host.node_name, observed) else Verdict.MISSING,
+                reason="; ".join([reason, *_heard(host.node_name, observed)]),
             )
             for host in missing
         ),
     )
 
 
-def _node(view: NodeView) -> NodeStatus:
+def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
+    verdict, reasons = Verdict.OK, [view.reason, view.gpus]
+    if not view.ready:
+        verdict = Verdict.UNREACHABLE if _silent(view.name, observed) else Verdict.UNHEALTHY
+        reasons += [*_heard(view.name, observed), _strayed(view, observed)]
+    elif view.gpus:
+        # Where there are none, this will never be otherwise.
+        absent = lab and view.gpus.startswith(f"{NO_DRIVER}:")
+        verdict = Verdict.UNKNOWN if absent else Verdict.UNHEALTHY
+        reasons.append("the lab has no GPUs" if absent else "")
     return NodeStatus(
         name=view.name,
         site=view.site,
         pool=view.pool,
-        verdict=Verdict.OK if view.ready and not view.gpus else Verdict.UNHEALTHY,
-        reason="; ".join(filter(None, (view.reason, view.gpus))) or "ready",
+        verdict=verdict,
+        reason="; ".join(filter(None, reasons)) or "ready",
         created=view.created,
         version=view.version,
     )
 
 
-def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
-    """Judge every pool, and all hosts as one."""
-    least = {name: pool.min for name, pool in environment.pools.items()}
-    if environment.hosts:
-        least[HOSTS] = len(environment.hosts)
-    return tuple(_pool(name, least[name], observed) for name in least)
+def _silent(name: str, observed: Observed) -> bool:
+    """Return whether a host was asked over SSH, and did not answer."""
+    knock = observed.knocks.get(name)
+    return knock is not None and knock.reached is False
 
 
-def _pool(name: str, least: int, observed: Observed) -> PoolStatus:
-    if observed.cluster.error:
-        return PoolStatus(name=name, verdict=Verdict.UNKNOWN, reason=observed.cluster.error, ready=0, least=least)
-    mine = [view for view in observed.cluster.nodes if view.pool == name]
-    ready = sum(view.ready for view in mine)
-    verdict = Verdict.OK if ready >= least else Verdict.DEGRADED if ready else Verdict.DOWN
-    reason = f"{ready} of {len(mine)} nodes ready, {least} at least"
-    return PoolStatus(name=name, verdict=verdict, reason=reason, ready=ready, least=least)
+def _heard(name: str, observed: Observed) -> tuple[str, ...]:
+    """Return what a host said over SSH, or why it said nothing."""
+    knock = observed.knocks.get(name)
+    if knock is None:
+        return ()
+    if knock.reached is False:
+        return (f"it does not answer over SSH: {knock.said}",)
+    return knock.troubles or ((f"it was not asked for its services: {knock.said}",) if knock.said else ())
+
+
+def _strayed(view: NodeView, observed: Observed) -> str:
+    """Return a remark on a node whose machine has left its group."""
+    group = observed.groups.get(view.pool)
+    if group is None or group.error or any(machine.node == view.name for machine in group.machines):
+        return ""
+    return "its machine is not in the pool's group any more: the node controller removes such a Node"
 
 
 def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonStatus, ...]:
     """Judge every add-on, and DNS in any case."""
     if observed.cluster.error:
         return (AddonStatus(name=DNS, verdict=Verdict.UNKNOWN, reason=observed.cluster.error),)
-    nodes = any(view.ready for view in observed.cluster.nodes) or any(
-        pool.least for pool in judge_pools(environment, observed)
-    )
-    found = tuple(_addon(view, nodes=nodes) for view in observed.cluster.addons)
+    least = [pool.min for pool in environment.pools.values()]
+    nodes = any(view.ready for view in observed.cluster.nodes) or any(least) or bool(environment.hosts)
+    held_back = sum(bool(view.gpus) for view in observed.cluster.nodes)
+    found = tuple(_addon(view, nodes=nodes, held_back=held_back) for view in observed.cluster.addons)
     if any(one.name == DNS for one in found):
         return found
     reason = "the cluster has none: `longhaul up --only objects` makes it"
     return (*found, AddonStatus(name=DNS, verdict=Verdict.MISSING, reason=reason))
 
 
-def _addon(view: AddonView, *, nodes: bool) -> AddonStatus:
+def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:
+    """Judge one add-on. ``held_back`` is the number of nodes whose GPUs are not in service: an add-on for GPUs does not
+    work there, and these nodes have verdicts of their own."""
     reason = f"{view.ready} of {view.wanted} ready"
     if view.ready >= view.wanted:
         verdict = Verdict.OK
     elif not nodes:
         verdict, reason = Verdict.UNKNOWN, f"{reason}: there is no node to run on"
+    elif view.on_gpus and view.wanted - view.ready <= held_back:
+        verdict, reason = Verdict.UNKNOWN, f"{reason}: the GPUs of {held_back} nodes are not in service"
     else:
         verdict = Verdict.DEGRADED if view.ready else Verdict.DOWN
     return AddonStatus(name=view.name, verdict=verdict, reason=reason, ready=view.ready, wanted=view.wanted)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
+from clouds.base.fleet import Machine
 from clouds.base.tunnels import TunnelView
+from longhaul.hosts.knock import Knock
 
 STILL = ("stopped", "deallocated")
 """Power states that last until the machine is started (learn.microsoft.com, "States and billing of Azure Virtual
@@ -75,6 +78,8 @@ class AddonView:
     name: str
     ready: int
     wanted: int
+    on_gpus: bool = False
+    """True when it runs on machines with GPUs alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +88,25 @@ class ClusterView:
 
     nodes: tuple[NodeView, ...] = ()
     addons: tuple[AddonView, ...] = ()
+    refusals: tuple[str, ...] = ()
+    """Refusals of the join endpoint and of the node controller, the newest first."""
     error: str = ""
     """Reason why the API did not report them; empty when it did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupView:
+    """All groups of a pool, as its cloud reports them."""
+
+    machines: tuple[Machine, ...] = ()
+    wanted: int = 0
+    """Number of machines that the groups should have."""
+    made: Mapping[str, str] = field(default_factory=dict)
+    """Time at which a machine without a Node was made, RFC 3339, by the name that its Node would have."""
+    consoles: Mapping[str, str] = field(default_factory=dict)
+    """Command that shows what such a machine says, by the same name."""
+    error: str = ""
+    """Reason why the cloud did not report them; empty when it did."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,3 +122,8 @@ class Observed:
     blind: Mapping[str, str] = field(default_factory=dict)
     """Sites whose cloud could not be asked for tunnels, with the reason."""
     cluster: ClusterView = field(default_factory=ClusterView)
+    groups: Mapping[str, GroupView] = field(default_factory=dict)
+    """Groups by pool."""
+    knocks: Mapping[str, Knock] = field(default_factory=dict)
+    """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node."""
+    now: datetime = field(default_factory=lambda: datetime.now(tz=UTC))

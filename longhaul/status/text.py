@@ -44,12 +44,18 @@ def to_text(status: Status, *, colour: bool) -> str:
     blocks = [
         _table(("MACHINE", "VERDICT", "POWER", "PROVISIONING", "REASON"), machines, colour=colour),
         _table(("MEMBER", "VERDICT", "REASON"), members, colour=colour),
+        *_gateways(status, colour=colour),
         *_links(status, colour=colour),
         *_nodes(status.nodes, colour=colour),
         _table(("PART", "VERDICT", "REASON"), parts, colour=colour),
         _summary(status, colour=colour),
     ]
     return "\n\n".join(blocks)
+
+
+def _gateways(status: Status, *, colour: bool) -> list[str]:
+    rows = [(one.name, _mark(one.verdict), one.site, one.address, one.reason) for one in status.gateways]
+    return [_table(("GATEWAY", "VERDICT", "SITE", "ADDRESS", "REASON"), rows, colour=colour)] if rows else []
 
 
 def _links(status: Status, *, colour: bool) -> list[str]:

@@ -12,14 +12,14 @@ from longhaul.status.fleet import (
     AddonStatus,
     LinkStatus,
     NodeStatus,
-    PoolStatus,
     Verdict,
     judge_addons,
     judge_links,
     judge_nodes,
-    judge_pools,
 )
+from longhaul.status.gateways import GatewayStatus, judge_gateways
 from longhaul.status.observed import STILL, Endpoint, Observed
+from longhaul.status.pools import PoolStatus, judge_pools, judge_unjoined
 
 if TYPE_CHECKING:
     from components.model import Environment, Machine
@@ -81,28 +81,34 @@ class Status:
     machines: tuple[MachineStatus, ...]
     etcd_clusters: tuple[EtcdStatus, ...]
     api: ApiStatus
+    gateways: tuple[GatewayStatus, ...]
     links: tuple[LinkStatus, ...]
     nodes: tuple[NodeStatus, ...]
+    """All nodes, and all machines and hosts that should be nodes."""
     pools: tuple[PoolStatus, ...]
     addons: tuple[AddonStatus, ...]
 
     @property
     def healthy(self) -> bool:
         """Return whether everything is healthy; a part that cannot be seen from here does not count as a fault."""
-        named = (self.machines, self.etcd_clusters, self.links, self.nodes, self.pools, self.addons)
+        named = (
+            *(self.machines, self.etcd_clusters, self.gateways, self.links, self.nodes),
+            *(self.pools, self.addons),
+        )
         verdicts = [self.api.verdict, *(one.verdict for parts in named for one in parts)]
         return all(verdict.severity in (Severity.OK, Severity.UNKNOWN) for verdict in verdicts)
 
 
 def judge(environment: Environment, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
-    """Return the environment's status; ``inside`` when the API should be reachable from here."""
+    """Return the environment's status; ``inside`` when it is a lab, where API and gateways are reachable from here."""
     return Status(
         environment=environment.name,
         machines=(*(_machine(machine, observed) for machine in machines), *_unexpected(machines, observed)),
         etcd_clusters=tuple(_etcd(role, machines, observed) for role in Role if role.is_etcd),
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
+        gateways=judge_gateways(environment, observed, inside=inside),
         links=judge_links(environment, observed),
-        nodes=judge_nodes(environment, observed),
+        nodes=(*judge_nodes(environment, observed, lab=inside), *judge_unjoined(environment, observed)),
         pools=judge_pools(environment, observed),
         addons=judge_addons(environment, observed),
     )

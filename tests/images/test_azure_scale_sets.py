@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -87,6 +88,14 @@ def test_a_roll_sees_machines_and_renews_them_in_place(live: Live, group: AzureG
     assert [machine.current for machine in group.look().machines] == [True, False]
     machine = live.hypervisor.world.machines[0]
     assert (machine.user_data, machine.generation != generation) == (b"other", True)
+
+
+def test_a_machine_s_age_is_known(group: AzureGroup) -> None:
+    first, second = group.look().machines
+    (made,) = group.made_at([second]).values()
+    assert timedelta() <= datetime.now(tz=UTC) - datetime.fromisoformat(made) < timedelta(hours=1)
+    assert group.made_at([]) == {}
+    assert f"--name lab-gpu --instance-id {first.id} " in group.console(first)
 
 
 def test_a_roll_changes_the_size_and_nothing_else(live: Live, group: AzureGroup) -> None:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import node_attest
+import node_registered
 import pytest
+import worker_checks
 from attest.aws import AwsProofs
 from attest.join_endpoint import COMPONENT, JoinEndpoint
 from attest.server import Server
@@ -25,6 +27,7 @@ from controller.metrics import Metrics
 from controller.run import Controller
 from cryptography import x509
 from node_attest import Paths, ProofRequest, Settings
+from node_registered import CACHED
 
 from components.model import load, plan
 from lab import tools
@@ -32,6 +35,7 @@ from tests.images import kubelets
 from tests.images.aws_pool import STRANGERS, AwsPool, aws_pool
 from tests.images.node_controller_rights import rights
 from tests.images.node_world import ENVIRONMENT, REQUESTS, Caller, Cloud
+from tests.images.test_worker_checks import WORKER
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.hosts import STACKS
 
@@ -174,6 +178,24 @@ def test_a_machine_becomes_the_node_that_it_is_and_its_name_is_then_taken(joinin
     with pytest.raises(node_attest.RefusedError, match="NameIsTaken"):
         joining.join(tmp_path / "thief")
     assert any("NameIsTaken" in message for message in joining.events("NodeRequestDenied"))
+    assert_it_is_told_of_its_own_node(joining.cluster, name, paths, kubelet)
+
+
+def assert_it_is_told_of_its_own_node(cluster: ApiServer, name: str, paths: Paths, kubelet: Caller) -> None:
+    """Check that a node, and it alone, is told whether its Node exists: before, while and after there is one."""
+    certificates = worker_checks.Paths(certificate=paths.current, authority=paths.authority)
+    worker = replace(WORKER, api=f"https://127.0.0.1:{cluster.port}")
+
+    def told(who: str) -> tuple[bool, bool]:
+        cached, exact = (node_registered.is_gone(certificates, worker, who, query=query) for query in (CACHED, ""))
+        return cached, exact
+
+    eventually(lambda: told(name) == (True, True), what="there is no Node yet")
+    kubelet.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    eventually(lambda: told(name) == (False, False), what="it is registered")
+    cluster.kubectl("delete", "node", name)
+    eventually(lambda: told(name) == (True, True), what="it is deleted")
+    assert told("i-0bbbbbbbbbbbbbbbb") == (False, False), "a refusal to tell is no absence"
 
 
 def test_a_machine_of_ours_cannot_be_another(joining: Joining, tmp_path: Path) -> None:

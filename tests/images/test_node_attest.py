@@ -178,6 +178,7 @@ class Node:
         join = {"address": settings.address, "port": settings.port, "name": settings.name, "cluster": "lab"}
         self.document = {"kind": "aws", "api": "https://10.64.3.5:6443", "join": join}
         patch.setattr(node_join, "NODE", world.folder / "node.json")
+        patch.setattr(node_join, "CONSOLE", world.folder / "console")
         patch.setattr(node_attest, "Paths", lambda: paths)
         patch.setattr("time.sleep", self.pauses.append)
         patch.setenv("NODE_NAME", NODE)

@@ -32,6 +32,12 @@ class FakeApi(Answering):
         return status, json.dumps({"status": {"allowed": allowed}}).encode()
 
 
+@pytest.fixture(name="console", autouse=True)
+def _console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(node_join, "CONSOLE", tmp_path / "console")
+    return tmp_path / "console"
+
+
 @pytest.fixture(name="api")
 def _api() -> Iterator[FakeApi]:
     with FakeApi() as api:
@@ -74,7 +80,7 @@ def test_nobody_there(join: Join) -> None:
 
 
 def test_it_ends_when_the_token_counts(
-    api: FakeApi, join: Join, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    api: FakeApi, join: Join, console: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     api.answers = [(401, False), (401, False), (201, False), (201, True)]
     pauses: list[float] = []
@@ -85,6 +91,8 @@ def test_it_ends_when_the_token_counts(
     said = capsys.readouterr().err
     assert said.count("not yet") == 2
     assert TOKEN not in said
+    assert "has not joined yet: " in console.read_text()
+    assert TOKEN not in console.read_text()
 
 
 def test_a_node_with_a_certificate_asks_nobody(api: FakeApi, join: Join) -> None:

@@ -53,6 +53,7 @@ PROGRAMS = (
     "node_join",
     "node_performance",
     "node_place",
+    "node_registered",
 )
 
 

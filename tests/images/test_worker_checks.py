@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import urllib.error
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +84,16 @@ def test_a_well_node(paths: Paths, answers: dict[str, Any]) -> None:
         (worker_checks.KUBELET, ConnectionRefusedError("refused"), {"kubelet": f"{worker_checks.KUBELET}: refused"}),
         (worker_checks.PROXY, ConnectionRefusedError("refused"), {"kube-proxy": f"{worker_checks.PROXY}: refused"}),
         (NODE, TimeoutError("timed out"), {"ready": "Node i-1: TimeoutError('timed out')"}),
+        (
+            NODE,
+            urllib.error.HTTPError(NODE, 404, "Not Found", Message(), None),
+            {"ready": "Node i-1: there is none: see longhaul-registered.timer"},
+        ),
         (NODE, status({**READY, "status": "False", "message": "no network"}), {"ready": "no network"}),
         (NODE, status(), {"ready": "no condition Ready yet"}),
         (NODE, status(READY, version="1.31.0"), {"version": "runs v1.31.0, the environment wants v1.30.3"}),
     ],
-    ids=["kubelet", "kube-proxy", "API server", "not ready", "no condition", "another version"],
+    ids=["kubelet", "kube-proxy", "API server", "deleted", "not ready", "no condition", "another version"],
 )
 def test_what_fails_is_named(
     paths: Paths, answers: dict[str, Any], url: str, answer: object, says: dict[str, str]

@@ -14,6 +14,7 @@ SHARERS = (
     "test_short_drills",
     "test_hybrid",
     "test_attest",
+    "test_gone",
     "test_acceptance",
     "test_roll",
     "test_preflight_catches",

@@ -54,7 +54,7 @@ def _items(project: Project, *what: str) -> list[dict[str, Any]]:
     return list(json.loads(project.kubectl("get", *what, "--output=json").stdout)["items"])
 
 
-def _join_again(project: Project, machine: str, node: str, **changes: str) -> str:
+def join_again(project: Project, machine: str, node: str, **changes: str) -> str:
     """Try to join again as root on ``machine``, and return the refusal."""
     words = ["python3", "-B", "-c", PROVE, node, json.dumps(changes)]
     done = project.on(machine, f"rm -rf /run/test-attest; {shlex.join(words)}", check=False)
@@ -100,12 +100,12 @@ def test_a_restart_asks_nobody(project: Project, machines: list[str]) -> None:
 
 def test_who_is_root_on_a_machine_cannot_be_another(project: Project, machines: list[str]) -> None:
     thief, other = machines
-    assert "WrongMachine" in _join_again(project, thief, other)
+    assert "WrongMachine" in join_again(project, thief, other)
     assert any(other in message and thief in message for message in _told(project, "NodeRequestDenied"))
 
 
 def test_a_machine_s_identity_is_worth_nothing_while_it_lives(project: Project, machines: list[str]) -> None:
-    assert "NameIsLive" in _join_again(project, machines[0], machines[0])
+    assert "NameIsLive" in join_again(project, machines[0], machines[0])
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_machine_s_identity_is_worth_nothing_while_it_lives(project: Project, 
     ids=["key", "challenge", "cluster"],
 )
 def test_a_stolen_proof_is_of_another_question(project: Project, machines: list[str], changes: dict[str, str]) -> None:
-    assert "ForgedProof" in _join_again(project, machines[0], machines[0], **changes)
+    assert "ForgedProof" in join_again(project, machines[0], machines[0], **changes)
     assert any(message.startswith("ForgedProof") for message in _told(project, "NodeProofRefused"))
 
 

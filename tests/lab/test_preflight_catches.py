@@ -18,6 +18,7 @@ from tests.support.host_faults import (
     Caught,
     Fault,
     bus,
+    crashing_service,
     declared,
     duplicate_address,
     full_disk,
@@ -42,7 +43,10 @@ HOST = f"{ENV}-new"
 SLOTS = ("0000:18:00.0", "0000:19:00.0")
 OTHER_KERNEL, OTHER_DRIVER = "6.1.0-0-other", "570.1.2"
 
-TOGETHER: tuple[Fault, ...] = (skewed_clock, low_mtu, full_disk, duplicate_address, other_cluster, missing_gpus)
+TOGETHER: tuple[Fault, ...] = (
+    *(skewed_clock, low_mtu, full_disk, duplicate_address),
+    *(other_cluster, missing_gpus, crashing_service),
+)
 
 
 @pytest.fixture(scope="module", name="project")

@@ -13,7 +13,7 @@ from tests.support.programs import write_program
 FAKE = f"""#!{sys.executable}
 import json, os, pathlib, signal, sys, time
 folder = pathlib.Path(os.environ["FAKE_ENGINE"])
-kept = ("ANSIBLE_CONFIG", "KUBECONFIG", "LONGHAUL_ENV", "LONGHAUL_PROJECT")
+kept = ("ANSIBLE_CONFIG", "KUBECONFIG", "LONGHAUL_ENV", "LONGHAUL_PROJECT", "LONGHAUL_SSH_IMPATIENT")
 note = {{"words": sys.argv[1:], **{{name: os.environ.get(name) for name in kept}}}}
 (folder / "ansible").write_text(json.dumps(note))
 with (folder / "ansible-all").open("a") as all:

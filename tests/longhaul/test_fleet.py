@@ -19,8 +19,9 @@ from components.model.places import place_of
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.status import cluster, tunnels
-from longhaul.status.fleet import Verdict, judge_addons, judge_links, judge_nodes, judge_pools
+from longhaul.status.fleet import Verdict, judge_addons, judge_links, judge_nodes
 from longhaul.status.observed import AddonView, ClusterView, Endpoint, Observed
+from longhaul.status.pools import judge_pools
 from tests.longhaul.test_status import CLUSTER, TUNNELS, node, tunnel
 
 SEEN = Observed(
@@ -175,6 +176,16 @@ class Pages(Api):
         return self.pages[f"{path}?{urlencode(query)}"]
 
 
+def event(name: str, at: str, message: str) -> dict[str, Any]:
+    return {"involvedObject": {"name": name}, "lastTimestamp": at, "message": message}
+
+
+EVENTS = {
+    "NodeProofRefused": [event("i-9", "2026-01-02T03:00:00Z", "StaleProof: too old")],
+    "NodeRequestDenied": [event("longhaul-join-ab", "2026-01-02T03:01:00Z", "UnknownMachine: there is no machine i-8")],
+}
+
+
 def api(*pages: dict[str, Any]) -> Pages:
     left = {f"/api/v1/nodes?limit=500{follow}": page for follow, page in zip(("", "&continue=t"), pages, strict=False)}
     left["/apis/apps/v1/namespaces/kube-system/deployments?limit=500"] = {
@@ -182,9 +193,15 @@ def api(*pages: dict[str, Any]) -> Pages:
     }
     left["/apis/apps/v1/namespaces/kube-system/daemonsets?limit=500"] = {
         "items": [
-            {"metadata": {"name": "agent"}, "status": {"desiredNumberScheduled": 3, "numberReady": 2}},
+            {
+                "metadata": {"name": "agent"},
+                "spec": {"template": {"spec": {"nodeSelector": {"nvidia.com/gpu.present": "true"}}}},
+                "status": {"desiredNumberScheduled": 3, "numberReady": 2},
+            },
         ]
     }
+    for reason, events in EVENTS.items():
+        left[f"/api/v1/namespaces/default/events?limit=500&fieldSelector=reason%3D{reason}"] = {"items": events}
     return Pages(left)
 
 
@@ -207,9 +224,13 @@ def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pyte
         ("c", False, "it has never been ready"),
     ]
     assert found.nodes[0].site == "use1"
+    assert found.refusals == (
+        "longhaul-join-ab: 2026-01-02T03:01:00Z: UnknownMachine: there is no machine i-8",
+        "i-9: 2026-01-02T03:00:00Z: StaleProof: too old",
+    )
     assert found.addons == (
         AddonView(name="coredns", ready=0, wanted=2),
-        AddonView(name="agent", ready=2, wanted=3),
+        AddonView(name="agent", ready=2, wanted=3, on_gpus=True),
     )
 
 

@@ -53,6 +53,7 @@ def test_all_hosts_in_one_run_of_the_racks_playbook(checkout: Checkout, ansible:
         "dev: 1 ready, 1 changed",
     ]
     assert ansible.told()["KUBECONFIG"] == "/given/kubeconfig"
+    assert ansible.told()["LONGHAUL_SSH_IMPATIENT"], "a host that is off is told within ten seconds"
 
 
 def test_as_json_there_is_an_object_for_each_host_and_nothing_else(checkout: Checkout, ansible: FakeAnsible) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -231,6 +232,27 @@ def test_a_group_is_resized() -> None:
 def test_a_group_without_a_launch_template_is_not_rolled() -> None:
     with pytest.raises(CloudError, match="names no launch template"):
         group(Scaling(group={"DesiredCapacity": 1, "Instances": []})).look()
+
+
+def test_the_age_of_instances_is_asked_for_by_a_filter() -> None:
+    asked: list[Any] = []
+
+    class Pages:
+        def paginate(self, **words: Any) -> list[dict[str, Any]]:
+            asked.append(words["Filters"])
+            instance = {"InstanceId": "i-0", "LaunchTime": datetime(2026, 1, 2, tzinfo=UTC)}
+            return [{"Reservations": [{"Instances": [instance]}]}] if len(asked) == 1 else []
+
+    class Ec2:
+        def get_paginator(self, name: str) -> Pages:
+            assert name == "describe_instances"
+            return Pages()
+
+    found = AwsGroup("lab-cpu", region="us-east-1", client=lambda _service: Ec2())
+    machines = [Machine(id=f"i-{number}", node=f"i-{number}", current=True) for number in range(201)]
+    assert found.made_at(machines) == {"i-0": "2026-01-02T00:00:00+00:00"}
+    assert [len(one["Values"]) for [one] in asked] == [200, 1]
+    assert "--region us-east-1 --instance-id i-0 " in found.console(machines[0])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from clouds.base.control import CommandOutput, MachineView
 from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
 from longhaul.exits import CommandError, Exit
+from longhaul.hosts.inventory import OnpremMachine
+from longhaul.hosts.knock import Knock
 from longhaul.status import collect
 from longhaul.status.fleet import LinkStatus, Verdict, judge_links
 from longhaul.status.observed import (
@@ -24,6 +26,7 @@ from longhaul.status.observed import (
     CloudView,
     ClusterView,
     Endpoint,
+    GroupView,
     NodeAnswer,
     NodeView,
     Observed,
@@ -275,7 +278,16 @@ def test_running_machines_are_asked_side_by_side(
 ) -> None:
     monkeypatch.setattr(control, "AzureApi", FakeAzure())
     monkeypatch.setattr(collect, "ask_tunnels", lambda _environment: ((), {}))
-    observed = collect.collect(environment, machines, identity=lambda: None)
+    monkeypatch.setattr(collect, "ask_pool", lambda _environment, name, _cluster: GroupView(error=f"not {name}"))
+    knocked: list[str] = []
+
+    def knock(asked: Iterable[OnpremMachine]) -> dict[str, Knock]:
+        names = [one.name for one in asked]
+        knocked.extend(names)
+        return dict.fromkeys(names, Knock(reached=True))
+
+    observed = collect.collect(environment, machines, identity=lambda: None, knock=knock)
+    assert (observed.groups["cpu"].error, knocked) == ("not cpu", ["lab-gw-0"]), "the API told of no host"
     assert set(observed.cloud) == {"lab-etcd-0", "lab-etcd-1", "lab-api-0"}
     assert observed.answers["lab-etcd-0"].ready
     assert observed.answers["lab-api-0"].error == "the agent does not answer"
@@ -292,7 +304,7 @@ def test_a_cloud_that_does_not_answer_is_unreachable(
 
     monkeypatch.setattr(control, "AzureApi", Silent())
     with pytest.raises(CommandError) as refused:
-        collect.collect(environment, machines, identity=lambda: None)
+        collect.collect(environment, machines, identity=lambda: None, knock=lambda _: {})
     assert refused.value.code is Exit.UNREACHABLE
 
 

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,16 @@ def test_only_pinned_keys_count(environment: Environment, found: dict[str, Any])
     gateway, node = known_hosts(environment).splitlines()
     assert gateway.split() == ["lab-gw-0", *found["_meta"]["hostvars"]["lab-gw-0"]["host_key"].split()]
     assert node.split()[0] == "lab-node-0"
+
+
+def test_who_asks_for_an_answer_now_waits_for_no_boot(environment: Environment) -> None:
+    patient, now = (
+        inventory(environment, replace(REACH, patient=patient), more={})["all"]["vars"] for patient in (True, False)
+    )
+    assert "ConnectionAttempts=8" in patient["ansible_ssh_common_args"]
+    assert not {"ansible_ssh_timeout", "preflight_ssh_retries"} & patient.keys()
+    assert "ConnectionAttempts=1 -o ConnectTimeout=8" in now["ansible_ssh_common_args"]
+    assert (now["ansible_ssh_timeout"], now["preflight_ssh_retries"], now["ansible_ssh_retries"]) == (8, 0, 2)
 
 
 def test_a_machine_without_a_pinned_key_is_listed_with_the_place_for_it(root: Path) -> None:

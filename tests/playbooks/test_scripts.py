@@ -98,6 +98,71 @@ def test_a_unit_that_does_not_run_is_started(tmp_path: Path, state: str, runs: s
     assert settle(tmp_path, tmp_path / "file", unit="it.service")[1] == runs
 
 
+READY = '{"status": {"conditions": [{"type": "Ready", "status": "%s"}]}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        (READY % "True", 200, ["ready", "joined"]),
+        (READY % "Unknown", 200, ["joined"]),
+        ('{"status": {}}', 200, ["joined"]),
+        ('{"kind": "Status"}', 404, ["absent", "joined"]),
+        ('{"kind": "Status"}', 401, ["stranger"]),
+        ('{"kind": "Status"}', 403, ["joined"]),
+        ("", 0, ["joined"]),
+    ],
+)
+def test_a_host_knows_whether_its_node_is_there_and_ready(
+    tmp_path: Path, body: str, code: int, said: list[str]
+) -> None:
+    program(tmp_path, "openssl", "exit 0")
+    program(tmp_path, "curl", f"echo $* >{tmp_path}/asked\nprintf '%s\\n%03d' '{body}' {code}")
+    certificate = tmp_path / "kubelet.pem"
+    certificate.touch()
+    script = (ROLES / "node" / "files" / "membership.sh").read_text()
+    done = sh(script, str(certificate), str(tmp_path / "join"), "https://api:6443", "0", "e-node-0", path=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()) == (0, said), done.stderr
+    assert (tmp_path / "asked").read_text().rstrip().endswith("https://api:6443/api/v1/nodes/e-node-0")
+
+
+UNIT = """\
+Id={unit}.service
+ActiveState={active}
+SubState={sub}
+NRestarts={restarts}
+ActiveEnterTimestampMonotonic={since}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("active", "restarts", "ago", "said"),
+    [
+        ("active", 0, 1, ""),
+        ("active", 7, 3600, ""),
+        ("active", 2, 1, ""),
+        ("inactive", 0, 1, ""),
+        ("active", 7, 5, "is restarted again and again, 7 times so far: panic: no"),
+        ("activating", 7, 3600, "is restarted again and again, 7 times so far: panic: no"),
+        ("failed", 0, 3600, "has failed: panic: no"),
+    ],
+    ids=["fine", "settled", "twice", "stopped", "crashes now and then", "crashes at its start", "failed"],
+)
+def test_a_service_that_crashes_again_and_again_is_told(
+    tmp_path: Path, active: str, restarts: int, ago: int, said: str
+) -> None:
+    now = int(float(Path("/proc/uptime").read_text().split()[0]))
+    known = {"sub": "whatever", "since": (now - ago) * 1_000_000}
+    fine = UNIT.format(unit="containerd", active="active", restarts=0, **known)
+    ill = UNIT.format(unit="kubelet", active=active, restarts=restarts, **known)
+    (tmp_path / "units").write_text(fine + ill)
+    program(tmp_path, "systemctl", f"case $1 in show) cat {tmp_path}/units ;; esac")
+    program(tmp_path, "journalctl", "echo 'panic: no'; echo 'kubelet.service: Failed with result exit-code.'")
+    done = sh((ROLES / "preflight" / "files" / "units.sh").read_text(), path=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"unhealthy kubelet.service {said}\n" if said else ""), done.stderr
+
+
 SAS = """\
 a-0: #1, ESTABLISHED, IKEv2, 1_i 2_r
   a-0: #1, reqid 1, INSTALLED, TUNNEL-in-UDP, ESP:AES_GCM_16-256

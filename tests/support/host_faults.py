@@ -126,6 +126,25 @@ def low_mtu(project: Project, name: str) -> Iterator[Caught]:
 
 
 @contextmanager
+def crashing_service(project: Project, name: str) -> Iterator[Caught]:
+    """Start a service that ends at once, and is started again each time."""
+    unit = "/run/systemd/system/longhaul-crash.service"
+    service = "[Service]\nExecStart=/bin/sh -c 'echo out of luck; exit 1'\nRestart=always\nRestartSec=200ms\n"
+    restarts = "systemctl show --property=NRestarts --value longhaul-crash"
+    script = f"""cat >{unit} <<'END'
+[Unit]
+StartLimitIntervalSec=0
+{service}END
+      systemctl daemon-reload
+      systemctl start --no-block longhaul-crash
+      until [ "$({restarts})" -ge 3 ]; do sleep 0.2; done
+    """
+    undo = f"systemctl stop longhaul-crash; rm -f {unit}; systemctl daemon-reload"
+    with on(project, name, script, undo=undo):
+        yield Caught(says=r"longhaul-crash\.service is restarted again and again, \d+ times so far: out of luck")
+
+
+@contextmanager
 def full_disk(_project: Project, _name: str) -> Iterator[Caught]:
     """Require more space than any disk has."""
     says = rf"/\S*, where /\S+ is, has \d+ MiB left, and {NEEDED_MIB} are needed: make room"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from clouds.base.errors import CloudError
@@ -50,6 +51,13 @@ class Flock:
         all_, flock = self._asked()
         flock["size"] = count
         save(all_)
+
+    def made_at(self, _machines: Sequence[Machine]) -> dict[str, str]:
+        """Return nothing: Nimbus does not tell."""
+        return {}
+
+    def console(self, machine: Machine) -> str:
+        return f"nimbus tail {machine.id}"
 
     def _asked(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the account and the flock in it."""

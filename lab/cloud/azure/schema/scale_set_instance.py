@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import Field
@@ -76,6 +77,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
     latest = group is not None and group.hidden["model"] == document.hidden["model"]
     return {
         "vmId": document.hidden["vmId"],
+        "timeCreated": document.hidden.get("timeCreated", ""),
         "latestModelApplied": latest,
         "modelDefinitionApplied": "VirtualMachineScaleSet",
     }
@@ -156,7 +158,8 @@ def new(group: Document, zone: str, addresses: Sequence[str]) -> tuple[dict[str,
         **({"zones": [zone]} if zone else {}),
         **model(group, instance=instance, computer_name=name),
     }
-    hidden = {"vmId": str(uuid.uuid4()), "power": "running", "state": "Creating", **disk(group)}
+    made = datetime.now(UTC).isoformat()
+    hidden = {"vmId": str(uuid.uuid4()), "timeCreated": made, "power": "running", "state": "Creating", **disk(group)}
     return body, {**hidden, **applied(group)}, _interface(group, instance, addresses)
 
 

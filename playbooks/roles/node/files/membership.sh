@@ -1,8 +1,8 @@
 #!/bin/sh
-# Whether this machine is a node of the cluster. Arguments: its certificate, the file it joins with, the URL of the API, and how long
-# the API may take to be reached, seconds. Prints "joined", "stranger" (its certificate is of a cluster that is gone, or has ended) or
-# "new", and "join_file" when that file is still there.
-certificate=$1 join=$2 api=$3 end=$(($(date +%s) + $4))
+# Whether this machine is a node of the cluster. Arguments: its certificate, the file it joins with, the URL of the API, how long the API
+# may take to be reached, seconds, and the name of its Node. Prints "joined", "stranger" (its certificate is of a cluster that is gone, or
+# has ended) or "new"; then "ready" if its Node is, "absent" if there is none; and "join_file" when that file is still there.
+certificate=$1 join=$2 api=$3 end=$(($(date +%s) + $4)) name=$5
 if [ -e "$join" ]; then echo join_file; fi
 if [ ! -e "$certificate" ]; then
   echo new
@@ -13,16 +13,22 @@ if ! openssl x509 -noout -checkend 0 -in "$certificate" >/dev/null 2>&1; then
   echo stranger
   exit 0
 fi
+ready='import json, sys
+conditions = {one["type"]: one["status"] for one in json.load(sys.stdin)["status"]["conditions"]}
+sys.exit(conditions.get("Ready") != "True")'
 while :; do
-  # Not whether the API is who it says, which nothing here hangs on: the authority of a cluster that is gone knows no other.
-  answer=$(curl --silent --insecure --max-time 5 --output /dev/null --write-out '%{http_code}' --cert "$certificate" "$api/api")
-  case $answer in
+  # Not whether the API is who it says, which nothing here hangs on: the authority of a cluster that is gone knows no other. It lets a
+  # node read its own Node, whether there is one or not.
+  answer=$(curl --silent --insecure --max-time 5 --write-out '\n%{http_code}' --cert "$certificate" "$api/api/v1/nodes/$name")
+  case $(echo "$answer" | tail -n 1) in
     401) echo stranger && exit 0 ;;
+    404) echo absent && break ;;
+    200) if echo "$answer" | sed '$d' | python3 -c "$ready" 2>/dev/null; then echo ready; fi && break ;;
     000) ;;
-    *) echo joined && exit 0 ;;
+    *) break ;;
   esac
+  # Where it cannot be asked, what has a certificate is taken for a node.
   if [ "$(date +%s)" -ge "$end" ]; then break; fi
   sleep 1
 done
-# It cannot be asked; what has a certificate is taken for a node.
 echo joined

@@ -7,7 +7,7 @@ mkdir -p $remembered && chmod 0700 $remembered || exit 1
 
 runs() {
   case $1 in
-    *.service | *.target | *.path) case $(systemctl is-active "$1") in active | activating | reloading) ;; *) return 1 ;; esac ;;
+    *.service | *.target | *.path | *.timer) case $(systemctl is-active "$1") in active | activating | reloading) ;; *) return 1 ;; esac ;;
   esac
 }
 

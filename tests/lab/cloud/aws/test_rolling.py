@@ -30,6 +30,7 @@ def test_machines_are_current_until_the_group_has_another_version(site: Site, gr
     assert seen.wanted == 2
     assert {machine.id for machine in seen.machines} == {one["InstanceId"] for one in site.instances()}
     assert all(machine.current and machine.life is Life.PRESENT for machine in seen.machines)
+    assert group.made_at(seen.machines).keys() == {machine.id for machine in seen.machines}
     newer(site)
     later = group.look()
     assert not any(machine.current for machine in later.machines)

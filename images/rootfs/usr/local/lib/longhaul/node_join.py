@@ -17,6 +17,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ NODE = Path("/etc/longhaul/node.json")
 JOIN = Path("/etc/longhaul/join.kubeconfig")
 CERTIFICATE = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
 """Path of the kubelet's link to its newest certificate."""
+
+CONSOLE = Path("/dev/console")
+"""The machine's console. Clouds show it, while the journal of a machine that has not joined is seen on it alone."""
 
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 TIMEOUT_S = 3.0
@@ -131,6 +135,8 @@ def _not_yet(reason: str, said: str) -> str:
     """Print why the node still waits, unless it was printed last. Return the reason."""
     if reason != said:
         print(f"not yet: {reason}", file=sys.stderr, flush=True)
+        with suppress(OSError):
+            CONSOLE.write_text(f"longhaul: this machine has not joined yet: {reason}\n")
     return reason
 
 

@@ -80,20 +80,27 @@ def _answers(program: str, url: str) -> Check:
 def _node(paths: Paths, worker: Worker, own: str) -> tuple[Check, ...]:
     """Check the node's state in the API, read with the node's own identity."""
     try:
-        context = ssl.create_default_context(cafile=str(paths.authority))
-        context.load_cert_chain(paths.certificate)
-        node: dict[str, Any] = json.loads(_get(f"{worker.api}/api/v1/nodes/{own}", context))
-        status = node["status"]
+        status = read_node(paths, worker, own)["status"]
         conditions = {condition["type"]: condition for condition in status.get("conditions", ())}
         runs = status["nodeInfo"]["kubeletVersion"]
     except (OSError, ValueError, KeyError, LookupError) as error:
-        return (Check(name="ready", ok=False, detail=f"Node {own}: {error!r}"),)
+        gone = isinstance(error, urllib.error.HTTPError) and error.code == 404
+        said = "there is none: see longhaul-registered.timer" if gone else repr(error)
+        return (Check(name="ready", ok=False, detail=f"Node {own}: {said}"),)
     ready = conditions.get("Ready", {})
     version = worker.version
     return (
         Check(name="ready", ok=ready.get("status") == "True", detail=ready.get("message", "no condition Ready yet")),
         Check(name="version", ok=runs == f"v{version}", detail=f"runs {runs}, the environment wants v{version}"),
     )
+
+
+def read_node(paths: Paths, worker: Worker, name: str, *, query: str = "") -> dict[str, Any]:
+    """Return the Node ``name``, read as the kubelet; ``OSError`` or ``ValueError`` when it cannot be read,
+    ``HTTPError`` among them."""
+    context = ssl.create_default_context(cafile=str(paths.authority))
+    context.load_cert_chain(paths.certificate)
+    return dict(json.loads(_get(f"{worker.api}/api/v1/nodes/{name}{query}", context)))
 
 
 def _get(url: str, context: ssl.SSLContext | None = None) -> str:

@@ -1,0 +1,63 @@
+"""Judges the gateways of on-premises sites. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from components.model import plan
+from components.model.links import links
+from longhaul.hosts.inventory import GATEWAYS, OnpremMachine, machines
+from longhaul.status.fleet import Verdict
+from longhaul.status.observed import Observed
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayStatus:
+    """One gateway."""
+
+    name: str
+    site: str
+    address: str
+    """Public address, at which it was asked."""
+    verdict: Verdict
+    reason: str
+
+
+def judge_gateways(environment: Environment, observed: Observed, *, inside: bool = False) -> tuple[GatewayStatus, ...]:
+    """Judge every gateway by what it answers over SSH, and by its site's tunnels; ``inside`` when it should be
+    reachable from here."""
+    found = machines(environment, plan(environment))
+    return tuple(_gateway(environment, one, observed, inside=inside) for one in found if one.group == GATEWAYS)
+
+
+def _gateway(environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool) -> GatewayStatus:
+    verdict, reason = _judge(environment, machine, observed, inside=inside)
+    address = str(machine.reached_at)
+    return GatewayStatus(name=machine.name, site=machine.site, address=address, verdict=verdict, reason=reason)
+
+
+def _judge(
+    environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool
+) -> tuple[Verdict, str]:
+    knock = observed.knocks.get(machine.name)
+    if knock is None or knock.reached is None:
+        return Verdict.UNKNOWN, f"it was not asked: {knock.said if knock else 'there are too many'}"
+    if knock.troubles:
+        return Verdict.UNHEALTHY, "; ".join(knock.troubles)
+    if knock.reached:
+        return Verdict.OK, f"it answers, and says no more: {knock.said}" if knock.said else "its services run"
+    if not inside and _carries(environment, machine.site, observed):
+        return Verdict.UNKNOWN, f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.said}"
+    return Verdict.UNREACHABLE, f"it does not answer over SSH: {knock.said}: switch it on, or see its console"
+
+
+def _carries(environment: Environment, site: str, observed: Observed) -> bool:
+    """Return whether the other ends of a site's tunnels see all of them up: then its gateways work, and it is from here
+    that they cannot be reached."""
+    mine = {link.name for link in links(environment) if site in (link.first, link.second)}
+    ends = [view for view in observed.tunnels if view.link in mine]
+    return bool(ends) and all(view.up for view in ends)

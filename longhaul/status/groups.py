@@ -1,0 +1,45 @@
+"""Asks the clouds for the groups of all pools, and for what is known of machines that are no nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Group, Life, LiveGroup, Machine
+from clouds.registry import cloud_of
+from components.model.places import place_of
+from longhaul.status.observed import ClusterView, GroupView
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+MOST = 100
+"""Largest number of machines of a group whose age is asked for."""
+
+
+def ask_pool(environment: Environment, name: str, cluster: Callable[[], ClusterView]) -> GroupView:
+    """Return a pool's groups, or the reason in ``error``. ``cluster`` returns the nodes once they are known."""
+    place = place_of(environment, environment.pools[name].site)
+    try:
+        live = list(cloud_of(place.site).fleet.of_pool(place, name).values())
+        looks = [(group, group.look()) for group in live]
+        return _together(looks, nodes={view.name for view in cluster().nodes})
+    except CloudError as error:
+        return GroupView(error=str(error))
+
+
+def _together(looks: Iterable[tuple[LiveGroup, Group]], *, nodes: set[str]) -> GroupView:
+    machines: list[Machine] = []
+    made: dict[str, str] = {}
+    consoles: dict[str, str] = {}
+    wanted = 0
+    for group, look in looks:
+        machines += look.machines
+        wanted += look.wanted
+        unjoined = [one for one in look.machines if one.life is not Life.LEAVING and one.node not in nodes][:MOST]
+        if unjoined:
+            ages = group.made_at(unjoined)
+            made |= {one.node: ages[one.id] for one in unjoined if one.id in ages}
+            consoles |= {one.node: group.console(one) for one in unjoined}
+    return GroupView(machines=tuple(machines), wanted=wanted, made=made, consoles=consoles)

@@ -1,0 +1,120 @@
+"""Judges pools: what was asked, what the clouds have, and what joined. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from clouds.base.fleet import Life, Machine
+from components.model.nodes import HOSTS
+from longhaul.kubernetes.api import moment
+from longhaul.report.text import counted
+from longhaul.status.fleet import NodeStatus, Verdict
+from longhaul.status.observed import GroupView, Observed
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+JOIN = timedelta(minutes=15)
+"""Age up to which a machine may still be booting. Machines with eight GPUs take minutes before their system starts;
+a roll waits longer still before it gives one up (``--within``)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolStatus:
+    """The nodes of one pool, or all hosts."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+    ready: int
+    least: int
+    """Number of nodes that the pool must have."""
+    wanted: int | None = None
+    """Number of machines that its groups should have; None for hosts, and when the cloud did not say."""
+    machines: int | None = None
+    """Number of machines that they have, without those that are being removed."""
+
+
+def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
+    """Judge every pool, and all hosts as one."""
+    unjoined = judge_unjoined(environment, observed)
+    found = [_pool(name, pool.min, observed, unjoined) for name, pool in environment.pools.items()]
+    if environment.hosts:
+        found.append(_pool(HOSTS, len(environment.hosts), observed, unjoined))
+    return tuple(found)
+
+
+def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus, ...]) -> PoolStatus:
+    if observed.cluster.error:
+        return PoolStatus(name=name, verdict=Verdict.UNKNOWN, reason=observed.cluster.error, ready=0, least=least)
+    mine = [view for view in observed.cluster.nodes if view.pool == name]
+    ready = sum(view.ready for view in mine)
+    group = observed.groups.get(name)
+    if group is None or group.error:
+        blind = f"; its machines are not known: {group.error}" if group else ""
+        verdict = Verdict.OK if ready >= least else _less(ready)
+        reason = f"{ready} of {len(mine)} nodes ready, {least} at least{blind}"
+        return PoolStatus(name=name, verdict=verdict, reason=reason, ready=ready, least=least)
+    machines = sum(machine.life is not Life.LEAVING for machine in group.machines)
+    verdicts = [one.verdict for one in unjoined if one.pool == name]
+    lost, joining = verdicts.count(Verdict.MISSING), verdicts.count(Verdict.JOINING)
+    short = max(0, group.wanted - machines)
+    told = (
+        f"{ready} ready of {counted(max(group.wanted, machines), 'machine')}, {least} at least",
+        f"{lost} not joined" if lost else "",
+        f"{joining} joining" if joining else "",
+        f"{short} not made by the cloud" if short else "",
+    )
+    return PoolStatus(
+        name=name,
+        verdict=Verdict.OK if ready >= least and not lost and not short else _less(ready),
+        reason="; ".join(filter(None, told)),
+        ready=ready,
+        least=least,
+        wanted=group.wanted,
+        machines=machines,
+    )
+
+
+def _less(ready: int) -> Verdict:
+    return Verdict.DEGRADED if ready else Verdict.DOWN
+
+
+def judge_unjoined(environment: Environment, observed: Observed) -> tuple[NodeStatus, ...]:
+    """Judge every machine of a pool's groups that is no node. Return nothing when the API did not answer."""
+    return () if observed.cluster.error else tuple(_unjoined(environment, observed))
+
+
+def _unjoined(environment: Environment, observed: Observed) -> Iterator[NodeStatus]:
+    there = {view.name for view in observed.cluster.nodes}
+    for name, group in observed.groups.items():
+        for machine in group.machines:
+            if machine.life is not Life.LEAVING and machine.node not in there:
+                verdict, reason = _judge(machine, group, observed)
+                yield NodeStatus(
+                    name=machine.node,
+                    site=environment.pools[name].site,
+                    pool=name,
+                    verdict=verdict,
+                    reason=reason,
+                    created=group.made.get(machine.node, ""),
+                )
+
+
+def _judge(machine: Machine, group: GroupView, observed: Observed) -> tuple[Verdict, str]:
+    console = group.consoles.get(machine.node, "")
+    shows = f"; what it says itself: `{console}`" if console else ""
+    word = re.compile(rf"(?<![\w.-]){re.escape(machine.node)}(?![\w-])")
+    refusal = next((said for said in observed.cluster.refusals if word.search(said)), "")
+    if refusal:
+        return Verdict.MISSING, f"it has not joined, and was refused: {refusal.partition(': ')[2]}{shows}"
+    if machine.life is Life.CHANGING:
+        return Verdict.JOINING, "the cloud is making it"
+    made = moment(group.made.get(machine.node, ""))
+    if made is not None and observed.now - made < JOIN:
+        return Verdict.JOINING, "it is in the cloud, and has not joined yet"
+    return Verdict.MISSING, f"it has not joined, and nothing was heard of it{shows}"
