@@ -106,6 +106,14 @@ def test_no_timer_fires_and_no_service_upgrades(root: Path, unit: str) -> None:
     assert output("systemctl", f"--root={root}", "is-enabled", unit) == "masked"
 
 
+def test_what_waits_is_stopped_before_systemd_reads_the_masks(tmp_path: Path) -> None:
+    """The other way round its timers have failed (seen on Ubuntu 24.04: "Unit to trigger vanished")."""
+    log = tmp_path / "log"
+    program(tmp_path, "systemctl", f'echo "$@" >> {log}; [ "$1" != stop ]')
+    done = sh((ROLES / "upgrades_off" / "files" / "stop.sh").read_text(), "a.timer", "b.service", path=tmp_path)
+    assert (done.returncode, log.read_text()) == (0, "stop a.timer b.service\ndaemon-reload\n")
+
+
 @pytest.mark.parametrize(
     ("said", "prints", "asked"),
     [("", "held\n", True), ("2026-12-01T00:00:00Z", "held\n", True), ("forever", "", False)],
