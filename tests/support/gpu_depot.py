@@ -96,7 +96,7 @@ def pins(system: System = DEBIAN) -> dict[str, Any]:
 
 
 def ensure(log_dir: Path, system: System = DEBIAN) -> GpuDepot:
-    """Return the depot. If it is not cached, 160 MB are downloaded (Ubuntu: 400 MB). Raises
+    """Return the depot. If it is not cached, 160 MB are downloaded (Ubuntu: 230 MB). Raises
     :class:`longhaul.toolchain.errors.SetupError`."""
     wanted = contents.load(distribution=system.distribution)
     under = base.ensure(wanted, log_dir=log_dir, progress=print)
