@@ -61,7 +61,8 @@ def packages(wanted: Contents, *, log_dir: Path, progress: Progress) -> Path:
     place = cache_root() / "debs" / digest(_LAYOUT, under.name, names)
 
     def make(into: Path) -> None:
-        debian.download(under, names, into=into, log=log_dir / "packages-of-machines.log")
+        log = log_dir / "packages-of-machines.log"
+        debian.download(under, names, into=into, log=log, key=wanted.distribution.key)
         archive.index(into, suite=wanted.suite, arch=machine_arch())
         progress(f"packages for machines: {len(list(into.glob('*.deb')))} fetched")
 

@@ -1,6 +1,6 @@
 """Images of the lab: read-only root file systems; every machine's root lies over one of them.
 
-``bare`` is Debian as a provisioner leaves it on a host. ``node`` is the same after ``playbooks/image.yml``;
+``bare`` is the distribution as a provisioner leaves it on a host. ``node`` is the same after ``playbooks/image.yml``;
 cloud machines boot it. ``gateway`` stands in for the clouds' own VPN gateways. Images are made in layers, each cached
 under a digest of its sources, so a changed unit file costs neither a new system nor its packages. ``manifest.json``
 beside the node's root lists its content.
@@ -70,10 +70,11 @@ class Sources:
         return self.project / "images" / "rootfs"
 
 
-def load_sources(root: Path | None = None) -> Sources:
-    """Return the sources of a checkout (this one by default)."""
+def load_sources(root: Path | None = None, *, distribution: str = "") -> Sources:
+    """Return the sources of a checkout (this one by default), with the distribution that it names or another."""
     root = root or repository()
-    return Sources(contents=contents.load(root), project=root, lab_tree=root / "lab" / "rootfs")
+    found = contents.load(root, distribution=distribution)
+    return Sources(contents=found, project=root, lab_tree=root / "lab" / "rootfs")
 
 
 def bake(*, log_dir: Path, progress: Progress, sources: Sources | None = None) -> Images:
@@ -189,10 +190,14 @@ def main(argv: list[str] | None = None) -> int:
         prog="python3 -m lab.image", description="Make the lab's images; prints where they are."
     )
     parser.add_argument("--log-dir", type=Path, default=repository() / ".lab" / "log", help="default: .lab/log")
+    parser.add_argument("--distribution", default="", help="debian or ubuntu; default: as images/image.toml has it")
     parser.add_argument("--json", action="store_true", help="print the node's manifest too")
     args = parser.parse_args(argv)
     try:
-        images = bake(log_dir=args.log_dir, progress=lambda line: print(line, file=sys.stderr, flush=True))
+        sources = load_sources(distribution=args.distribution)
+        images = bake(
+            log_dir=args.log_dir, progress=lambda line: print(line, file=sys.stderr, flush=True), sources=sources
+        )
     except SetupError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from longhaul.toolchain import distribution as distributions
+from longhaul.toolchain.distribution import Distribution
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import repository
 
@@ -46,6 +48,7 @@ class ContainerImage:
 class Contents:
     """The whole file."""
 
+    distribution: Distribution
     suite: str
     bare: tuple[str, ...]
     """Packages that every machine has from the start."""
@@ -62,13 +65,17 @@ class Contents:
     """Additional tools of machines with GPUs; empty when parts for GPUs are not loaded."""
 
 
-def load(root: Path | None = None, *, gpus: bool = False) -> Contents:
+def load(root: Path | None = None, *, gpus: bool = False, distribution: str = "") -> Contents:
     """Read the file of a checkout (this one by default), with or without the parts that only environments with GPUs
-    need. Raise :class:`SetupError` when it is wrong."""
+    need, for the distribution that it names or for another. Raise :class:`SetupError` when it is wrong."""
     with reading(root) as raw:
+        of = distributions.by_name(distribution or raw["distribution"])
+        own = raw[of.name]
         return Contents(
-            suite=raw["suite"],
-            **{kind: _names(raw["packages"][kind]) for kind in ("bare", "node", "gateway")},
+            distribution=of,
+            suite=own["suite"],
+            bare=_names([*raw["packages"]["bare"], *own["bare"]]),
+            **{kind: _names(raw["packages"][kind]) for kind in ("node", "gateway")},
             node_tools=_names(raw["binaries"]["node"]),
             host_tools=_names(raw["binaries"]["host"]),
             images=tuple(

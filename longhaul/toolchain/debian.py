@@ -1,4 +1,4 @@
-"""Makes a Debian root file system with mmdebstrap, and fetches packages for it."""
+"""Makes a root file system of Debian or Ubuntu with mmdebstrap, and fetches packages for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from longhaul.toolchain import distribution
 from longhaul.toolchain.cache import remove, require_space
+from longhaul.toolchain.distribution import Distribution
 from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
 from longhaul.toolchain.process import output_of, run_logged
 
@@ -23,22 +25,23 @@ OPTIONS = (
 )
 _SPACE_MIB = 1000
 """Space for the packages, their archives and lists while it is made, MiB."""
-_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _PROXY = re.compile(r'Acquire::https?(::[^:" ]+)?::Proxy(-Auto-Detect)? ".+";')
 _LIBRARY = re.compile(r"(/usr)?/lib(64)?(/[a-z0-9_]+-linux-gnu)?/[^/]+\.so(\.[0-9.]+)?")
 _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)")
 
 
-def debootstrap(into: Path, *, suite: str, packages: Iterable[str], log: Path) -> None:
-    """Make ``into/rootfs``, the suite's minimal system and ``packages``; ``into/sources.list`` names its archives.
+def debootstrap(into: Path, *, of: Distribution, suite: str, packages: Iterable[str], log: Path) -> None:
+    """Make ``into/rootfs``, the suite's minimal system and ``packages``; ``into/sources.list`` names its archives: this
+    machine's own, or mmdebstrap's for the suite.
 
     Raise :class:`SetupError` when that fails.
     """
-    what = f"making the base image (Debian {suite})"
+    what = f"making the base image ({of.title} {suite})"
     target = into / "rootfs"
     # On a full disk, apt does not fail but hangs forever.
     require_space(into, mib=_SPACE_MIB, doing=what)
     argv = ["mmdebstrap", *OPTIONS, *(f"--aptopt={line}" for line in _proxies()), f"--include={','.join(packages)}"]
+    argv += [f"--components={','.join(of.components)}", *([f"--keyring={of.key}"] if of.key else [])]
     # Its own namespaces, so that no process or mount outlives it: mmdebstrap and apt may hang when killed.
     unshare = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     argv = [*unshare, *argv, suite, str(target), *host_sources(suite)]
@@ -50,9 +53,10 @@ def debootstrap(into: Path, *, suite: str, packages: Iterable[str], log: Path) -
     tidy(target)
 
 
-def download(base: Path, packages: Iterable[str], *, into: Path, log: Path) -> None:
+def download(base: Path, packages: Iterable[str], *, into: Path, log: Path, key: Path | None = None) -> None:
     """Put the archives (.deb) of ``packages``, and of everything that they need beyond the system which
-    :func:`debootstrap` made in ``base``, into the folder ``into``.
+    :func:`debootstrap` made in ``base``, into the folder ``into``. Archives are signed with ``key``, or with keys that
+    their lines in ``sources.list`` or this machine's apt have.
 
     Use the host's apt, and write nowhere else. Raise :class:`SetupError` when that fails.
     """
@@ -62,7 +66,7 @@ def download(base: Path, packages: Iterable[str], *, into: Path, log: Path) -> N
     for folder in ("state/lists/partial", "cache/archives/partial", "etc"):
         (scratch / folder).mkdir(parents=True)
     config = scratch / "apt.conf"
-    config.write_text("\n".join((*_apt_options(scratch, base=base), *_proxies())) + "\n", encoding="utf-8")
+    config.write_text("\n".join((*_apt_options(scratch, base=base, key=key), *_proxies())) + "\n", encoding="utf-8")
     for argv in (["apt-get", "-q", "update"], ["apt-get", "-q", "--yes", "--download-only", "install", *packages]):
         try:
             environment = {"APT_CONFIG": str(config), "LC_ALL": "C.UTF-8"}
@@ -74,7 +78,7 @@ def download(base: Path, packages: Iterable[str], *, into: Path, log: Path) -> N
     remove(scratch)
 
 
-def _apt_options(scratch: Path, *, base: Path) -> list[str]:
+def _apt_options(scratch: Path, *, base: Path, key: Path | None) -> list[str]:
     options = {
         "Dir::State": scratch / "state",
         "Dir::State::status": base / "rootfs/var/lib/dpkg/status",
@@ -84,6 +88,7 @@ def _apt_options(scratch: Path, *, base: Path) -> list[str]:
         **dict.fromkeys(("Dir::Etc::parts", "Dir::Etc::sourceparts", "Dir::Etc::preferencesparts"), scratch / "etc"),
         **dict.fromkeys(("Dir::Etc::main", "Dir::Etc::preferences"), "/dev/null"),
         "APT::Install-Recommends": "false",
+        **({"Dir::Etc::trusted": key, "Dir::Etc::trustedparts": scratch / "etc"} if key else {}),
         # apt's own user for downloads cannot reach a cache folder of root's.
         "APT::Sandbox::User": "root",
     }
@@ -128,7 +133,7 @@ def _explain(error: CommandError, *, what: str, target: Path) -> SetupError:
     if is_disk_full(error.output):
         return SetupError(f"{disk_full(target.parent, doing=what)}\n{error}")
     if is_network(error.output):
-        return SetupError(f"{what}: no Debian archive can be reached. Connect this machine and run it again.\n{error}")
+        return SetupError(f"{what}: no archive can be reached. Connect this machine and run it again.\n{error}")
     return error
 
 
@@ -162,46 +167,49 @@ def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
     """Return the host's own archives of ``suite`` as lines for apt; none when the host runs another suite (use the
     default)."""
     release = _fields((etc / "os-release").read_text(encoding="utf-8").splitlines(), separator="=")
-    if (release.get("id"), release.get("version_codename")) != ("debian", suite):
+    of = distribution.KNOWN.get(release.get("id", ""))
+    if of is None or release.get("version_codename") != suite:
         return []
     files = sorted((etc / "apt" / "sources.list.d").glob("*")) if (etc / "apt" / "sources.list.d").is_dir() else []
     found: list[str] = []
     for file in (etc / "apt" / "sources.list", *files):
         if file.suffix == ".sources":
-            found += _deb822(file.read_text(encoding="utf-8"), suite=suite)
+            found += _deb822(file.read_text(encoding="utf-8"), suite=suite, of=of)
         elif file.suffix == ".list" and file.is_file():
-            found += _one_line(file.read_text(encoding="utf-8"), suite=suite)
+            found += _one_line(file.read_text(encoding="utf-8"), suite=suite, of=of)
     return list(dict.fromkeys(found))
 
 
 def _wanted(suite: str, of: str, components: Iterable[str]) -> bool:
-    """Return whether it is Debian's own archive: others have suites or components of other names."""
+    """Return whether it is the distribution's own archive: others have suites or components of other names."""
     return suite in (of, f"{of}-updates", f"{of}-security", f"{of}/updates") and "main" in components
 
 
-def _one_line(text: str, *, suite: str) -> Iterator[str]:
+def _one_line(text: str, *, suite: str, of: Distribution) -> Iterator[str]:
     for line in text.splitlines():
         match = _ONE_LINE.fullmatch(line.split("#")[0].strip())
-        if match and _wanted(match["suite"], suite, match["components"].split()):
+        components = match["components"].split() if match else []
+        if match and _wanted(match["suite"], suite, components):
             signed = re.search(r"signed-by=(/\S+)", match["options"] or "")
-            yield _line(match["uri"], match["suite"], key=signed[1] if signed else _KEYRING)
+            yield _line(match["uri"], match["suite"], components, key=signed[1] if signed else "", of=of)
 
 
-def _deb822(text: str, *, suite: str) -> Iterator[str]:
+def _deb822(text: str, *, suite: str, of: Distribution) -> Iterator[str]:
     for stanza in re.split(r"\n\s*\n", text):
         lines = [line for line in stanza.splitlines() if not line.startswith("#")]
         fields = _fields(lines, separator=":")
         if "deb" not in fields.get("types", "").split() or fields.get("enabled", "yes").lower() in ("no", "false"):
             continue
-        key = fields.get("signed-by", "")
+        key, components = fields.get("signed-by", ""), fields.get("components", "").split()
         for uri in fields.get("uris", "").split():
             for name in fields.get("suites", "").split():
-                if _wanted(name, suite, fields.get("components", "").split()):
-                    yield _line(uri, name, key=key if key.startswith("/") else _KEYRING)
+                if _wanted(name, suite, components):
+                    yield _line(uri, name, components, key=key if key.startswith("/") else "", of=of)
 
 
-def _line(uri: str, suite: str, *, key: str) -> str:
-    return f"deb [signed-by={key}] {uri} {suite} main"
+def _line(uri: str, suite: str, components: Iterable[str], *, key: str, of: Distribution) -> str:
+    taken = [name for name in of.components if name in components]
+    return f"deb [signed-by={key or of.keyring}] {uri} {suite} {' '.join(taken)}"
 
 
 def _fields(lines: Iterable[str], *, separator: str) -> dict[str, str]:

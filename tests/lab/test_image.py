@@ -77,6 +77,14 @@ def test_one_line_sources_are_understood(etc: Path) -> None:
     assert line.endswith("] http://mirror.example/debian bookworm main")
 
 
+def test_a_host_of_ubuntu_has_universe_too_and_ubuntus_keys(etc: Path) -> None:
+    write(etc, "os-release", "ID=ubuntu\nVERSION_CODENAME=noble\n")
+    suites = "Suites: noble noble-updates noble-backports\nComponents: main restricted universe multiverse\n"
+    write(etc, "apt/sources.list.d/ubuntu.sources", f"Types: deb\nURIs: http://mirror.example/ubuntu\n{suites}")
+    start = "deb [signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg] http://mirror.example/ubuntu"
+    assert host_sources("noble", etc=etc) == [f"{start} {suite} main universe" for suite in ("noble", "noble-updates")]
+
+
 @pytest.mark.parametrize("release", ["ID=ubuntu\nVERSION_CODENAME=noble\n", "ID=debian\nVERSION_CODENAME=trixie\n"])
 def test_the_archives_of_another_system_are_not_used(etc: Path, release: str) -> None:
     write(etc, "os-release", release)
@@ -101,7 +109,9 @@ def test_no_tracked_source_of_the_images_names_a_mirror() -> None:
     found = image.load_sources()
     files = [path for _, path in wanted(found.tree, found.lab_tree, found.project / "playbooks") if path.is_file()]
     for path in (*files, found.project / "images" / "image.toml", Path(debian.__file__), Path(image.__file__)):
-        assert "debian.org" not in path.read_text(encoding="utf-8"), path
+        text = path.read_text(encoding="utf-8", errors="replace")
+        assert "debian.org" not in text, path
+        assert not re.search(r"(archive|security|ports)\.ubuntu", text), path
 
 
 def test_images_cannot_be_made_without_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,9 +50,9 @@ def _depot(tmp_path_factory: pytest.TempPathFactory) -> GpuDepot:
 def played(root: Path, depot: GpuDepot, log: Path, **more: object) -> int:
     """Play the role and return the number of tasks that changed something."""
     start = log.stat().st_size if log.exists() else 0
-    variables = {"purpose": "gpu", "nvidia_driver_modules": "proprietary", "nvidia_driver_kernel": depot.kernel, **more}
+    variables = {"purpose": "gpu", "nvidia_driver_modules": depot.system.kind, "nvidia_driver_kernel": depot.kernel}
     with gpu_depot.served(depot.root) as address:
-        given = {"depot": address, **variables}
+        given = {"depot": address, **variables, **more}
         play(PLAYBOOKS / "image.yml", root=root, tags=["nvidia_driver"], variables=given, log=log)
     (changed,) = re.findall(r"changed=(\d+)", log.read_text()[start:])
     return int(changed)

@@ -11,9 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.playbooks.test_scripts import ROLES
+from tests.playbooks.test_scripts import ROLES, program, sh
 
 UNITS = ("apt-daily.timer", "apt-daily-upgrade.timer", "unattended-upgrades.service")
+UBUNTUS = (
+    "apt-news.service",
+    "esm-cache.service",
+    "motd-news.timer",
+    "snapd.snap-repair.timer",
+    "ua-timer.timer",
+    "ubuntu-advantage.service",
+    "update-notifier-download.timer",
+    "update-notifier-motd.timer",
+)
+"""Units that Ubuntu 24.04 has besides: of motd-news-config, snapd, ubuntu-pro-client, update-notifier-common
+(tests/lab/test_image_ubuntu.py looks at the packages themselves)."""
 
 
 @pytest.fixture(name="root", scope="module")
@@ -24,10 +36,17 @@ def _root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "etc/apt/apt.conf.d/20auto-upgrades").write_text('APT::Periodic::Unattended-Upgrade "1";\n')
     units = root / "usr/lib/systemd/system"
     units.mkdir(parents=True)
-    for unit in UNITS:
+    for unit in (*UNITS, *UBUNTUS):
         (units / unit).write_text("[Install]\nWantedBy=timers.target\n")
     assert play(root) > 0
     return root
+
+
+STAND_IN = """\
+- name: Note what it would stop
+  listen: upgrades turned off
+  copy: {dest: "{{ playbook_dir }}/units", content: "{{ upgrades_off_units | join(' ') }}"}
+"""
 
 
 def play(root: Path) -> int:
@@ -37,7 +56,7 @@ def play(root: Path) -> int:
     if not role.exists():
         shutil.copytree(ROLES / "upgrades_off", role, symlinks=True)
         # It would stop this machine's units.
-        (role / "handlers/main.yml").write_text("- {name: Nothing, listen: upgrades turned off, debug: {}}\n")
+        (role / "handlers/main.yml").write_text(STAND_IN)
         for name in ("callback_plugins", "lookup_plugins"):
             (folder / name).symlink_to(ROLES.parent / name)
     variables = {"upgrades_off_root": str(root), "ansible_python_interpreter": sys.executable}
@@ -64,6 +83,10 @@ def output(*argv: str, **environ: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=False, env=env).stdout.strip()
 
 
+def test_what_is_masked_is_stopped_too(root: Path) -> None:
+    assert (root.parent / "units").read_text().split() == sorted([*UNITS, *UBUNTUS])
+
+
 def test_a_second_run_changes_nothing(root: Path) -> None:
     assert play(root) == 0
 
@@ -78,9 +101,37 @@ def test_apt_does_nothing_by_itself(root: Path, name: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemctl") is None, reason="needs systemd's programs")
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", [*UNITS, *UBUNTUS])
 def test_no_timer_fires_and_no_service_upgrades(root: Path, unit: str) -> None:
     assert output("systemctl", f"--root={root}", "is-enabled", unit) == "masked"
+
+
+def test_what_waits_is_stopped_before_systemd_reads_the_masks(tmp_path: Path) -> None:
+    """The other way round its timers have failed (seen on Ubuntu 24.04: "Unit to trigger vanished")."""
+    log = tmp_path / "log"
+    program(tmp_path, "systemctl", f'echo "$@" >> {log}; [ "$1" != stop ]')
+    done = sh((ROLES / "upgrades_off" / "files" / "stop.sh").read_text(), "a.timer", "b.service", path=tmp_path)
+    assert (done.returncode, log.read_text()) == (0, "stop a.timer b.service\ndaemon-reload\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "prints", "asked"),
+    [("", "held\n", True), ("2026-12-01T00:00:00Z", "held\n", True), ("forever", "", False)],
+)
+def test_snaps_are_held_for_good_once(tmp_path: Path, said: str, prints: str, asked: bool) -> None:
+    log = tmp_path / "log"
+    program(tmp_path, "snap", f'[ "$1" = get ] && {{ echo "{said}"; exit; }}; echo "$@" >> {log}')
+    script = (ROLES / "upgrades_off" / "files" / "hold_snaps.sh").read_text()
+    assert sh(script, str(tmp_path), path=tmp_path).stdout == prints
+    assert log.exists() is asked
+    assert not asked or log.read_text() == "set system refresh.hold=forever\n"
+
+
+def test_a_system_that_does_not_run_holds_no_snaps(tmp_path: Path) -> None:
+    program(tmp_path, "snap", "exit 1")
+    script = (ROLES / "upgrades_off" / "files" / "hold_snaps.sh").read_text()
+    done = sh(script, str(tmp_path / "nothing"), path=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 @pytest.mark.skipif(shutil.which("perl") is None, reason="needs perl")

@@ -1,5 +1,5 @@
-"""A depot for machines with GPUs, with the parts that tests need: NVIDIA's driver from Debian's archives, the headers
-of one of Debian's own kernels, and the container toolkit."""
+"""A depot for machines with GPUs, with the parts that tests need: NVIDIA's driver from the distribution's archives, the
+headers of one of its own kernels, and the container toolkit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,42 @@ from tests.support import loopback
 TOOLKIT = "nvidia-container-toolkit"
 _LAYOUT = 1
 """Version of the layout; raise it when the code below makes something else of the same sources."""
-_COMPONENTS = "main contrib non-free non-free-firmware"
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """A system with a driver in images/image.toml."""
+
+    name: str
+    """Name as in ``[nvidia]`` there."""
+    distribution: str
+    kind: str
+    """Kind of modules that are built."""
+    components: str
+    """Components of the archives with the driver and all that it needs."""
+    headers: str
+    """Package that depends on the headers of one kernel."""
+    release: str
+    """Pattern of that kernel's release."""
+
+
+DEBIAN = System(
+    name="debian-12",
+    distribution="debian",
+    kind="proprietary",
+    components="main contrib non-free non-free-firmware",
+    headers=f"linux-headers-cloud-{machine_arch()}",
+    release=r"\d.*-cloud-[a-z0-9]+",
+)
+UBUNTU = System(
+    name="ubuntu-24.04",
+    distribution="ubuntu",
+    kind="open",
+    # multiverse has the fabric manager.
+    components="main universe restricted multiverse",
+    headers="linux-headers-generic",
+    release=r"\d.*-generic",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +67,16 @@ class GpuDepot:
     root: Path
     base: Path
     """The lab's base image, over which the packages are installed."""
+    system: System = DEBIAN
 
     @property
     def packages(self) -> Path:
-        return self.root / "debian" / contents.load().suite
+        return self.root / "debian" / contents.load(distribution=self.system.distribution).suite
 
     @property
     def kernel(self) -> str:
         """Return the release of the kernel whose headers it has."""
-        pattern = re.compile(r"linux-headers-(\d.*-cloud-[a-z0-9]+)_")
+        pattern = re.compile(f"linux-headers-({self.system.release})_")
         (found,) = {match[1] for path in self.packages.iterdir() if (match := pattern.match(path.name))}
         return found
 
@@ -50,23 +86,24 @@ class GpuDepot:
         return path.name.split("_")[1].rsplit("-", 1)[0]
 
 
-def pins() -> dict[str, Any]:
-    """Return the names of NVIDIA's packages for Debian 12, from images/image.toml."""
+def pins(system: System = DEBIAN) -> dict[str, Any]:
+    """Return the names of NVIDIA's packages, from images/image.toml."""
     import tomllib
 
     text = (repository() / "images" / "image.toml").read_text(encoding="utf-8")
-    found: dict[str, Any] = tomllib.loads(text)["nvidia"]["debian-12"]
+    found: dict[str, Any] = tomllib.loads(text)["nvidia"][system.name]
     return found
 
 
-def ensure(log_dir: Path) -> GpuDepot:
-    """Return the depot. If it is not cached, 160 MB are downloaded. Raises
+def ensure(log_dir: Path, system: System = DEBIAN) -> GpuDepot:
+    """Return the depot. If it is not cached, 160 MB are downloaded (Ubuntu: 230 MB). Raises
     :class:`longhaul.toolchain.errors.SetupError`."""
-    wanted = contents.load()
+    wanted = contents.load(distribution=system.distribution)
     under = base.ensure(wanted, log_dir=log_dir, progress=print)
     found = tools.ensure([TOOLKIT], log_dir=log_dir, progress=print)
     (tool,) = load().select([TOOLKIT])
-    names = [*pins()["proprietary"], *pins()["libraries"], f"linux-headers-cloud-{machine_arch()}"]
+    pinned = pins(system)
+    names = [*pinned[system.kind], *pinned["libraries"], system.headers]
     place = cache_root() / "gpu-depot" / digest(_LAYOUT, under.name, names, {k: str(v) for k, v in found.items()})
 
     def make(into: Path) -> None:
@@ -76,8 +113,12 @@ def ensure(log_dir: Path) -> GpuDepot:
         with_all.mkdir()
         (with_all / "rootfs").symlink_to(under / "rootfs")
         sources = (under / "sources.list").read_text(encoding="utf-8")
-        (with_all / "sources.list").write_text(re.sub(r" main$", f" {_COMPONENTS}", sources, flags=re.MULTILINE))
-        debian.download(with_all, names, into=packages, log=log_dir / "gpu-depot.log")
+        ours = re.escape(" ".join(wanted.distribution.components))
+        (with_all / "sources.list").write_text(
+            re.sub(rf" {ours}$", f" {system.components}", sources, flags=re.MULTILINE)
+        )
+        log = log_dir / "gpu-depot.log"
+        debian.download(with_all, names, into=packages, log=log, key=wanted.distribution.key)
         shutil.rmtree(with_all)
         archive.index(packages, suite=wanted.suite, arch=machine_arch())
         sums = []
@@ -89,7 +130,7 @@ def ensure(log_dir: Path) -> GpuDepot:
         (into / "binaries" / "SHA256SUMS").write_text("".join(sums), encoding="ascii")
 
     ensure_folder(place, make, what="packages for GPUs", progress=print)
-    return GpuDepot(root=place, base=under)
+    return GpuDepot(root=place, base=under, system=system)
 
 
 class _Quiet(SimpleHTTPRequestHandler):

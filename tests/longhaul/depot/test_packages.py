@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from longhaul.toolchain import archive, debian
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import machine_arch
 from tests.longhaul.depot.conftest import MakeDeb
+from tests.support.gpg import end_agent, gpg, needs_gpg, new_key
 
 INSTALLED = """\
 Package: other
@@ -72,6 +74,37 @@ def test_an_index_that_is_not_the_releases_is_refused(tmp_path: Path, depot: Pat
         (depot / "debian" / "bookworm" / name).write_bytes(b"Package: evil\n")
     with served(depot) as address, pytest.raises(SetupError, match="thing"):
         fetched(tmp_path, address, ["thing"])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Home of gpg, whose agent ends with the test."""
+    yield tmp_path / "gpg"
+    end_agent(tmp_path / "gpg")
+
+
+@needs_gpg
+@pytest.mark.parametrize("signer", ["archive", "stranger"])
+def test_of_a_distribution_only_its_own_keys_signature_is_believed(
+    tmp_path: Path, depot: Path, home: Path, signer: str
+) -> None:
+    """The mirror has a key that signs it in ``InRelease``, as Ubuntu's archive has, and apt itself judges."""
+    mirror, key = depot / "debian" / "bookworm", tmp_path / "archive.asc"
+    keys = {name: new_key(home, name) for name in ("archive", "stranger")}
+    key.write_text(keys["archive"])
+    gpg(home, "--local-user", signer, "--clear-sign", "--output", f"{mirror}/InRelease", f"{mirror}/Release")
+    (mirror / "Release").unlink()
+    base, into = tmp_path / "base", tmp_path / "into"
+    (base / "rootfs/var/lib/dpkg").mkdir(parents=True)
+    (base / "rootfs/var/lib/dpkg/status").touch()
+    (base / "sources.list").write_text(f"deb copy:{mirror} ./\n")
+    into.mkdir()
+    if signer == "archive":
+        debian.download(base, ["unwanted"], into=into, log=tmp_path / "log", key=key)
+        assert [path.name for path in into.iterdir()] == ["unwanted_1_all.deb"]
+    else:
+        with pytest.raises(SetupError, match="NO_PUBKEY"):
+            debian.download(base, ["unwanted"], into=into, log=tmp_path / "log", key=key)
 
 
 def test_the_same_packages_make_the_same_index(depot: Path) -> None:
