@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineType, built_in
+from clouds.base.pool import Pool
+from clouds.base.rdma import Rdma
 
 _type = partial(built_in, "aws")
 
@@ -30,3 +32,8 @@ def known() -> dict[str, MachineType]:
         "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32),
         "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16),
     }
+
+
+def rdma(pool: Pool, /) -> Rdma | None:
+    """Return Elastic Fabric Adapters for a pool that asks for them: machines have none unasked."""
+    return Rdma.EFA if pool.efa else None

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from clouds.azure.groups import has_infiniband
 from clouds.base.machine_type import A100_BOARD, H100_BOARD, NVLINKS_UNCHECKED, MachineType, built_in
+from clouds.base.pool import Pool
+from clouds.base.rdma import Rdma
 
 _type = partial(built_in, "azure")
 
@@ -28,3 +31,8 @@ def known() -> dict[str, MachineType]:
         "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD)),
         "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD)),
     }
+
+
+def rdma(pool: Pool, /) -> Rdma | None:
+    """Return InfiniBand for a pool of a type that has it."""
+    return Rdma.INFINIBAND if has_infiniband(pool.machine_type) else None
