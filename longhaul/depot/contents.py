@@ -60,6 +60,8 @@ class Contents:
     images: tuple[ContainerImage, ...]
     preloaded: tuple[str, ...]
     """Tools whose images a cloud's nodes contain since they were baked."""
+    rdma: tuple[str, ...] = ()
+    """Additional packages of machines with RDMA networks; empty when parts for those are not loaded."""
     gpu_tools: tuple[str, ...] = ()
     """Additional tools of machines with GPUs; empty when parts for GPUs are not loaded."""
 
@@ -79,6 +81,7 @@ def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False) ->
                 if (gpus or not image.gpus) and (rdma or not image.rdma)
             ),
             preloaded=_names(raw["preloaded"]["node"]),
+            rdma=_names(raw["packages"]["rdma"]) if rdma else (),
             gpu_tools=_names(raw["binaries"]["gpu"]) if gpus else (),
         )
 

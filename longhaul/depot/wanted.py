@@ -85,6 +85,7 @@ def wanted(
         for image in contents.images
         if not image.lab_only and (gpus or not image.gpus) and (not image.rdma or rdma & {*SHARED})
     ]
+    packages |= set(contents.rdma if rdma else ())
     more = (*more, *_declared(environment, rdma, given={pull.name for pull in more}))
     given = {pull.name for pull in more}
     pulls, made = _images(ours, spec, given=given, make=make_images)
