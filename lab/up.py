@@ -15,6 +15,7 @@ from types import FrameType
 
 from components.model import ConfigurationError
 from components.model.gpu_promises import has_gpus
+from components.model.rdma import has_shared_rdma
 from lab import depot, image, last_up, packages, project, tools
 from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longhaul
 from lab.project import LabProject
@@ -71,7 +72,7 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
         baked = image.bake(log_dir=steps.log_dir, progress=step.say)
         step.note = baked.version
     with steps.step("depot") as step:
-        wanted = contents.load(gpus=has_gpus(environment))
+        wanted = contents.load(gpus=has_gpus(environment), rdma=has_shared_rdma(environment))
         filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted)
     with steps.step("the lab's cloud") as step:
         parts = project.Parts(

@@ -2,7 +2,7 @@
 
 Source: docs.aws.amazon.com, "Amazon EC2 instance types" (m7i, m6id, i4i, g5, p4d, p5 pages), which name the GPUs too.
 Cards with an Elastic Fabric Adapter, and all of p4de, p5e and p5en: EC2's ``DescribeInstanceTypes``
-(``EfaInfo.MaximumEfaInterfaces``), of which moto 5.2.5 holds a copy.
+(``EfaInfo.MaximumEfaInterfaces``), of which moto 5.2.5 holds a copy; their bandwidth: ``NetworkPerformance`` there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineType, built_in
+from clouds.base.pool import Pool
+from clouds.base.rdma import Rdma
 
 _type = partial(built_in, "aws")
 
@@ -24,9 +26,14 @@ def known() -> dict[str, MachineType]:
         "i4i.4xlarge": _type(16, 128, ssd=3750),
         "g5.xlarge": _type(4, 16, ssd=250, gpus=(1, "A10G", None)),
         "g5.12xlarge": _type(48, 192, ssd=3800, gpus=(4, "A10G", None), efa_cards=1),
-        "p4d.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 40GB", A100_BOARD), efa_cards=4),
-        "p5.48xlarge": _type(192, 2048, ssd=30720, gpus=(8, "H100", H100_BOARD), efa_cards=32),
-        "p4de.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 80GB", A100_BOARD), efa_cards=4),
-        "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32),
-        "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16),
+        "p4d.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 40GB", A100_BOARD), efa_cards=4, rdma_gbps=400),
+        "p5.48xlarge": _type(192, 2048, ssd=30720, gpus=(8, "H100", H100_BOARD), efa_cards=32, rdma_gbps=3200),
+        "p4de.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 80GB", A100_BOARD), efa_cards=4, rdma_gbps=400),
+        "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32, rdma_gbps=3200),
+        "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16, rdma_gbps=3200),
     }
+
+
+def rdma(pool: Pool, /) -> Rdma | None:
+    """Return Elastic Fabric Adapters for a pool that asks for them: machines have none unasked."""
+    return Rdma.EFA if pool.efa else None

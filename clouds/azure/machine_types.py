@@ -1,14 +1,17 @@
 """Machine types of Azure that need no declaration.
 
 Source: learn.microsoft.com, "Sizes for virtual machines" (Lsv3, Dsv5, Ddsv5, NC A100 v4, ND A100 v4, ND H100 v5 series
-pages), which name the GPUs too.
+pages), which name the GPUs too, and each GPU's InfiniBand: 200 Gbit/s (ND A100 v4), 400 Gbit/s (ND H100 v5).
 """
 
 from __future__ import annotations
 
 from functools import partial
 
+from clouds.azure.groups import has_infiniband
 from clouds.base.machine_type import A100_BOARD, H100_BOARD, NVLINKS_UNCHECKED, MachineType, built_in
+from clouds.base.pool import Pool
+from clouds.base.rdma import Rdma
 
 _type = partial(built_in, "azure")
 
@@ -25,6 +28,11 @@ def known() -> dict[str, MachineType]:
         "Standard_L16s_v3": _type(16, 128, ssd=3840),
         "Standard_L32s_v3": _type(32, 256, ssd=7680),
         "Standard_NC24ads_A100_v4": _type(24, 220, ssd=960, gpus=(1, "A100 80GB", NVLINKS_UNCHECKED)),
-        "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD)),
-        "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD)),
+        "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD), rdma_gbps=1600),
+        "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD), rdma_gbps=3200),
     }
+
+
+def rdma(pool: Pool, /) -> Rdma | None:
+    """Return InfiniBand for a pool of a type that has it."""
+    return Rdma.INFINIBAND if has_infiniband(pool.machine_type) else None

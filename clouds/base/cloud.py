@@ -24,7 +24,9 @@ from clouds.base.names import Main, Sized
 from clouds.base.picture import Picture
 from clouds.base.place import Place
 from clouds.base.policy import Check
+from clouds.base.pool import Pool
 from clouds.base.prices import Asking, Batch, Key, Part
+from clouds.base.rdma import Rdma
 from clouds.base.risks import Risk
 from clouds.base.site import SiteBase
 from clouds.base.tags import Most
@@ -174,6 +176,9 @@ class MachineTypes(Protocol):
 
     def known(self) -> dict[str, MachineType]:
         """Return the built-in machine types by the cloud's own names. They need no declaration in the file."""
+
+    def rdma(self, pool: Pool, /) -> Rdma | None:
+        """Return the RDMA network that connects a pool's machines, if any."""
 
 
 class Made(Protocol[SiteT_contra]):

@@ -110,6 +110,19 @@ class Naming(Section):
     anything is made: names cannot be changed, so another prefix would replace every resource that has a name."""
 
 
+class Images(Section):
+    """Container images that Longhaul runs and cannot pin or make by itself."""
+
+    efa_device_plugin: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)+:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}@sha256:[0-9a-f]{64}$",
+        examples=[f"registry.example.com/eks/aws-efa-k8s-device-plugin:v0.5.20@sha256:{'0' * 64}"],
+        json_schema_extra={"patternErrorMessage": "REGISTRY/PATH:TAG@sha256: and 64 hexadecimal digits"},
+    )
+    """Image of AWS's device plugin for Elastic Fabric Adapters, by its digest, where nodes can pull it without
+    credentials. Left out, pods get no adapters of pools with `efa`."""
+
+
 class Environment(Section):
     """One cluster: everything below `longhaul:environment` in its stack file."""
 
@@ -145,6 +158,8 @@ class Environment(Section):
     """Machine types in addition to the built-in ones, by name. A type with the name of a built-in one replaces it."""
     access: Access
     """Access from outside to the private parts of the environment."""
+    images: Images = Field(default_factory=Images)
+    """Container images that Longhaul cannot pin by itself."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
     clouds must accept the names and values. At most 46 tags; at most 13 where Longhaul makes the DNS zone, because an

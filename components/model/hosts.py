@@ -41,6 +41,9 @@ class Host(Section):
     gpu_switches: Literal["auto", "present", "absent"] = "auto"
     """Presence of NVSwitches between the GPUs, which need the fabric manager. With `auto`, Longhaul looks at the PCI
     bus. The values `present` and `absent` overrule that (HGX B200 does not show its own there)."""
+    rdma: Literal["infiniband", "roce"] | None = None
+    """RDMA network of the host's NVIDIA (Mellanox) adapters: `infiniband`, or `roce`, RDMA over Ethernet. Its pods get
+    all adapters of that kind. Left out, the host has none for pods."""
     huge_pages_gib: int = Field(default=0, ge=0)
     """Memory in GiB that is reserved for huge pages of 1 GiB, as `huge_pages_gib` of a pool."""
 

@@ -62,6 +62,10 @@ GPU_LABEL = "nvidia.com/gpu.present"
 """Label that is ``true`` on every node with promised GPUs. NVIDIA's own objects select nodes by it
 (github.com/NVIDIA/k8s-device-plugin, ``deployments/static``), and so does the node controller."""
 
+RDMA_LABEL = "longhaul.dev/rdma"
+"""Label with the RDMA network of a host. Pools have none: all machines of a pool have the same network, and the pool's
+own label selects them, on machines of earlier releases too."""
+
 PREFLIGHT_TAINT = "longhaul.dev/preflight"
 """Key of the taint with which a node with GPUs registers. The node controller removes it once the GPUs passed their
 test."""
@@ -79,6 +83,7 @@ _OWN_LABELS = frozenset(
         TYPE_LABEL,
         IMAGE_LABEL,
         GPU_LABEL,
+        RDMA_LABEL,
         "kubernetes.io/hostname",
     )
 )
@@ -131,7 +136,7 @@ def pool_labels(environment: Environment, pool_name: str, *, group: str | None =
     }
 
 
-def host_labels(place: HostPlace, *, gpus: int = 0) -> dict[str, str]:
+def host_labels(place: HostPlace, *, gpus: int = 0, rdma: str | None = None) -> dict[str, str]:
     """Return the labels of a host without the zone, which its place gives."""
     return {
         REGION_LABEL: place.site,
@@ -139,6 +144,7 @@ def host_labels(place: HostPlace, *, gpus: int = 0) -> dict[str, str]:
         POOL_LABEL: HOSTS_POOL_LABEL,
         TYPE_LABEL: HOSTS_POOL_LABEL,
         **gpu_labels(gpus),
+        **({RDMA_LABEL: rdma} if rdma else {}),
     }
 
 

@@ -10,12 +10,15 @@ from pulumi_kubernetes import Provider
 
 from components.model import AddressPlan, Environment, plan
 from components.model.gpu_promises import has_gpus
+from components.model.rdma import SHARED, rdma_kinds
 from components.objects.dns import Dns, DnsArgs
+from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.gpus import Gpus
 from components.objects.metadata import InstanceMetadata
 from components.objects.priorities import PriorityClasses
 from components.objects.rbac import NodeAccess
+from components.objects.rdma import SharedRdma
 from components.objects.training import TrainingPods
 from components.render.controller import pools_by_role
 
@@ -63,6 +66,11 @@ class ClusterObjects(ComponentResource):
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)
         if has_gpus(environment):
             Gpus(f"{name}-gpus", opts=child)
+        for kind in rdma_kinds(environment):
+            if kind in SHARED:
+                SharedRdma(f"{name}-rdma-{kind}", environment, kind, opts=child)
+            elif environment.images.efa_device_plugin is not None:
+                EfaDevicePlugin(f"{name}-efa", environment, environment.images.efa_device_plugin, opts=child)
         self.register_outputs({})
 
 

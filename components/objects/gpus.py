@@ -17,16 +17,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.apps.v1 import DaemonSet
 from pulumi_kubernetes.node.v1 import RuntimeClass
 
 from components.model.nodes import GPU_LABEL
 from components.model.versions import pinned
-from components.objects.labels import SYSTEM, labels, meta
+from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
+from components.objects.labels import meta
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.apps.v1 import DaemonSetSpecArgsDict
-    from pulumi_kubernetes.core.v1 import ContainerArgsDict, PodSpecArgsDict, VolumeArgsDict
+    from pulumi_kubernetes.core.v1 import ContainerArgsDict, PodSpecArgsDict
 
 PART = "gpus"
 NAME = "nvidia-device-plugin"
@@ -34,14 +34,6 @@ RUNTIME = "nvidia"
 """Name of the runtime class, and of containerd's handler (role nvidia_container_toolkit)."""
 RESOURCE = "nvidia.com/gpu"
 SELECTOR = {"k8s-app": NAME}
-SKIP_AWAIT = "pulumi.com/skipAwait"
-AT_ONCE = "5%"
-"""Share of plugins that a roll-out ends at a time. Pods keep their GPUs meanwhile, but no other pod gets any on that
-machine. A version that does not start stops the roll-out there."""
-SETTLED_S = 15
-"""Time that a new plugin has to run before it counts, seconds: without a driver it ends within one second."""
-PLUGINS = "/var/lib/kubelet/device-plugins"
-"""Folder of the kubelet's interface for plugins (kubernetes.io, "Device Plugins")."""
 SPECS = "/var/run/cdi"
 """Folder for the plugin's descriptions of its GPUs (``cdiRoot`` in its internal/cdi/cdi.go), where containerd reads
 them."""
@@ -84,50 +76,26 @@ class Gpus(ComponentResource):
             scheduling={"node_selector": {GPU_LABEL: "true"}},
             opts=ResourceOptions(parent=self),
         )
-        DaemonSet(
-            NAME,
-            # Not waited for: a machine whose driver does not load must not hold up all other objects.
-            metadata=meta(NAME, part=PART, namespace=SYSTEM, more_labels=SELECTOR, annotations={SKIP_AWAIT: "true"}),
-            spec=plugin_spec(),
-            opts=ResourceOptions(parent=self, depends_on=[runtime]),
-        )
+        own = ResourceOptions(parent=self, depends_on=[runtime])
+        device_plugin(NAME, plugin_spec(), part=PART, selector=SELECTOR, opts=own)
         self.register_outputs({})
 
 
 def plugin_spec() -> DaemonSetSpecArgsDict:
     """Return the specification of the plugin, which runs on every machine with GPUs."""
-    return {
-        "selector": {"match_labels": SELECTOR},
-        # Two plugins cannot serve one resource, so an old one ends before the new one comes.
-        "update_strategy": {"type": "RollingUpdate", "rolling_update": {"max_surge": 0, "max_unavailable": AT_ONCE}},
-        "min_ready_seconds": SETTLED_S,
-        "template": {"metadata": {"labels": {**labels(PART), **SELECTOR}}, "spec": _pod()},
-    }
-
-
-def _pod() -> PodSpecArgsDict:
-    return {
-        "priority_class_name": "system-node-critical",
+    pod: PodSpecArgsDict = {
         "runtime_class_name": RUNTIME,
         "node_selector": {GPU_LABEL: "true"},
-        # Every taint: the preflight's, and those that reserve a pool. Pods of such a pool need their GPUs too.
-        "tolerations": [{"operator": "Exists"}],
-        # It talks to the kubelet alone.
-        "automount_service_account_token": False,
-        "enable_service_links": False,
         "containers": [_container()],
         "volumes": [
-            _host("plugins", PLUGINS, kind="Directory"),
-            _host("specs", SPECS, kind="DirectoryOrCreate"),
+            of_host("plugins", PLUGINS, kind="Directory"),
+            of_host("specs", SPECS, kind="DirectoryOrCreate"),
             # Not the whole host, as in NVIDIA's chart: /run has sockets, containerd's too, and a read-only mount does
             # not close them.
-            _host("driver", "/usr", kind="Directory"),
+            of_host("driver", "/usr", kind="Directory"),
         ],
     }
-
-
-def _host(name: str, path: str, *, kind: str) -> VolumeArgsDict:
-    return {"name": name, "host_path": {"path": path, "type": kind}}
+    return daemon_set(pod, part=PART, selector=SELECTOR)
 
 
 def _container() -> ContainerArgsDict:
@@ -143,11 +111,7 @@ def _container() -> ContainerArgsDict:
             {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
         ],
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
-        "security_context": {
-            "allow_privilege_escalation": False,
-            "read_only_root_filesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "security_context": UNPRIVILEGED,
         "volume_mounts": [
             {"name": "plugins", "mount_path": PLUGINS},
             {"name": "specs", "mount_path": SPECS},

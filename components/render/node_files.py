@@ -15,6 +15,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from clouds.base.pool import Taint
+from clouds.base.rdma import Rdma
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.gpu_promises import GpuPromise, host_promise, pool_promise
@@ -32,6 +33,7 @@ from components.model.nodes import (
     pool_labels,
     pool_taints,
 )
+from components.model.rdma import pool_rdma
 from components.model.sites import Site
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
@@ -42,6 +44,11 @@ JOIN = f"{FOLDER}/join.kubeconfig"
 AUTHORITY = f"{FOLDER}/pki/kubernetes-ca.crt"
 COMPLETE = f"{FOLDER}/complete"
 """Marker that all other files exist; longhaul-node.path waits for it on a cloud machine."""
+
+EFA_HUGE_PAGES = 5128
+"""Number of huge pages of 2 MiB on machines with Elastic Fabric Adapters: as many as AWS's driver package reserves
+(docs.aws.amazon.com, EKS, "Run machine learning training on Amazon EKS with Elastic Fabric Adapter"). AWS's script that
+checks an EFA installation calls them enough for current instance types."""
 
 ROLE = "node"
 """Role of a worker in ``node.json``."""
@@ -58,6 +65,7 @@ class _Hardware:
     vcpus: int
     gpus: GpuPromise
     huge_pages_gib: int
+    huge_pages_2mib: int = 0
 
 
 def pool_files(
@@ -73,7 +81,10 @@ def pool_files(
         site_name=pool.site,
         labels=pool_labels(environment, pool_name, group=group),
         hardware=_Hardware(
-            vcpus=machine.vcpus, gpus=pool_promise(environment, pool_name), huge_pages_gib=pool.huge_pages_gib
+            vcpus=machine.vcpus,
+            gpus=pool_promise(environment, pool_name),
+            huge_pages_gib=pool.huge_pages_gib,
+            huge_pages_2mib=EFA_HUGE_PAGES if pool_rdma(environment, pool_name) is Rdma.EFA else 0,
         ),
         taints=pool_taints(environment, pool_name),
         deletion_notice=pool.deletion_notice_min is not None,
@@ -93,7 +104,7 @@ def host_files(
         environment,
         addresses,
         site_name=node.place.site,
-        labels=host_labels(node.place, gpus=host.gpus),
+        labels=host_labels(node.place, gpus=host.gpus, rdma=host.rdma),
         hardware=_Hardware(vcpus=HOST_VCPUS, gpus=host_promise(host), huge_pages_gib=host.huge_pages_gib),
     )
     found[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
@@ -139,6 +150,8 @@ def _shared(
         **_promise(hardware.gpus),
         "huge_pages_gib": hardware.huge_pages_gib,
         **({"deletion_notice": True} if deletion_notice else {}),
+        # Left out where there are none, as earlier releases did.
+        **({"huge_pages_2mib": hardware.huge_pages_2mib} if hardware.huge_pages_2mib else {}),
         **({"join": join_settings(environment, addresses)} if cloud_of(site).rents else {}),
     }
     kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import sys
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import cache, partial
@@ -70,6 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--image", metavar="NAME", help="container image of Kubernetes' agnhost, for pods of the checks"
     )
+    parser.add_argument(
+        "--all-reduce",
+        metavar="FILE",
+        type=Path,
+        help="only judge what NCCL's all_reduce_perf wrote on machines of --pool, or `-` for standard input",
+    )
+    parser.add_argument("--pool", metavar="NAME", help="pool whose machines --all-reduce was measured on")
     parser.add_argument("--report", metavar="FILE", type=Path, help="write the report there, too, as Markdown")
     parser.add_argument("--json", action="store_true", help="for programs")
 
@@ -80,6 +88,8 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
+    if options.all_reduce is not None or options.pool is not None:
+        return _all_reduce(environment, options)
     budget = _terms(environment, options)
     if options.report is not None and not options.report.absolute().parent.is_dir():
         raise CommandError(f"--report {options.report}: there is no such folder", code=Exit.USAGE)
@@ -99,6 +109,34 @@ def run(invocation: Invocation) -> int:
     report = runner.reuse(checking) if options.reuse else runner.make_and_destroy(checking)
     _show(report, options)
     return report.exit_code()
+
+
+def _all_reduce(environment: Environment, options: argparse.Namespace) -> int:
+    """Judge a saved run of ``all_reduce_perf``; nothing is asked of a cloud or a cluster."""
+    from longhaul.acceptance.all_reduce import judge, read
+    from longhaul.acceptance.outcome import Result
+    from longhaul.report.programs import document
+
+    if options.all_reduce is None or options.pool is None:
+        raise CommandError("--all-reduce FILE and --pool NAME go together", code=Exit.USAGE)
+    if options.pool not in environment.pools:
+        known = ", ".join(environment.pools) or "none"
+        raise CommandError(f"{environment.name} has no pool {options.pool!r}; it has {known}", code=Exit.USAGE)
+    name = environment.pools[options.pool].machine_type
+    try:
+        text = sys.stdin.read() if str(options.all_reduce) == "-" else options.all_reduce.read_text(encoding="utf-8")
+        measured = read(text)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--all-reduce {options.all_reduce}: {error}", code=Exit.USAGE) from error
+    verdict = judge(measured, name, environment.machine_type(name))
+    found = {"environment": environment.name, "pool": options.pool, "machine_type": name, "result": verdict.result}
+    figures = {"busbw_gb_s": measured.busbw, "published_gb_s": verdict.published, "evidence": verdict.evidence}
+    print(
+        document({**found, **figures})
+        if options.json
+        else f"{options.pool} ({name}): {verdict.result}: {verdict.evidence}"
+    )
+    return Exit.FAILED if verdict.result is Result.FAILED else Exit.OK
 
 
 def _terms(environment: Environment, options: argparse.Namespace) -> Budget:

@@ -152,7 +152,7 @@ def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
     spec = load()
     asked = wanted(
         environment,
-        contents.load(gpus=True),
+        contents.load(gpus=True, rdma=True),
         spec,
         site=options.site,
         suites=options.suite,

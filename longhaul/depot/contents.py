@@ -36,6 +36,8 @@ class ContainerImage:
     """Debian packages of the base whose shared libraries the binary needs."""
     gpus: bool = False
     """True when only environments with GPUs use it."""
+    rdma: bool = False
+    """True when only environments with InfiniBand or RoCE use it."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """Digests of the official image by tag, for pulling it from its registry."""
     stand_in: bool = False
@@ -61,13 +63,16 @@ class Contents:
     images: tuple[ContainerImage, ...]
     preloaded: tuple[str, ...]
     """Tools whose images a cloud's nodes contain since they were baked."""
+    rdma: tuple[str, ...] = ()
+    """Additional packages of machines with RDMA networks; empty when parts for those are not loaded."""
     gpu_tools: tuple[str, ...] = ()
     """Additional tools of machines with GPUs; empty when parts for GPUs are not loaded."""
 
 
-def load(root: Path | None = None, *, gpus: bool = False, distribution: str = "") -> Contents:
-    """Read the file of a checkout (this one by default), with or without the parts that only environments with GPUs
-    need, for the distribution that it names or for another. Raise :class:`SetupError` when it is wrong."""
+def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, distribution: str = "") -> Contents:
+    """Read the file of a checkout (this one by default), with or without the parts that only environments with GPUs, or
+    with InfiniBand or RoCE, need, for the distribution that it names or for another. Raise :class:`SetupError` when it
+    is wrong."""
     with reading(root) as raw:
         of = distributions.by_name(distribution or raw["distribution"])
         own = raw[of.name]
@@ -79,9 +84,12 @@ def load(root: Path | None = None, *, gpus: bool = False, distribution: str = ""
             node_tools=_names(raw["binaries"]["node"]),
             host_tools=_names(raw["binaries"]["host"]),
             images=tuple(
-                _image(tool, entry) for tool, entry in sorted(raw["image"].items()) if gpus or not entry.get("gpus")
+                image
+                for image in (_image(tool, entry) for tool, entry in sorted(raw["image"].items()))
+                if (gpus or not image.gpus) and (rdma or not image.rdma)
             ),
             preloaded=_names(raw["preloaded"]["node"]),
+            rdma=_names(raw["packages"]["rdma"]) if rdma else (),
             gpu_tools=_names(raw["binaries"]["gpu"]) if gpus else (),
         )
 
@@ -120,6 +128,7 @@ def _image(tool: str, raw: Mapping[str, Any]) -> ContainerImage:
         capabilities=tuple(raw.get("capabilities", ())),
         libraries=tuple(raw.get("libraries", ())),
         gpus=raw.get("gpus", False),
+        rdma=raw.get("rdma", False),
         digests=_digests(raw.get("digest", {})),
         stand_in=raw.get("stand_in", False),
         lab_only=raw.get("lab_only", False),

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from clouds.base.rdma import Rdma
 from clouds.registry import cloud_of
 from components.model import Environment
+from components.model.rdma import SHARED, host_rdma, pool_rdma
 from longhaul.depot.contents import DIGEST, ContainerImage, Contents
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Spec
@@ -64,7 +66,7 @@ def wanted(
     more: Sequence[Pull] = (),
     make_images: bool = False,
 ) -> Wanted:
-    """Return the content for all sites or for one. ``contents`` must include the parts for GPUs. ``extra`` are
+    """Return the content for all sites or for one. ``contents`` must include the parts for GPUs and RDMA. ``extra`` are
     additional packages, each with its suite. ``more`` are additional images; each replaces ours of the same name. With
     ``make_images``, ours are made instead of pulled.
 
@@ -77,7 +79,14 @@ def wanted(
     packages, tools = _of_machines(environment, contents, sites)
     gpus = _gpus(environment, sites)
     tools |= set(contents.gpu_tools if gpus else ())
-    ours = [image for image in contents.images if not image.lab_only and (gpus or not image.gpus)]
+    rdma = _rdma(environment, sites)
+    ours = [
+        image
+        for image in contents.images
+        if not image.lab_only and (gpus or not image.gpus) and (not image.rdma or rdma & {*SHARED})
+    ]
+    packages |= set(contents.rdma if rdma else ())
+    more = (*more, *_declared(environment, rdma, given={pull.name for pull in more}))
     given = {pull.name for pull in more}
     pulls, made = _images(ours, spec, given=given, make=make_images)
     return Wanted(
@@ -124,6 +133,20 @@ def _gpus(environment: Environment, sites: Collection[str]) -> bool:
     pools = (pool for pool in environment.pools.values() if pool.site in sites)
     hosts = (host for host in environment.hosts if host.site in sites)
     return any(host.gpus for host in hosts) or any(environment.machine_type(pool.machine_type).gpus for pool in pools)
+
+
+def _rdma(environment: Environment, sites: Collection[str]) -> set[Rdma]:
+    """Return the RDMA networks of machines in the sites."""
+    pools = {pool_rdma(environment, name) for name, pool in environment.pools.items() if pool.site in sites}
+    hosts = {host_rdma(host) for host in environment.hosts if host.site in sites}
+    return {kind for kind in pools | hosts if kind is not None}
+
+
+def _declared(environment: Environment, rdma: Collection[Rdma], *, given: Collection[str]) -> Iterator[Pull]:
+    """Yield the images that the environment's file names itself, unless they are given."""
+    plugin = environment.images.efa_device_plugin
+    if plugin is not None and Rdma.EFA in rdma and (pull := parse_pull(plugin)).name not in given:
+        yield pull
 
 
 def _images(

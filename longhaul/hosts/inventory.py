@@ -45,6 +45,8 @@ class OnpremMachine:
     """Number of NVIDIA GPUs."""
     gpu_driver: str = "installed"
     """``installed`` by us, or ``provided`` by the host's own system."""
+    rdma: str = ""
+    """RDMA network: ``infiniband``, ``roce`` or none."""
     gpu_switches: str = "auto"
     """Presence of NVSwitches: ``auto``, ``present`` or ``absent``."""
 
@@ -95,6 +97,7 @@ def machines(environment: Environment, addresses: AddressPlan) -> Iterator[Onpre
             pin_at=f"hosts, {place.name}, in stacks/{environment.bare_metal}",
             gpus=hosts[place.name].gpus,
             gpu_driver=hosts[place.name].gpu_driver,
+            rdma=hosts[place.name].rdma or "",
             gpu_switches=hosts[place.name].gpu_switches,
         )
 
@@ -151,6 +154,8 @@ def _host(machine: OnpremMachine, reach: Reach) -> dict[str, Any]:
     if machine.gpus:
         found |= {"gpus": machine.gpus, "gpu_driver": machine.gpu_driver}
         found["nvidia_driver_switches"] = machine.gpu_switches
+    if machine.rdma:
+        found["rdma"] = machine.rdma
     if machine.public_address is not None:
         found["public_address"] = str(machine.public_address)
     return found

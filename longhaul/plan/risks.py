@@ -10,11 +10,13 @@ from collections.abc import Iterator
 
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
+from clouds.base.rdma import Rdma
 from clouds.base.risks import Risk
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.links import LinkKind, links
 from components.model.places import place_of
+from components.model.rdma import pool_rdma
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import is_whole_network, kind_of
@@ -66,6 +68,8 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
     for name, pool in environment.pools.items():
         if environment.machine_type(pool.machine_type).gpus and not pool.spot and pool.reservation is None:
             yield pool.site, _unreserved(name)
+        if pool_rdma(environment, name) is Rdma.EFA and environment.images.efa_device_plugin is None:
+            yield pool.site, _no_device_plugin(name)
 
 
 def _unreserved(pool: str) -> Risk:
@@ -75,6 +79,17 @@ def _unreserved(pool: str) -> Risk:
         where=f"pools.{pool}.reservation",
         why="Clouds give GPU machines as long as they have some; a pool that shrinks may not grow again.",
         do="Reserve capacity for what must be there, where the cloud does that for the type (docs/gpu-pools.md).",
+        pool=pool,
+    )
+
+
+def _no_device_plugin(pool: str) -> Risk:
+    return Risk(
+        name=f"no-device-plugin-{pool}",
+        what=f"Pods get no Elastic Fabric Adapters of the pool {pool}: no device plugin gives them any.",
+        where="images.efa_device_plugin",
+        why="Without adapters, programs on several machines use TCP, at a tenth of the speed or less.",
+        do="Name AWS's device plugin by its digest (docs/gpu-pods.md), or bring one of your own.",
         pool=pool,
     )
 

@@ -135,6 +135,21 @@ def test_a_machine_with_small_huge_pages_alone_gets_those(tmp_path: Path) -> Non
     assert (tmp_path / SMALL).read_text() == "1024"
 
 
+@pytest.mark.parametrize("gib", [0, 4])
+def test_pages_of_2_mib_are_beside_the_others(tmp_path: Path, gib: int) -> None:
+    place = machine(tmp_path, wanted=Wanted(huge_pages_gib=gib, huge_pages_2mib=5128))
+    assert wrong(place) == []
+    assert [int((tmp_path / name).read_text()) for name in (LARGE, SMALL)] == [gib, 5128]
+
+
+def test_pages_of_2_mib_are_added_where_those_stand_for_larger_ones(tmp_path: Path) -> None:
+    place = machine(tmp_path, wanted=Wanted(huge_pages_gib=2, huge_pages_2mib=100))
+    (tmp_path / LARGE).unlink()
+    (tmp_path / LARGE).parent.rmdir()
+    wrong(place)
+    assert int((tmp_path / SMALL).read_text()) == 2 * 512 + 100
+
+
 def test_a_kernel_without_huge_pages(tmp_path: Path) -> None:
     write(tmp_path, {"proc/meminfo": f"MemTotal: {64 * GIB} kB\n"})
     found = list(node_performance.huge_pages(Machine(wanted=Wanted(huge_pages_gib=2), root=tmp_path)))

@@ -97,9 +97,12 @@ def full() -> dict[str, Any]:
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}
-    raw["machine_types"] = {"Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0, "efa_cards": 0}}
+    raw["machine_types"] = {
+        "Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0, "efa_cards": 0, "rdma_gbps": 100}
+    }
     raw["access"]["operators"] = ["198.51.100.0/24"]
     raw["access"]["aws_identity_provider"] = f"arn:aws:iam::123456789012:oidc-provider/sts.windows.net/{UUID}/"
+    raw["images"] = {"efa_device_plugin": f"registry.example.com/efa:v1@sha256:{'0' * 64}"}
     raw["tags"] = {"team": "training"}
     raw["naming"] = {"prefix": "corp"}
     waiver = {"rule": "vault-recoverable", "resource": "test-control-plane-vault", "until": "2027-03-31"}
@@ -148,7 +151,7 @@ def hosts() -> dict[str, Any]:
         "hosts": [
             {"name": "rack-0", "site": "colo", "address": "10.68.128.200", "host_key": KEY, "gpus": 8}
             | {"huge_pages_gib": 64, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn"]}
-            | {"gpu_driver": "provided", "gpu_switches": "present"},
+            | {"gpu_driver": "provided", "gpu_switches": "present", "rdma": "infiniband"},
             {"name": "rack-1", "site": "colo"},
         ]
     }

@@ -66,6 +66,7 @@ def test_a_rack_host_is_a_node_of_its_place() -> None:
     assert labels[nodes.POOL_LABEL] == "bare-metal"
     assert labels[nodes.REGION_LABEL] == labels[nodes.SITE_LABEL] == "colo"
     assert nodes.host_labels(second.place, gpus=2) == {**labels, nodes.GPU_LABEL: "true"}
+    assert nodes.host_labels(second.place, rdma="roce") == {**labels, nodes.RDMA_LABEL: "roce"}
 
 
 def test_a_node_with_gpus_is_born_out_of_reach() -> None:

@@ -54,7 +54,14 @@ class Machine:
 
     def says(self, **arguments: str) -> list[str]:
         script = (FILES / "probe.sh").read_text()
-        for path in ("/etc/os-release", "/etc/kubernetes", "/var/lib/kubelet", "/var/lib/rancher"):
+        for path in (
+            "/sys/bus/pci",
+            "/sys/class/infiniband",
+            "/etc/os-release",
+            "/etc/kubernetes",
+            "/var/lib/kubelet",
+            "/var/lib/rancher",
+        ):
             script = script.replace(path, f"{self.folder}{path}")
         words = [f"{name}={value}" for name, value in {**FINE, **arguments}.items()]
         done = sh(script, *words, path=self.tools)
@@ -118,6 +125,34 @@ def test_a_disk_is_full_where_the_kubelet_would_take_no_pods(machine: Machine) -
     machine.tool("openssl", "echo '    commonName                = lab nodes'")
     assert machine.problems() == [], "one that runs looks after its images itself"
     assert "fact node" in machine.says()
+
+
+@pytest.mark.parametrize(
+    ("adapters", "layers", "rdma", "said"),
+    [
+        ((), (), "", ""),
+        ((), (), "roce", "no Mellanox adapter is on the PCI bus"),
+        ((("0x15b3", "0x010802"), ("0x1d0f", "0x020000")), (), "roce", "no Mellanox adapter is on the PCI bus"),
+        ((("0x15b3", "0x020000"),), (), "infiniband", ""),
+        ((("0x15b3", "0x020700"),), ("InfiniBand", "Ethernet"), "infiniband", ""),
+        ((("0x15b3", "0x020000"),), ("Ethernet",), "infiniband", "no port of its adapters is InfiniBand"),
+        ((("0x15b3", "0x020700"),), ("InfiniBand",), "roce", "no port of its adapters is Ethernet"),
+    ],
+)
+def test_adapters_of_an_rdma_network(
+    machine: Machine, adapters: tuple[tuple[str, str], ...], layers: tuple[str, ...], rdma: str, said: str
+) -> None:
+    for index, (vendor, kind) in enumerate(adapters):
+        machine.writes(f"/sys/bus/pci/devices/{index}/vendor", f"{vendor}\n")
+        machine.writes(f"/sys/bus/pci/devices/{index}/class", f"{kind}\n")
+    for index, layer in enumerate(layers):
+        machine.writes(f"/sys/class/infiniband/mlx5_{index}/ports/1/link_layer", f"{layer}\n")
+    found = machine.problems(rdma=rdma, rdma_place="hosts, gpu-0")
+    assert [said in line and "hosts, gpu-0" in line for line in found] == ([True] if said else [])
+    machine.writes(CERTIFICATE, "")
+    machine.tool("openssl", "echo '    commonName                = lab nodes'")
+    assert machine.problems(rdma=rdma) == [], "a node is repaired in spite of it"
+    assert any(line.startswith("unhealthy") for line in machine.says(rdma=rdma)) is bool(said)
 
 
 @pytest.mark.parametrize("path", KUBECONFIGS)

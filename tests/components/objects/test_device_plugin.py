@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from components.objects import gpus
+from components.objects.device_plugins import PLUGINS
 from lab import packages, tools
 from longhaul.depot.oci import Image, write_layout
 from longhaul.toolchain.debian import libraries
@@ -58,7 +59,7 @@ class Host:
         self.root = root
         with tarfile.open(image) as tar:
             tar.extractall(root, filter="fully_trusted")
-        for folder in (gpus.PLUGINS, gpus.SPECS, f"{gpus.DRIVER_ROOT}/{LIBRARIES}", LIBRARIES):
+        for folder in (PLUGINS, gpus.SPECS, f"{gpus.DRIVER_ROOT}/{LIBRARIES}", LIBRARIES):
             (root / folder.lstrip("/")).mkdir(parents=True)
         # Added by the runtime class.
         (root / LIBRARIES / library.name).hardlink_to(library)
@@ -74,7 +75,7 @@ class Host:
         (driver / f"libnvidia-ml.so.{DRIVER}").hardlink_to(library)
         (driver / library.name).symlink_to(f"libnvidia-ml.so.{DRIVER}")
         (driver / f"libcuda.so.{DRIVER}").write_bytes(b"")
-        self.kubelet = PluginSocket(root / gpus.PLUGINS.lstrip("/"))
+        self.kubelet = PluginSocket(root / PLUGINS.lstrip("/"))
 
     def has(self, machine: Machine) -> None:
         new = self.root / "new"
@@ -207,7 +208,7 @@ def test_an_error_of_an_application_costs_no_gpu(plugin: Plugin, host: Host, xid
 def test_it_registers_again_with_a_kubelet_that_started_again(plugin: Plugin, host: Host) -> None:
     plugin.health(unhealthy())
     host.kubelet.stop()
-    host.kubelet = PluginSocket(host.root / gpus.PLUGINS.lstrip("/"))
+    host.kubelet = PluginSocket(host.root / PLUGINS.lstrip("/"))
     host.kubelet.start()
     again = host.kubelet.registered()
     try:

@@ -12,6 +12,7 @@ from components.model import Environment
 from components.model.gpu_promises import has_gpus
 from components.model.nodes import GPU_LABEL
 from components.objects import gpus
+from components.objects.device_plugins import AT_ONCE, SKIP_AWAIT
 from longhaul.depot import contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.support.api_server import ApiServer
@@ -57,7 +58,7 @@ def test_it_runs_on_every_machine_with_gpus_whatever_keeps_others_away(declared:
     assert pod["nodeSelector"] == {GPU_LABEL: "true"}
     assert pod["tolerations"] == [{"operator": "Exists"}]
     assert pod["priorityClassName"] == "system-node-critical"
-    assert declared["DaemonSet"]["metadata"]["annotations"][gpus.SKIP_AWAIT] == "true"
+    assert declared["DaemonSet"]["metadata"]["annotations"][SKIP_AWAIT] == "true"
     runtime = declared["RuntimeClass"]
     assert runtime["metadata"]["name"] == runtime["handler"] == pod["runtimeClassName"] == "nvidia"
     assert runtime["scheduling"]["nodeSelector"] == {GPU_LABEL: "true"}
@@ -126,7 +127,7 @@ def test_the_api_server_takes_it_and_its_pods(declared: dict[str, Any], pod: Any
 
     create(declared["RuntimeClass"])
     made = create(declared["DaemonSet"], "--dry-run=server")
-    assert made["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == gpus.AT_ONCE
+    assert made["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == AT_ONCE
     meta = {"name": "x", "namespace": "kube-system"}
     made = create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod}, "--dry-run=server")
     assert made["spec"]["nodeSelector"] == {GPU_LABEL: "true"}

@@ -13,7 +13,7 @@ from longhaul.depot.contents import ContainerImage
 from longhaul.depot.wanted import Pull, parse_pull, wanted
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import load
-from tests.model.make import ONPREM, environment, minimal
+from tests.model.make import AWS, ONPREM, environment, minimal
 
 SPEC = load()
 DIGEST = f"sha256:{'a' * 64}"
@@ -121,6 +121,18 @@ def test_images_for_gpus_and_their_libraries_are_for_who_has_gpus() -> None:
     assert found.tools == ("containerd", "kubelet")
 
 
+def test_device_plugins_are_for_sites_with_their_networks() -> None:
+    shared = replace(CONTENTS, images=(image("coredns", rdma=True),))
+    for host, made in (({}, []), ({"rdma": "roce"}, ["coredns"])):
+        found = wanted(with_hosts(hosts=({"name": "one", **host},)), shared, SPEC)
+        assert [one.tool for one in found.made] == made
+    pools = {"h100": {"site": "use1", "machine_type": "p5.48xlarge", "max": 2, "efa": True}}
+    images = {"efa_device_plugin": f"registry.example/efa:v1@{DIGEST}"}
+    adapters = environment(sites={**minimal()["sites"], "use1": AWS}, pools=pools, images=images)
+    for site, pulled in (("use1", ["registry.example/efa:v1"]), ("weu", [])):
+        assert [one.name for one in wanted(adapters, shared, SPEC, site=site).pulls] == pulled
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -146,7 +158,8 @@ def test_a_whole_name_is_taken_apart() -> None:
 
 def test_what_the_repository_lists_can_be_had() -> None:
     """Every image of image.toml is pulled or made for an environment that has everything."""
-    everything = with_hosts(hosts=({"name": "one", "gpus": 8},))
-    found = wanted(everything, contents.load(gpus=True), SPEC)
+    everything = with_hosts(hosts=({"name": "one", "gpus": 8, "rdma": "infiniband"},))
+    listed = contents.load(gpus=True, rdma=True)
+    found = wanted(everything, listed, SPEC)
     names = {pull.name.rpartition(":")[0] for pull in found.pulls} | {one.name for one in found.made}
-    assert names == {one.name for one in contents.load(gpus=True).images if not one.lab_only}
+    assert names == {one.name for one in listed.images if not one.lab_only}

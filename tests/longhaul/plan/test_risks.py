@@ -126,3 +126,15 @@ def test_gpu_pools_without_reserved_capacity() -> None:
     found = checks(judged(base=lab(), environment=lab(with_pools)).reasons)
     assert {name for name in found if name.startswith("unreserved")} == {"unreserved-h100"}
     assert "unreserved-h100" in checks(judged(environment=lab(with_pools)).risks), "it is there already"
+
+
+def test_adapters_that_no_device_plugin_gives_to_pods() -> None:
+    def with_adapters(raw: dict[str, Any]) -> None:
+        raw["pools"]["h100"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 2, "spot": True, "efa": True}
+
+    def with_plugin(raw: dict[str, Any]) -> None:
+        with_adapters(raw)
+        raw["images"] = {"efa_device_plugin": f"registry.example.com/efa:v1@sha256:{'0' * 64}"}
+
+    assert "no-device-plugin-h100" in checks(judged(base=lab(), environment=lab(with_adapters)).reasons)
+    assert checks(judged(base=lab(), environment=lab(with_plugin)).reasons) == set()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from clouds.base.machine_type import H100_BOARD, MachineType
+from clouds.base.pool import Pool
+from clouds.base.rdma import Rdma
 
 
 def known() -> dict[str, MachineType]:
@@ -19,3 +21,8 @@ def known() -> dict[str, MachineType]:
             local_ssd_gb=8000,
         ),
     }
+
+
+def rdma(_pool: Pool, /) -> Rdma | None:
+    """Return ``None``: Nimbus has none."""
+    return None

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Looks at a machine and changes nothing. Prints a line for each thing: "problem" what is wrong, or "fact" name and value.
+# Looks at a machine and changes nothing. Prints a line for each thing: "problem" what is wrong, "unhealthy" what is wrong with a node that a run may
+# repair all the same, or "fact" name and value.
 # Arguments, each NAME=VALUE: address in the plan; public address, or nothing; api, the cluster's URL; authority, the common name of who
 # signs its nodes' certificates; free, what has to be free on disks, MiB; node, "yes" for one that is to be a node; mtu, the largest
-# packet between sites, bytes; gateways, addresses that packets to other sites go through, with spaces between.
-address='' public='' api='' authority='' free=0 node='' mtu='' gateways=''
+# packet between sites, bytes; rdma, its RDMA network (infiniband, roce), or nothing, and rdma_place, where that is declared; gateways, addresses that packets to other sites go through, with spaces between.
+address='' public='' api='' authority='' free=0 node='' rdma='' rdma_place='' mtu='' gateways=''
 for argument; do
   value=${argument#*=}
   case $argument in
@@ -13,6 +14,8 @@ for argument; do
     authority=*) authority=$value ;;
     free=*) free=$value ;;
     node=*) node=$value ;;
+    rdma=*) rdma=$value ;;
+    rdma_place=*) rdma_place=$value ;;
     mtu=*) mtu=$value ;;
     gateways=*) gateways=$value ;;
     *) echo "there is no argument $argument" >&2 && exit 2 ;;
@@ -115,6 +118,26 @@ if [ "$node" = yes ] && command -v ping >/dev/null; then
       problem "packets of $mtu bytes do not get to the gateway $gateway$known: let every interface and switch between pass them"
     fi
   done
+fi
+
+# Adapters are on the PCI bus before any driver is: Mellanox's, network controllers of Ethernet or InfiniBand. What their ports are is
+# known once a driver runs. A run repairs a node in spite of it.
+if [ -n "$rdma" ]; then
+  if [ -e $certificate ]; then wrong=unhealthy; else wrong=problem; fi
+  adapters=0
+  for device in /sys/bus/pci/devices/*; do
+    [ "$(cat "$device/vendor" 2>/dev/null)" = 0x15b3 ] || continue
+    case $(cat "$device/class") in 0x0200?? | 0x0207??) adapters=$((adapters + 1)) ;; esac
+  done
+  case $rdma in infiniband) layer=InfiniBand ;; *) layer=Ethernet ;; esac
+  if [ $adapters = 0 ]; then
+    echo "$wrong rdma is $rdma ($rdma_place), and no Mellanox adapter is on the PCI bus: see that it is seated and on in the firmware," \
+      "or leave rdma out"
+  elif cat /sys/class/infiniband/*/ports/*/link_layer >/dev/null 2>&1 &&
+    ! grep -qx $layer /sys/class/infiniband/*/ports/*/link_layer; then
+    echo "$wrong rdma is $rdma ($rdma_place), and no port of its adapters is $layer: set the ports' type in the adapters' firmware, or" \
+      "correct rdma"
+  fi
 fi
 
 # Whether the kernel has ESP is tried in a namespace that is thrown away; trying loads the modules that there are.

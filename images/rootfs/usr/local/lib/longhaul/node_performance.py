@@ -44,13 +44,19 @@ class Wanted:
 
     gpus: int = 0
     huge_pages_gib: int = 0
+    huge_pages_2mib: int = 0
+    """Number of huge pages of 2 MiB, beside the others."""
 
     @classmethod
     def read(cls, path: Path) -> Wanted:
         """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another form.
         Keys may be missing."""
         raw: dict[str, Any] = json.loads(path.read_text())
-        return cls(gpus=int(raw.get("gpus", 0)), huge_pages_gib=int(raw.get("huge_pages_gib", 0)))
+        return cls(
+            gpus=int(raw.get("gpus", 0)),
+            huge_pages_gib=int(raw.get("huge_pages_gib", 0)),
+            huge_pages_2mib=int(raw.get("huge_pages_2mib", 0)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,9 +137,23 @@ def huge_pages(machine: Machine) -> Iterator[Said]:
             text="huge pages: this machine has none of 1 GiB, so they are of 2 MiB: pods find them as hugepages-2Mi",
             wrong=True,
         )
-        yield from _reserve(machine, small, gib * SMALLER_PER_GIB, size="2 MiB")
+        count = gib * SMALLER_PER_GIB + machine.wanted.huge_pages_2mib
+        yield from _reserve(machine, small, count, size="2 MiB")
     else:
         yield Said(text=f"huge pages: this kernel has none, and huge_pages_gib is {gib}", wrong=True)
+
+
+def smaller_huge_pages(machine: Machine) -> Iterator[Said]:
+    """Reserve as many pages of 2 MiB as node.json says, for network adapters. On a machine without pages of 1 GiB,
+    whose place pages of 2 MiB take, :func:`huge_pages` has reserved both."""
+    large, small = (machine.path(f"/sys/kernel/mm/hugepages/hugepages-{kib}kB") for kib in (KIB_PER_GIB, 2048))
+    wanted = machine.wanted
+    if not wanted.huge_pages_2mib or (wanted.huge_pages_gib and not large.is_dir()):
+        return
+    if small.is_dir():
+        yield from _reserve(machine, small, wanted.huge_pages_2mib, size="2 MiB")
+    else:
+        yield Said(text="huge pages: this kernel has none of 2 MiB, which network adapters want", wrong=True)
 
 
 def _reserve(machine: Machine, folder: Path, count: int, *, size: str) -> Iterator[Said]:
@@ -185,6 +205,7 @@ def memory_stays(machine: Machine) -> Iterator[Said]:
 SETTINGS: dict[str, Callable[[Machine], Iterator[Said]]] = {
     # Huge pages first: memory is least fragmented at the beginning of a boot.
     "huge_pages_gib": huge_pages,
+    "huge_pages_2mib": smaller_huge_pages,
     "scaling_governor": governor,
     "transparent_hugepage/enabled": transparent_huge_pages,
     "net.netfilter.nf_conntrack_max": connections,

@@ -1,0 +1,46 @@
+"""RDMA networks of an environment's nodes: which nodes have one, and how objects select those."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clouds.base.rdma import Rdma
+from clouds.registry import cloud_of
+
+if TYPE_CHECKING:
+    from components.model.environment import Environment
+    from components.model.hosts import Host
+
+SHARED = (Rdma.INFINIBAND, Rdma.ROCE)
+"""Kinds whose adapters all pods of a node that ask for them share, by one device plugin."""
+
+
+def pool_rdma(environment: Environment, pool_name: str) -> Rdma | None:
+    """Return the RDMA network of a pool's machines, if any."""
+    pool = environment.pools[pool_name]
+    return cloud_of(environment.sites[pool.site]).machine_types.rdma(pool)
+
+
+def host_rdma(host: Host) -> Rdma | None:
+    """Return the RDMA network of a host by the hosts file, if any."""
+    return None if host.rdma is None else Rdma(host.rdma)
+
+
+def pools_with(environment: Environment, kind: Rdma) -> tuple[str, ...]:
+    """Return the pools whose machines have an RDMA network of this kind, sorted."""
+    return tuple(sorted(name for name in environment.pools if pool_rdma(environment, name) is kind))
+
+
+def hosts_with(environment: Environment, kind: Rdma) -> tuple[Host, ...]:
+    """Return the hosts that have an RDMA network of this kind."""
+    return tuple(host for host in environment.hosts if host_rdma(host) is kind)
+
+
+def rdma_kinds(environment: Environment) -> tuple[Rdma, ...]:
+    """Return every kind of RDMA network that a node of the environment has."""
+    return tuple(kind for kind in Rdma if pools_with(environment, kind) or hosts_with(environment, kind))
+
+
+def has_shared_rdma(environment: Environment) -> bool:
+    """Return whether a node of the environment has InfiniBand or RoCE."""
+    return any(kind in SHARED for kind in rdma_kinds(environment))

@@ -1,0 +1,131 @@
+"""InfiniBand and RoCE for pods: NVIDIA's (Mellanox's) plugin for shared RDMA devices, one for each kind of network.
+
+A pod asks for one ``rdma/infiniband`` (or ``rdma/roce``) and gets the device files of all adapters of that kind on its
+node; NCCL chooses among them. The pods' number on a node is no limit for that.
+
+Upstream runs the plugin privileged. By its source (v1.5.3) it reads sysfs, asks whether ``/dev/infiniband/rdma_cm``
+exists (github.com/Mellanox/rdmamap, ``getRdmaUcmDevice``) and asks the kernel for the namespace mode of RDMA devices,
+for which no capability is needed; what it wants more for, to bring interfaces up, fails with a warning, and the
+machine's own network does that.
+
+It runs in the host's network namespace, because only there is the interface of each adapter seen, by whose link type
+InfiniBand and Ethernet are told apart: on Azure's machines both may be adapters of one vendor with one driver.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.core.v1 import ConfigMap
+
+from clouds.base.rdma import Rdma
+from components.model.nodes import MAX_PODS, POOL_LABEL, RDMA_LABEL
+from components.model.rdma import hosts_with, pools_with
+from components.model.versions import pinned
+from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
+from components.objects.labels import SYSTEM, meta
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.apps.v1 import DaemonSetSpecArgsDict
+    from pulumi_kubernetes.core.v1 import (
+        ContainerArgsDict,
+        NodeAffinityArgsDict,
+        NodeSelectorTermArgsDict,
+        PodSpecArgsDict,
+    )
+
+    from components.model import Environment
+
+PART = "rdma"
+IMAGE = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin"
+CONFIG_FOLDER = "/k8s-rdma-shared-dev-plugin"
+"""Folder in which the plugin looks for ``config.json`` (``DefaultConfigFilePath``, its resources_manager.go)."""
+DEVICES = "/dev/infiniband"
+VENDOR = "15b3"
+"""PCI vendor of the adapters, Mellanox."""
+LINK_TYPES = {Rdma.INFINIBAND: "infiniband", Rdma.ROCE: "ether"}
+"""The kernel's names for the links of an adapter's interface; for InfiniBand that is IP over InfiniBand's."""
+PCI_IDS = f"{VENDOR}  Mellanox Technologies\n"
+"""List of PCI vendors in the form of pci.ids. The plugin ends without any, and takes only names for its log from it."""
+CONFIG_ANNOTATION = "longhaul.dev/config"
+"""Digest of the configuration: the plugin reads that once, so another one takes another pod."""
+
+
+class SharedRdma(ComponentResource):
+    """The plugin and its configuration, for nodes with one kind of RDMA network."""
+
+    def __init__(self, name: str, environment: Environment, kind: Rdma, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:SharedRdma", name, None, opts)
+        plugin = plugin_name(kind)
+        config = ConfigMap(
+            plugin,
+            metadata=meta(plugin, part=PART, namespace=SYSTEM),
+            data=configuration(kind),
+            opts=ResourceOptions(parent=self),
+        )
+        own = ResourceOptions(parent=self, depends_on=[config])
+        device_plugin(plugin, plugin_spec(environment, kind), part=PART, selector={"k8s-app": plugin}, opts=own)
+        self.register_outputs({})
+
+
+def plugin_name(kind: Rdma) -> str:
+    """Return the name of the plugin's objects."""
+    return f"rdma-device-plugin-{kind}"
+
+
+def resource(kind: Rdma) -> str:
+    """Return what pods ask for."""
+    return f"rdma/{kind}"
+
+
+def configuration(kind: Rdma) -> dict[str, str]:
+    """Return the plugin's files."""
+    selectors = {"vendors": [VENDOR], "linkTypes": [LINK_TYPES[kind]]}
+    config = {"configList": [{"resourceName": str(kind), "rdmaHcaMax": MAX_PODS, "selectors": selectors}]}
+    return {"config.json": json.dumps(config, indent=1) + "\n", "pci.ids": PCI_IDS}
+
+
+def nodes_with(environment: Environment, kind: Rdma) -> NodeAffinityArgsDict:
+    """Return the affinity to nodes that have a kind of RDMA network, pools' and hosts'."""
+    terms: list[NodeSelectorTermArgsDict] = []
+    if pools := pools_with(environment, kind):
+        terms.append({"match_expressions": [{"key": POOL_LABEL, "operator": "In", "values": [*pools]}]})
+    if hosts_with(environment, kind):
+        terms.append({"match_expressions": [{"key": RDMA_LABEL, "operator": "In", "values": [str(kind)]}]})
+    return {"required_during_scheduling_ignored_during_execution": {"node_selector_terms": terms}}
+
+
+def plugin_spec(environment: Environment, kind: Rdma) -> DaemonSetSpecArgsDict:
+    """Return the specification of the plugin, which runs on every node with this kind of RDMA network."""
+    name = plugin_name(kind)
+    pod: PodSpecArgsDict = {
+        "affinity": {"node_affinity": nodes_with(environment, kind)},
+        "host_network": True,
+        "containers": [_container()],
+        "volumes": [
+            of_host("plugins", PLUGINS, kind="Directory"),
+            # Without the driver there is none: the pod waits for it, and its events say so.
+            of_host("devices", DEVICES, kind="Directory"),
+            {"name": "config", "config_map": {"name": name}},
+        ],
+    }
+    digest = sha256(json.dumps(configuration(kind), sort_keys=True).encode()).hexdigest()[:16]
+    return daemon_set(pod, part=PART, selector={"k8s-app": name}, annotations={CONFIG_ANNOTATION: digest})
+
+
+def _container() -> ContainerArgsDict:
+    return {
+        "name": "rdma-device-plugin",
+        "image": f"{IMAGE}:v{pinned('k8s-rdma-shared-dev-plugin')}",
+        "env": [{"name": "PCIDB_PATH", "value": f"{CONFIG_FOLDER}/pci.ids"}],
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "256Mi"}},
+        "security_context": UNPRIVILEGED,
+        "volume_mounts": [
+            {"name": "plugins", "mount_path": PLUGINS},
+            {"name": "devices", "mount_path": DEVICES, "read_only": True},
+            {"name": "config", "mount_path": CONFIG_FOLDER, "read_only": True},
+        ],
+    }

@@ -1,0 +1,100 @@
+"""Judge a run of NCCL's ``all_reduce_perf`` (github.com/NVIDIA/nccl-tests) on machines of a pool: whether the network
+between their GPUs is as fast as the cloud publishes for the machine type.
+
+``busbw`` is what each rank's hardware carries, whatever the number of ranks (nccl-tests, doc/PERFORMANCE.md). With
+ranks on several machines that is what enters and leaves one machine; with two machines, NVLink may carry a part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from clouds.base.machine_type import MachineType
+from longhaul.acceptance.outcome import Result
+
+ENOUGH = 0.75
+"""Least share of the published bandwidth. It is our own yardstick: what is not used at all (an adapter, RDMA of GPUs'
+memory) costs far more, and protocols a few percent."""
+LARGE = 1 << 30
+"""Least size of the largest message, bytes: smaller ones measure latency too."""
+_DEVICE = re.compile(r"#\s+Rank\s+(?P<rank>\d+)\s.*?\bon\s+(?P<machine>\S+)\s+device\s")
+_HALF = r"\s+[\d.]+\s+[\d.]+\s+(?P<{0}>[\d.]+)\s+(?P<{0}_wrong>\d+|N/A)"
+_ROW = re.compile(r"(?P<size>\d+)\s+\d+\s+\w+\s+\w+\s+-?\d+" + _HALF.format("out") + _HALF.format("into") + r"\s*$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Figures of one run."""
+
+    machines: frozenset[str]
+    ranks: int
+    largest: int
+    """Size of the largest message, bytes."""
+    busbw: float
+    """Bus bandwidth at the largest message, GB/s (10⁹ bytes): the better of out-of-place and in-place."""
+    wrong: int
+    """Number of wrong values in all messages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Judgement of one run."""
+
+    result: Result
+    evidence: str
+    published: float
+    """Published bandwidth of one machine, GB/s; 0 when none is known."""
+
+
+def read(text: str) -> Measured:
+    """Read the output of ``all_reduce_perf``; lines may have a prefix of the launcher's. Raise ``ValueError`` when it
+    is no such output."""
+    lines = text.splitlines()
+    devices = [found for line in lines if (found := _DEVICE.search(line))]
+    rows = [found for line in lines if (found := _ROW.search(line))]
+    if not devices or not rows:
+        missing = "line of a rank" if not devices else "line of a result"
+        raise ValueError(
+            f"there is no {missing} of nccl-tests in it: save all that all_reduce_perf writes. Releases whose results "
+            "have no columns `root` and `#wrong` are too old"
+        )
+    last = max(rows, key=lambda row: int(row["size"]))
+    counts = [row[key] for row in rows for key in ("out_wrong", "into_wrong")]
+    return Measured(
+        machines=frozenset(found["machine"] for found in devices),
+        ranks=len({int(found["rank"]) for found in devices}),
+        largest=int(last["size"]),
+        busbw=max(float(last["out"]), float(last["into"])),
+        wrong=sum(int(one) for one in counts if one.isdecimal()),
+    )
+
+
+def judge(measured: Measured, name: str, machine: MachineType) -> Verdict:
+    """Hold a run to the figure of the machine type called ``name``."""
+    published = machine.rdma_gbps / 8
+    result, evidence = _judge(measured, name, machine, published)
+    return Verdict(result=result, evidence=evidence, published=published)
+
+
+def _judge(measured: Measured, name: str, machine: MachineType, published: float) -> tuple[Result, str]:
+    machines = len(measured.machines)
+    if not machine.gpus:
+        return Result.NOT_APPLICABLE, f"a {name} has no GPUs"
+    if not machine.rdma_gbps:
+        return Result.NOT_APPLICABLE, f"no bandwidth of a {name} is known: write it, as rdma_gbps of the machine type"
+    if machines == 1:
+        return Result.NOT_APPLICABLE, "it ran on one machine, whose GPUs use no network: take two or more"
+    if measured.wrong:
+        return Result.FAILED, f"{measured.wrong} values arrived wrong"
+    if measured.ranks != machines * machine.gpus:
+        whole = f"{machines} machines have {machines * machine.gpus} GPUs"
+        return Result.FAILED, f"it ran on {measured.ranks} GPUs, and {whole}: take all, so that all adapters are used"
+    if measured.largest < LARGE:
+        said = (
+            f"the largest message has {measured.largest} bytes, and below {LARGE} it is not bandwidth that is measured"
+        )
+        return Result.FAILED, f"{said}: --maxbytes 16G"
+    share = measured.busbw / published
+    said = f"{measured.busbw:.0f} GB/s between {machines} machines, {share:.0%} of the {published:.0f} GB/s published"
+    return (Result.PASSED, said) if share >= ENOUGH else (Result.FAILED, f"{said}, and at least {ENOUGH:.0%} are due")
