@@ -16,8 +16,8 @@ FILE = "regions.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Regions:
-    """Regions and machine types of a cloud on a day. Clouds open regions and sell types in more of them all the time: what is not
-    in the table may be there by now."""
+    """Regions and machine types of a cloud on a day. Clouds open regions and sell types in more of them all the time:
+    what is not in the table may be there by now."""
 
     day: str
     """Day on which the table was written, YYYY-MM-DD."""

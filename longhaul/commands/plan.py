@@ -121,6 +121,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     prices, prices_source = _prices(where)
     terms = Terms(
         against=f"compared with {ALONE}" if previewed.new and base is not None else previewed.against,
+        new=previewed.new,
         base=base,
         max_removed=invocation.options.max_removed,
         prices=prices,

@@ -51,8 +51,7 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
     said = [f"{counted(len(gone), 'member')} removed"] if gone else []
     said += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
     if before == 1:
-        why = "The etcd cluster has one member: its data would be gone."
-        do = "Give it three members first, run `longhaul up`, then make the change."
+        why, do = _ONLY
     else:
         why = (
             f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once"
@@ -69,6 +68,20 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
         why=why,
         do=do,
     )
+
+
+_ONLY = (
+    "The etcd cluster has one member: its data would be gone.",
+    "Give it three members first, run `longhaul up`, then make the change.",
+)
+"""Reason and advice where the only member of an etcd cluster would be replaced."""
+
+
+def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> Finding:
+    """Return the finding about the only member of an etcd cluster, which the files show to be replaced."""
+    why, do = _ONLY
+    what = f"The etcd cluster {role} loses its quorum: 1 member replaced of 1."
+    return Finding(severity=Severity.PROBLEM, what=what, where=(name,), why=why, do=do, lines=lines)
 
 
 _LOST: dict[Kind, tuple[str, str]] = {

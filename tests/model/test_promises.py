@@ -11,6 +11,7 @@ import pytest
 
 from components.model import ConfigurationError
 from components.model.load import examine
+from components.model.not_yet import ANY, NOT_YET
 from tests.model import make
 from tests.model.files import write
 
@@ -220,3 +221,15 @@ def test_a_larger_block_is_proposed(tmp_path: Path) -> None:
     zones(raw)
     with pytest.raises(ConfigurationError, match="such as a /15"):
         examine(write(tmp_path, raw))
+
+
+@pytest.mark.parametrize("key", NOT_YET, ids=".".join)
+def test_a_key_that_nothing_acts_on_is_refused_and_told_what_it_will_be(key: tuple[str, ...], tmp_path: Path) -> None:
+    raw = valid()
+    path = ["gpu" if part == ANY else part for part in key]
+    place = raw
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = {"every": "1h"}
+    found = said(tmp_path, raw)
+    assert found.problems == {".".join(path): f"is not there yet: {NOT_YET[key]}"}
