@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from clouds.base.caution import Caution
 from clouds.base.place import Place
 from clouds.base.regions import Regions
-from clouds.base.words import choices
 
 
 def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterator[Caution]:
@@ -21,7 +21,7 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
             at=at,
             site=place.name,
             wrong=f"{region!r} is no region of {title} in its table of {table.day}",
-            write=f"{choices(table.regions, region)}; or keep it, if {title} has opened it since",
+            write=f"{_closest(table, region)}; or keep it, if {title} has opened it since",
         )
         return
     zones = table.regions[region]
@@ -47,3 +47,9 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
                 write=f"a type that is sold there, or a site where it is; or keep it, if {title} has begun to sell it",
                 basis=(("pools", name, "site"), at),
             )
+
+
+def _closest(table: Regions, region: str) -> str:
+    """Return a few regions whose names are the closest."""
+    close = get_close_matches(region, sorted(table.regions), n=3, cutoff=0)
+    return f"a region of the table, such as {', '.join(close)}"

@@ -14,6 +14,9 @@ from longhaul.images.bake import Bake
 from longhaul.images.workshop import Workshop
 from longhaul.report.programs import document
 
+RECORD = "image.json"
+"""Name of the file beside an image's manifest that tells which image it is of."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Baked:
@@ -58,7 +61,7 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
         ) from error
     kept = folder / "manifest.json"
     shutil.copyfile(shop.manifest, kept)
-    return Baked(
+    baked = Baked(
         environment=bake.env,
         site=bake.site,
         kind=bake.kind,
@@ -68,6 +71,8 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
         manifest=str(kept),
         log=str(log),
     )
+    (folder / RECORD).write_text(baked.to_json() + "\n", encoding="utf-8")
+    return baked
 
 
 def leftovers(bake: Bake) -> str:

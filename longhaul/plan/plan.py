@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from clouds.base.findings import Finding, Severity, gravest, in_order
 from clouds.base.kinds import Kind
@@ -99,6 +99,8 @@ class Terms:
     """True when there is no stack yet. A preview shows the same by the stack's own creation."""
     base: Environment | None = None
     """The environment before the change, when its file is given."""
+    images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Versions in each site's image, by release, where the image's manifest is here."""
     max_removed: float = MAX_REMOVED
     """Share of the nodes that may be removed at once, 0 to 1."""
     prices: Prices | None = None
@@ -124,6 +126,7 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
         changes=changes.changes,
         places=found,
         rows=rows,
+        images=terms.images,
         max_removed=terms.max_removed,
         stateless=state.environment is None,
     )
