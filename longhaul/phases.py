@@ -23,7 +23,6 @@ from longhaul.engine.engine import Engine, engine_for, ensure_stack
 from longhaul.engine.recovery import recover
 from longhaul.engine.run import Result, fork, run_together
 from longhaul.exits import Exit
-from longhaul.images.held import image_versions
 from longhaul.judged import is_judged, refused, seen
 from longhaul.outcome import Done, Outcome, attempt, caught, of_engine
 from longhaul.output import Output
@@ -142,6 +141,8 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
     # Recovery comes first: another run that is alive may be working on the machines.
     recover(engine)
     if is_judged(engine, words):
+        from longhaul.images.held import image_versions
+
         images = image_versions(job.where, job.environment, job.environ)
         if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images):
             return Done(code=Exit.REFUSED)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from clouds.registry import cloud_of
 from longhaul.context import Context, state_folder
 from longhaul.exits import CommandError
-from longhaul.images.outcome import RECORD
 
 if TYPE_CHECKING:
     from components.model import Environment
 
-MANIFEST = "manifest.json"
+MANIFEST, RECORD = "manifest.json", "image.json"
+"""Names of an image's manifest, and of the file beside it that tells which image it is of."""
 
 
 def image_versions(

@@ -11,11 +11,9 @@ from typing import Any
 from clouds.registry import clouds
 from longhaul.exits import CommandError
 from longhaul.images.bake import Bake
+from longhaul.images.held import MANIFEST, RECORD
 from longhaul.images.workshop import Workshop
 from longhaul.report.programs import document
-
-RECORD = "image.json"
-"""Name of the file beside an image's manifest that tells which image it is of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +57,7 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
         raise CommandError(
             f"packer succeeded but left no account of an image ({error!r}): {log} tells what it did.\n{leftovers(bake)}"
         ) from error
-    kept = folder / "manifest.json"
+    kept = folder / MANIFEST
     shutil.copyfile(shop.manifest, kept)
     baked = Baked(
         environment=bake.env,
