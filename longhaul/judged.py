@@ -7,7 +7,7 @@ nothing to lose. The program's policies apply in both.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -45,7 +45,14 @@ def is_judged(engine: Engine, words: Sequence[str]) -> bool:
     return not {SKIP, "-f"} & set(words) and not engine.is_new() and not pending_creates(engine)
 
 
-def refused(engine: Engine, environment: Environment, words: Sequence[str], *, max_removed: float) -> bool:
+def refused(
+    engine: Engine,
+    environment: Environment,
+    words: Sequence[str],
+    *,
+    max_removed: float,
+    images: Mapping[str, Mapping[str, str]] | None = None,
+) -> bool:
     """Return whether the engine's ``up WORDS`` is refused, and say so."""
     from longhaul.plan.changes import read_changes
     from longhaul.plan.plan import Terms, make_plan
@@ -54,7 +61,7 @@ def refused(engine: Engine, environment: Environment, words: Sequence[str], *, m
 
     say("what this would do is judged first")
     document = previewed(engine, [word for word in words if word not in ONLY_OF_UP])
-    terms = Terms(max_removed=max_removed, policy=policies([document], environment))
+    terms = Terms(max_removed=max_removed, images=images or {}, policy=policies([document], environment))
     made = make_plan(environment, read_changes([document]), terms)
     against = [one for one in (*made.reasons, *made.policy) if one.severity is Severity.PROBLEM]
     against = [one for one in against if not _is_meant(one, _named(words))]

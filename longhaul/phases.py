@@ -141,7 +141,10 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
     # Recovery comes first: another run that is alive may be working on the machines.
     recover(engine)
     if is_judged(engine, words):
-        if refused(engine, job.environment, words, max_removed=job.options.max_removed):
+        from longhaul.images.held import image_versions
+
+        images = image_versions(job.where, job.environment, job.environ)
+        if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images):
             return Done(code=Exit.REFUSED)
         words = seen(words)
     if REFRESH in words and engine.has_stack() is not False:

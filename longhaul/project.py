@@ -10,6 +10,7 @@ from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from components.model import Environment
+    from components.model.load import Examined
 
 PROJECT_FILE = "Pulumi.yaml"
 STACKS = "stacks"
@@ -56,13 +57,26 @@ class Project:
         from components.model import load
         from components.model.load import check_neighbours
 
+        path = self._existing(env)
+        environment = load(path)
+        check_neighbours(environment, source=path)
+        return environment
+
+    def examine(self, env: str) -> Examined:
+        """Load the environment ``env`` as :meth:`load` does, with the doubts about its file."""
+        from components.model.load import check_neighbours, examine
+
+        path = self._existing(env)
+        examined = examine(path)
+        check_neighbours(examined.environment, source=path)
+        return examined
+
+    def _existing(self, env: str) -> Path:
         path = self.stack_file(env)
         if not path.is_file():
             known = ", ".join(self.environments()) or "none"
             raise CommandError(f"{path} does not exist; environments here: {known}", code=Exit.USAGE)
-        environment = load(path)
-        check_neighbours(environment, source=path)
-        return environment
+        return path
 
 
 def find_project(given: str | None) -> Project:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv4Address, IPv4Network
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, name_of, subscription_of
 from clouds.azure.pool_checks import pool_faults
@@ -11,11 +10,8 @@ from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite
 from clouds.base.fault import Fault, Location
 from clouds.base.place import Place
-from clouds.base.ranges import PRIVATE
+from clouds.base.ranges import is_public
 from clouds.base.words import choices
-
-SHARED = IPv4Network("100.64.0.0/10")
-"""Addresses behind a carrier's address translation (RFC 6598)."""
 
 
 def network(site: AzureSite) -> tuple[str, str] | None:
@@ -48,7 +44,7 @@ def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> 
             if is_named:
                 yield Fault(at=(*at, key), wrong="no network is named that it would be in", write="`network` as well")
     for index, address in enumerate(gateway.addresses if gateway else ()):
-        if not _is_public(address):
+        if not is_public(address):
             wrong = f"{address} is not public: the other ends of its tunnels are out on the internet"
             where = (*at, "vpn_gateway", "addresses", index)
             yield Fault(at=where, wrong=wrong, write="the address of the gateway's public IP configuration")
@@ -64,13 +60,6 @@ def _region(place: Place[AzureSite]) -> Iterator[Fault]:
         wrong = f"{region!r} is no region whose service tag is known: Azure would refuse the control plane's rules"
         write = f"{choices(regions(), region)}; a newer region first needs its tag in clouds/azure/service_tags.py"
         yield Fault(at=("sites", place.name, "region"), wrong=wrong, write=write, basis=(("control_plane", "site"),))
-
-
-def _is_public(address: IPv4Address) -> bool:
-    """Return whether the address can be public. Ranges reserved for documentation count as public, because examples and
-    labs use them."""
-    kept = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
-    return not kept and not any(address in range_ for range_ in (*PRIVATE, SHARED))
 
 
 def _subnets(place: Place[AzureSite], named: dict[str, str], at: Location) -> Iterator[Fault]:

@@ -44,6 +44,7 @@ class Azure(Aspects):
             node_controller,
             policy,
             prices,
+            promises,
             resources,
             tags,
             tunnels,

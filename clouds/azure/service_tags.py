@@ -10,6 +10,9 @@ from __future__ import annotations
 
 CLOUD = "AzureCloud"
 
+DAY, SOURCE = "2025-10-28", "ServiceTags_Public.json, change number 375"
+"""Day of the words, and the file that they are of."""
+
 WORDS = frozenset(
     {
         "australiacentral", "australiacentral2", "australiaeast", "australiasoutheast", "austriaeast",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from clouds.base.baking import BakeOptions, Recipe
+from clouds.base.caution import Caution
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.doctor import Question, Share
 from clouds.base.fault import Fault
@@ -28,6 +29,7 @@ from clouds.base.pool import Pool
 from clouds.base.prices import Asking, Batch, Key, Part
 from clouds.base.rdma import Rdma
 from clouds.base.risks import Risk
+from clouds.base.room import Room
 from clouds.base.site import SiteBase
 from clouds.base.tags import Most
 from clouds.base.tunnels import TunnelView
@@ -247,6 +249,17 @@ class Prices(Protocol[SiteT_contra]):
         which the cloud publishes no price."""
 
 
+class Promises(Protocol[SiteT_contra]):
+    """Limits of a site and its pools, against which a file's promises are checked without asking the cloud."""
+
+    def rooms(self, site: SiteT_contra, ranges: SiteRanges, /) -> tuple[Room, ...]:
+        """Return the ranges from which nodes of pools get addresses, with the number of nodes that fit into each. No
+        zone is in two of them. Empty when nothing is known, and for a site without pools."""
+
+    def cautions(self, place: Place[SiteT_contra], /) -> Iterator[Caution]:
+        """Yield doubts about the site's region and about its pools' machine types, by the cloud's dated table."""
+
+
 class Resources(Protocol):
     """Types of the program's resources in the cloud, for the plan and for previews."""
 
@@ -375,6 +388,9 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def prices(self) -> Prices[SiteT_contra]: ...
+
+    @property
+    def promises(self) -> Promises[SiteT_contra]: ...
 
     @property
     def provider(self) -> str:

@@ -21,6 +21,8 @@ class SiteRanges:
     zones: tuple[IPv4Network, ...]
     """Ranges for nodes and pods of each zone, where a zone has a subnet of its own. The order is that of the site's
     zones."""
+    pods_each: int = 16
+    """Number of addresses for pods on one node."""
 
 
 @dataclass(frozen=True, kw_only=True)

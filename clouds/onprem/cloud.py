@@ -43,6 +43,7 @@ class Onprem(Aspects):
             node_controller,
             policy,
             prices,
+            promises,
             resources,
             tags,
             tunnels,

@@ -9,9 +9,10 @@ from ipaddress import IPv4Network
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 
+from clouds.aws.ranges import pod_reservations
 from components.aws import existing
 from components.aws.account import aws_site
-from components.aws.ranges import node_subnet, pod_reservations, public_subnet
+from components.aws.ranges import node_subnet, public_subnet
 from components.aws.rules import node_rules
 from components.model import AddressPlan, Environment
 from components.model.cloud_names import cloud_name

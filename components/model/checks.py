@@ -14,10 +14,12 @@ from clouds.base.words import choices
 from clouds.registry import cloud_of, clouds
 from components.model.access import check_access
 from components.model.address_plan import PlanError, machine_capacity, plan, plan_errors
+from components.model.capacity import check_capacity, check_total
 from components.model.cloud_names import check_sets
 from components.model.environment import Environment
 from components.model.existing_checks import check_existing
 from components.model.gpu_promises import check_gpus
+from components.model.host_keys import check_host_keys
 from components.model.host_places import host_errors
 from components.model.identity import check_identity
 from components.model.joining import JOIN_PORT
@@ -26,7 +28,8 @@ from components.model.machine_types import known_machine_types
 from components.model.machines import Role
 from components.model.naming import check_lengths
 from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
-from components.model.pool_checks import check_fabric, check_purchase
+from components.model.pool_checks import check_fabric, check_fallbacks, check_purchase
+from components.model.public_addresses import check_public_addresses
 from components.model.tags import check_tags
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         _check_pools,
         check_purchase,
         check_fabric,
+        check_fallbacks,
         _check_machine_types,
         _check_hosts,
         check_access,
@@ -64,7 +68,11 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_existing,
         check_lengths,
         check_tags,
+        check_public_addresses,
+        check_host_keys,
         _check_plan,
+        check_capacity,
+        check_total,
     )
     for one in checks:
         yield from one(environment)

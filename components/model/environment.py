@@ -149,6 +149,9 @@ class Environment(Section):
     """The control plane."""
     pools: dict[Name, Pool] = Field(default_factory=dict)
     """Node pools in clouds by name."""
+    max_nodes: int | None = Field(default=None, ge=1, examples=[5000])
+    """The most nodes that the environment may have: the pools' maxima and the hosts together are at most as many. Left
+    out, only the sites' addresses limit them."""
     bare_metal: str | None = Field(default=None, examples=["hosts.prod.yaml"])
     """File that lists the bare-metal hosts, relative to the stack file."""
     links: tuple[Link, ...] = ()

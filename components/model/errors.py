@@ -27,10 +27,12 @@ class Problem:
 
 
 class ConfigurationError(Exception):
-    """The environment cannot be used; carries every problem found, not only the first."""
+    """The environment cannot be used; carries every problem found, not only the first, and the doubts beside them."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], *, warnings: Iterable[Problem] = ()) -> None:
         self.problems = tuple(problems)
+        self.warnings = tuple(warnings)
         count = len(self.problems)
         head = f"{count} problem{'s' if count != 1 else ''} in the environment:"
-        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+        lines = [*(f"  {problem}" for problem in self.problems), *(f"  warning: {one}" for one in self.warnings)]
+        super().__init__("\n".join([head, *lines]))

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from clouds.base.fault import Fault, Location
 from clouds.base.section import Range
+from components.model.cautions import cautions
 from components.model.checks import OBJECTS, check
 from components.model.document import Document, read_document
 from components.model.environment import Environment
@@ -37,6 +38,31 @@ class _Source:
         return Problem(file=str(self.path), line=line, key=key, wrong=finding.wrong, write=finding.write)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Loaded:
+    """A checked environment and the files that it is of."""
+
+    environment: Environment
+    source: _Source
+    hosts_source: _Source
+
+    def source_of(self, finding: Fault) -> _Source:
+        return self.hosts_source if finding.at[0] == "hosts" else self.source
+
+    def warnings(self, broken: frozenset[Location] = frozenset()) -> list[Problem]:
+        """Return the doubts that depend on nothing that is ``broken``."""
+        found = (one for one in cautions(self.environment) if one.holds(broken))
+        return [self.source_of(one).problem(one) for one in found]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """A valid environment, and the doubts about its file."""
+
+    environment: Environment
+    warnings: tuple[Problem, ...]
+
+
 def stack_name(path: Path) -> str:
     """Return the name of the stack that a file called ``Pulumi.<stack>.yaml`` configures."""
     return path.name.removeprefix("Pulumi.").removesuffix(".yaml")
@@ -50,9 +76,14 @@ def environment_files(directory: Path) -> list[Path]:
 
 def load(path: Path) -> Environment:
     """Read the environment of one stack file; raise ``ConfigurationError`` with everything that is wrong."""
-    document = read_document(path)
-    source = _Source(path=path, document=document, top=("config", CONFIG_KEY))
-    return _parse(_section(document, path), source=source, stack=stack_name(path))
+    return _load(path).environment
+
+
+def examine(path: Path) -> Examined:
+    """Read the environment of one stack file, with the doubts about it; raise ``ConfigurationError`` with everything
+    that is wrong."""
+    loaded = _load(path)
+    return Examined(environment=loaded.environment, warnings=tuple(_in_order(loaded.warnings())))
 
 
 def load_copy(path: Path) -> Environment:
@@ -62,26 +93,33 @@ def load_copy(path: Path) -> Environment:
     document = read_document(path)
     raw = _section(document, path)
     source = _Source(path=path, document=document, top=("config", CONFIG_KEY))
-    return _parse(raw, source=source, stack=str(raw.get("name", stack_name(path))))
+    return _parse(raw, source=source, stack=str(raw.get("name", stack_name(path)))).environment
 
 
 def parse(raw: Raw, *, source: Path, stack: str) -> Environment:
     """Check ``raw``, the value of ``longhaul:environment`` in the file ``source``, and the hosts file that it names.
     Raise ``ConfigurationError`` with everything that is wrong."""
-    return _parse(raw, source=_Source(path=source), stack=stack)
+    return _parse(raw, source=_Source(path=source), stack=stack).environment
 
 
 def load_directory(directory: Path) -> dict[str, Environment]:
     """Read every environment in ``directory``, by name. Raise ``ConfigurationError`` with one report for all files;
     environments that overlap are part of it."""
-    environments: dict[str, Environment] = {}
+    return {name: one.environment for name, one in examine_directory(directory).items()}
+
+
+def examine_directory(directory: Path) -> dict[str, Examined]:
+    """Read every environment in ``directory`` as :func:`load_directory` does, with the doubts about each file."""
+    environments: dict[str, Examined] = {}
     claims: dict[Path, _Claim] = {}
     problems: list[Problem] = []
+    warnings: list[Problem] = []
     for path in environment_files(directory):
         try:
-            environments[stack_name(path)] = load(path)
+            environments[stack_name(path)] = examine(path)
         except ConfigurationError as error:
             problems += error.problems
+            warnings += error.warnings
         claim = _claim(path)
         if claim is not None:
             claims[path] = claim
@@ -94,7 +132,7 @@ def load_directory(directory: Path) -> dict[str, Environment]:
             offers[second.path] = second.offer([*(claim.supernet for claim in claims.values()), *given])
         problems.append(_overlap(second, first, offer=offers[second.path]))
     if problems:
-        raise ConfigurationError(problems)
+        raise ConfigurationError(problems, warnings=warnings)
     return environments
 
 
@@ -172,12 +210,19 @@ def _section(document: Document, path: Path) -> Raw:
     raise ConfigurationError([Problem(file=str(path), line=line, key=f"config.{CONFIG_KEY}", wrong=wrong, write=write)])
 
 
-def _parse(raw: Raw, *, source: _Source, stack: str) -> Environment:
+def _load(path: Path) -> _Loaded:
+    document = read_document(path)
+    source = _Source(path=path, document=document, top=("config", CONFIG_KEY))
+    return _parse(_section(document, path), source=source, stack=stack_name(path))
+
+
+def _parse(raw: Raw, *, source: _Source, stack: str) -> _Loaded:
     try:
         raw = migrate(raw, steps=steps())
     except FormatError as error:
         raise ConfigurationError([source.problem(error.finding)]) from None
     problems: list[Problem] = []
+    warnings: list[Problem] = []
     if "hosts" in raw:
         wrong = "belongs in a file of its own"
         problems.append(source.problem(Fault(at=("hosts",), wrong=wrong, write="bare_metal: <name of that file>")))
@@ -188,10 +233,13 @@ def _parse(raw: Raw, *, source: _Source, stack: str) -> Environment:
         environment = read.value.model_copy(update={"hosts": hosts.value.hosts if hosts.value else ()})
         broken = read.broken | hosts.broken
         concluded = [finding for finding in check(environment, stack=stack) if finding.holds(broken)]
-        problems += [(hosts_source if finding.at[0] == "hosts" else source).problem(finding) for finding in concluded]
+        loaded = _Loaded(environment=environment, source=source, hosts_source=hosts_source)
+        problems += [loaded.source_of(finding).problem(finding) for finding in concluded]
         if not problems:
-            return environment
-    raise ConfigurationError(_in_order(problems))
+            return loaded
+        wrong_there = {(problem.file, problem.key) for problem in problems}
+        warnings += [one for one in loaded.warnings(broken) if (one.file, one.key) not in wrong_there]
+    raise ConfigurationError(_in_order(problems), warnings=_in_order(warnings))
 
 
 def _hosts(name: object, *, beside: _Source, problems: list[Problem]) -> tuple[Validated[Hosts], _Source]:

@@ -12,6 +12,7 @@ from components.model.document import Document, parse_document
 from components.model.environment import Environment
 from components.model.hosts import Hosts
 from components.model.machine_types import known_machine_types
+from components.model.not_yet import ANY, NOT_YET
 from components.model.schema import CONFIG_KEY, Node, Schema, resolve, schema_of, values_of
 from components.model.validation_messages import between, entries
 
@@ -75,8 +76,20 @@ def environment_page(stacks: Mapping[str, str], hosts_files: Mapping[str, str]) 
         parts.append(_section(schema, section, example))
         if section.node["title"] == "MachineType":
             parts.append(_machine_types())
+    parts.append(_not_there_yet())
     parts.append(_hosts_part(hosts_files))
     return "\n".join(parts)
+
+
+def _not_there_yet() -> str:
+    rows = "".join(f"| `{'.'.join(key).replace(ANY, NAME)}` | {meaning} |\n" for key, meaning in NOT_YET.items())
+    return (
+        "## Not there yet\n\n"
+        "These keys have their place in the format, and nothing acts on them: a file that has one is refused, and "
+        "told so. `priority`\nand `fallbacks` of pools are checked; nothing acts on them yet either, which "
+        "`longhaul validate` warns of.\n\n"
+        f"| Key | It will be |\n|---|---|\n{rows}"
+    )
 
 
 def sections(schema: Schema) -> dict[str, PageSection]:

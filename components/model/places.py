@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Any
 
 from clouds.base.fitting import SiteRanges
 from clouds.base.place import Place
 from clouds.base.site import ZONES
 from clouds.registry import cloud_of
-from components.model.address_plan import AddressPlan
+from components.model.address_plan import POD_PREFIX, AddressPlan, SitePlan
 from components.model.environment import Environment
 from components.model.links import has_tunnels
 
@@ -37,10 +38,15 @@ def place_of(environment: Environment, site: str) -> Place[Any]:
 
 def site_ranges(addresses: AddressPlan, site: str) -> SiteRanges:
     """Return the ranges of the site called ``site`` for its cloud."""
-    own = addresses.sites[site]
+    return ranges_of_plan(addresses.supernet, addresses.sites[site])
+
+
+def ranges_of_plan(supernet: IPv4Network, own: SitePlan) -> SiteRanges:
+    """Return the ranges of one site's plan for its cloud."""
     return SiteRanges(
-        supernet=addresses.supernet,
+        supernet=supernet,
         block=own.block,
         parts={part: own.subnet(part) for part in ("gateway", "etcd", "events", "api")} | {"nodes": own.pods},
         zones=tuple(own.zone_pods(index) for index in range(ZONES)),
+        pods_each=2 ** (32 - POD_PREFIX),
     )

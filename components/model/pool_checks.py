@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.fault import Fault
+from clouds.base.fault import Fault, Location
 from components.model.environment import Environment
 from components.model.machine_types import known_machine_types
 
@@ -29,3 +29,44 @@ def check_purchase(environment: Environment) -> Iterator[Fault]:
             wrong = "machines are spare capacity (`spot`), which uses no reservation"
             basis = (("pools", name, "spot"),)
             yield Fault(at=("pools", name, "reservation"), wrong=wrong, write="leave one of the two out", basis=basis)
+
+
+def check_fallbacks(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each fallback of a pool with GPUs that has none, and one for each loop of fallbacks."""
+    types = {**known_machine_types(), **environment.machine_types}
+    told: set[str] = set()
+    for name, pool in environment.pools.items():
+        own = types.get(pool.machine_type)
+        for index, fallback in enumerate(pool.fallbacks):
+            other = environment.pools.get(fallback)
+            kind = types.get(other.machine_type) if other else None
+            if own and own.gpus and other and kind and not kind.gpus:
+                wrong = f"{fallback!r} has no GPUs, and each {pool.machine_type} has {own.gpus}"
+                machines = (pool.machine_type, other.machine_type)
+                basis = (
+                    *(("pools", one, "machine_type") for one in (name, fallback)),
+                    *(("machine_types", one, "gpus") for one in machines),
+                )
+                write = "a pool with GPUs, or leave it out"
+                yield Fault(at=("pools", name, "fallbacks", index), wrong=wrong, write=write, basis=basis)
+        loop = () if name in told else _loop(environment, name)
+        if loop:
+            told.update(loop)
+            wrong = f"the fallbacks come back to {name}: {' -> '.join(loop)}"
+            at: Location = ("pools", name, "fallbacks")
+            yield Fault(at=at, wrong=wrong, write="an order that ends", basis=(("pools",),))
+
+
+def _loop(environment: Environment, start: str) -> tuple[str, ...]:
+    """Return the shortest way along fallbacks of other pools from a pool back to itself; empty when there is none."""
+    ways: list[tuple[str, ...]] = [(start,)]
+    seen: set[str] = set()
+    for way in ways:
+        pool = environment.pools.get(way[-1])
+        for fallback in pool.fallbacks if pool else ():
+            if fallback == start and len(way) > 1:
+                return (*way, start)
+            if fallback not in (start, *seen):
+                seen.add(fallback)
+                ways.append((*way, fallback))
+    return ()

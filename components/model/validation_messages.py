@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from clouds.base.fault import Fault, Location
 from components.model.document import DocumentError, parse_document
+from components.model.not_yet import not_yet
 from components.model.schema import Node, Schema, sample, walk
 
 _KINDS: Mapping[str, str] = {
@@ -77,6 +78,9 @@ def _plain(text: str) -> bool:
 
 
 def _unknown_key(location: Location, schema: Schema, path: Location) -> Fault:
+    meaning = not_yet(location)
+    if meaning:
+        return Fault(at=location, wrong=f"is not there yet: {meaning}", write="leave it out until a release has it")
     _, parent = walk(schema, path[:-1])
     known = list((parent or {}).get("properties", {}))
     close = get_close_matches(str(location[-1]), known, n=1, cutoff=0.7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,6 +110,7 @@ def _raw(where: Context, environment: Environment, invocation: Invocation) -> Ex
 
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
+    from longhaul.images.held import image_versions
     from longhaul.plan.changes import read_changes
     from longhaul.plan.files import ALONE
     from longhaul.plan.plan import Terms, make_plan
@@ -121,7 +123,9 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     prices, prices_source = _prices(where)
     terms = Terms(
         against=f"compared with {ALONE}" if previewed.new and base is not None else previewed.against,
+        new=previewed.new,
         base=base,
+        images=image_versions(where, environment, os.environ),
         max_removed=invocation.options.max_removed,
         prices=prices,
         prices_source=prices_source,

@@ -11,6 +11,7 @@ from typing import Any
 from clouds.registry import clouds
 from longhaul.exits import CommandError
 from longhaul.images.bake import Bake
+from longhaul.images.held import MANIFEST, RECORD
 from longhaul.images.workshop import Workshop
 from longhaul.report.programs import document
 
@@ -56,9 +57,9 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
         raise CommandError(
             f"packer succeeded but left no account of an image ({error!r}): {log} tells what it did.\n{leftovers(bake)}"
         ) from error
-    kept = folder / "manifest.json"
+    kept = folder / MANIFEST
     shutil.copyfile(shop.manifest, kept)
-    return Baked(
+    baked = Baked(
         environment=bake.env,
         site=bake.site,
         kind=bake.kind,
@@ -68,6 +69,8 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
         manifest=str(kept),
         log=str(log),
     )
+    (folder / RECORD).write_text(baked.to_json() + "\n", encoding="utf-8")
+    return baked
 
 
 def leftovers(bake: Bake) -> str:

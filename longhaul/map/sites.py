@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment, SitePlan
+from components.model.capacity import SiteUse, site_uses
 from components.model.gpu_promises import GpuPromise, host_promise, pool_promise
 from components.model.host_places import gateway_places, host_places
 from components.model.nodes import api_address
@@ -36,7 +37,7 @@ def site_facts(environment: Environment, addresses: AddressPlan, name: str, *, t
             part_of(ranges.block, range_, name=part, css=f"accent {part}")
             for part, range_ in zip(PARTS, inside, strict=True)
         ),
-        ranges=tuple(_ranges(site, ranges)),
+        ranges=(*_ranges(site, ranges), *_room(site_uses(environment, addresses)[name])),
         sections=tuple(sections),
     )
 
@@ -54,6 +55,12 @@ def _ranges(site: Site, ranges: SitePlan) -> Iterator[Line]:
     if cloud_of(site).picture.zones_have_ranges:
         for index, zone in enumerate(site.zones):
             yield Line(left=f"zone {zone}", right=str(ranges.zone_pods(index)), inside=True)
+
+
+def _room(use: SiteUse) -> Iterator[Line]:
+    """Yield the share of the addresses that is used when every pool is at its maximum."""
+    if use.room is not None:
+        yield Line(left="nodes at most", right=f"{use.nodes:,} of {use.room:,}, {use.left:,} left", inside=True)
 
 
 def _control_plane(environment: Environment, addresses: AddressPlan) -> Section:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
@@ -30,6 +30,8 @@ _ACTIONS = {
 """Verb for one resource, and for several."""
 
 _MAY_STAY = "It stays as it is if what a preview cannot know turns out to be the same."
+
+_GOES_ON = "Work that runs is not interrupted"
 
 _TURN = "Each is waited for until it is ready, 15 minutes at most (docs/operations.md)."
 
@@ -108,13 +110,21 @@ def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
     if not replaced:
         return
     guarded = all(change.guarded for change in own if change.action is Action.REPLACE)
-    turns = ", one at a time" if guarded and len(replaced) > 1 else ""
-    yield Finding(
+    yield replacement(role, replaced, before, one_at_a_time=guarded)
+
+
+def replacement(
+    role: Role, replaced: Sequence[str], before: int, *, one_at_a_time: bool, lines: tuple[str, ...] = ()
+) -> Finding:
+    """Return the finding about machines of a role that are replaced, of ``before`` machines."""
+    turns = ", one at a time" if one_at_a_time and len(replaced) > 1 else ""
+    return Finding(
         severity=Severity.WARNING,
         what=f"{_machines(len(replaced), before, role)} {_verb(Action.REPLACE, len(replaced))}{turns}.",
-        where=replaced,
+        where=tuple(replaced),
         why=f"{_meanwhile(role, before)} {_TURN}",
         do="See that all of them are healthy before (`longhaul status`); one that does not come back stops the run.",
+        lines=lines,
     )
 
 
@@ -149,10 +159,10 @@ def _meanwhile(role: Role, before: int) -> str:
             "nothing can be written." if role.is_etcd else "the API does not answer."
         )
     if role.is_etcd:
-        return "The others keep the quorum; each joins again as a learner, with an empty disk."
+        return f"{_GOES_ON}: the others keep the quorum; each joins again as a learner, with an empty disk."
     return (
-        "Each leaves the load balancer first, so that no new connection meets it; watches and `kubectl exec` through "
-        "it break and begin again with another."
+        f"{_GOES_ON}: each leaves the load balancer first, so that no new connection meets it; watches and "
+        "`kubectl exec` through it break and begin again with another."
     )
 
 

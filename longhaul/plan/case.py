@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from components.model import Environment
 from longhaul.plan.capacity import Row
@@ -24,5 +25,7 @@ class Case:
     rows: tuple[Row, ...]
     max_removed: float
     """Share of the nodes that may be removed at once, 0 to 1."""
+    images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Versions in each site's image, by release, where the image's manifest is here."""
     stateless: bool = False
     """True when there is no state. Then only the earlier file, if given, shows what was there before."""

@@ -10,6 +10,7 @@ from typing import Any
 from clouds.base.findings import Finding, Severity
 from components.model import Environment, Role
 from longhaul.plan.case import Case
+from longhaul.plan.file_consequences import expected, told
 from longhaul.plan.properties import NOTHING, Property, between
 from longhaul.plan.texts import SHORT
 from longhaul.report.text import names
@@ -25,10 +26,10 @@ _WITH_STATE = (
     "requests see docs/review.md."
 )
 
-_CALM = re.compile(r"pools\.[^.]+\.(min|max)|tags\..+")
-"""Keys whose change interrupts nothing: a pool's size (fewer nodes are judged separately), and tags."""
+_CALM = re.compile(r"pools\.[^.]+\.(min|max|priority|fallbacks)|max_nodes|tags\..+")
+"""Keys whose change interrupts nothing: a pool's size (fewer nodes are judged separately), limits, and tags."""
 
-_CALM_NEW = re.compile(r"(sites|pools)\.[^.]+")
+_CALM_NEW = re.compile(r"(sites|pools|hosts)\.[^.]+")
 """Keys whose addition interrupts nothing, because nothing runs there yet."""
 
 
@@ -59,22 +60,30 @@ def _fewer_members(before: Environment, after: Environment, role: Role) -> Itera
 
 
 def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
-    """Yield one finding about all changed keys."""
+    """Yield what the changed keys do to what runs; and one finding for the keys that do not tell, one for those that
+    interrupt nothing."""
     changed = file_changes(before, after)
-    if not changed:
-        return
-    restless = [one for one in changed if not _is_calm(one)]
-    told = names(one.path for one in restless or changed)
-    yield Finding(
-        severity=Severity.WARNING if restless else Severity.OK,
-        what=f"Not compared with what runs: there is no state here. The file changes {told}.",
-        where=tuple(one.path for one in changed),
-        why="What that replaces, restarts or cuts off among what runs is not known."
-        if restless
-        else "A pool's size, new pools, new sites and tags interrupt nothing.",
-        do=_WITH_STATE if restless else "",
-        lines=tuple(_line(one) for one in changed),
-    )
+    known = expected(before, after, changed)
+    yield from known.findings
+    calm = [one for one in changed if _is_calm(one)]
+    rest = [one for one in changed if one.path not in known.told and one not in calm]
+    if rest:
+        yield Finding(
+            severity=Severity.WARNING,
+            what=f"The file changes {names(one.path for one in rest)}.",
+            where=tuple(one.path for one in rest),
+            why="What that replaces, restarts or cuts off among what runs is in the state, and there is none here.",
+            do=_WITH_STATE,
+            lines=tuple(map(told, rest)),
+        )
+    if calm:
+        yield Finding(
+            severity=Severity.OK,
+            what=f"The file changes {names(one.path for one in calm)}, which interrupts nothing.",
+            where=tuple(one.path for one in calm),
+            why="A pool's size, new pools, hosts and sites, and tags change nothing for work that runs.",
+            lines=tuple(map(told, calm)),
+        )
 
 
 def file_changes(before: Environment, after: Environment) -> tuple[Property, ...]:
@@ -115,7 +124,3 @@ def _narrowed_value(old: Any, new: Any) -> tuple[Any, Any]:
 def _is_calm(one: Property) -> bool:
     is_new = one.before == NOTHING and one.after == NEW
     return bool(_CALM.fullmatch(one.path) or (is_new and _CALM_NEW.fullmatch(one.path)))
-
-
-def _line(one: Property) -> str:
-    return f"{one.path}: {one.after}" if one.lines or not one.before else f"{one.path}: {one.before} -> {one.after}"

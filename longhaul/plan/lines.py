@@ -11,6 +11,7 @@ from longhaul.plan.masking import LATER
 from longhaul.plan.places import LINKS, EnvironmentPart
 from longhaul.plan.plan import Line, Part, Plan
 from longhaul.plan.properties import Property
+from longhaul.report.text import counted
 
 SIGNS = {
     Action.MAKE: "+",
@@ -55,9 +56,12 @@ class Block:
 
 def summary(plan: Plan) -> str:
     """Return the number of resources made, changed and so on, in words."""
+    if plan.keys is not None:
+        return f"{counted(plan.keys, 'key')} of the file {'differs' if plan.keys == 1 else 'differ'}"
     said = [f"{plan.counts[action]:,} {word}" for action, word in WORDS.items() if plan.counts.get(action)]
     unchanged = f"{plan.same:,} as they are" if plan.same else ""
-    return ", ".join(one for one in (*said, unchanged) if one) or "nothing happens"
+    groups = f" ({counted(plan.groups, 'group')} among them)" if plan.groups else ""
+    return (", ".join(said) + groups + (", " if said and unchanged else "") + unchanged) or "nothing happens"
 
 
 def blocks(plan: Plan) -> tuple[Block, ...]:
@@ -81,8 +85,8 @@ def _alike(last: tuple[Part, tuple[str, ...]], part: Part, body: tuple[str, ...]
 
 def _block(alike: list[tuple[Part, tuple[str, ...]]]) -> Block:
     places = [part.place for part, _ in alike]
-    counted = Counter(line.action for part, _ in alike for line in part.lines if not line.component)
-    said = ", ".join(f"{counted[action]} {word}" for action, word in WORDS.items() if counted[action])
+    number = Counter(line.action for part, _ in alike for line in part.lines if not line.component)
+    said = ", ".join(f"{number[action]} {word}" for action, word in WORDS.items() if number[action])
     return Block(site=places[0].site, title=_title(places), lines=alike[0][1], counts=said)
 
 

@@ -35,7 +35,7 @@ def to_markdown(plan: Plan, *, longest: int = LONGEST) -> str:
 
 def _sections(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield each section as a title, for the note when it is cut, and a text."""
-    head = f"## {SIGNS[plan.verdict]} Plan for `{code(plan.environment)}`: {VERDICTS[plan.verdict]}\n\n"
+    head = f"## {SIGNS[plan.verdict]} Plan for `{code(plan.environment)}`: {plan.word}\n\n"
     yield "", f"{head}{plain(summary(plan))}; {plain(plan.against)}.\n"
     for title, findings in (("Reasons", plan.reasons), ("Policy", plan.policy)):
         if findings:
@@ -46,7 +46,7 @@ def _sections(plan: Plan) -> Iterator[tuple[str, str]]:
     if rows:
         yield "capacity", f"### Capacity\n\n{table(rows[0], rows[1:])}\n"
     yield "cost", f"### Cost\n\n{plain(plan.cost.summary)}\n"
-    if plan.risks:
+    if plan.risks and plan.keys is None:
         listed = "\n".join(f"- {plain(risk.what)} {plain(risk.why)}" for risk in plan.risks)
         yield "risks", "### Risks\n\n" + fold("as before", f"{listed}\n")
     if plan.notes:

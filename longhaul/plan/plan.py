@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from clouds.base.findings import Finding, Severity, gravest, in_order
 from clouds.base.kinds import Kind
@@ -15,13 +15,17 @@ from longhaul.plan.care import cares
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action, Change, Changes
 from longhaul.plan.cost import Cost, Prices, compare_cost
+from longhaul.plan.doubts import brought, left
 from longhaul.plan.earlier import Earlier, earlier
-from longhaul.plan.files import by_files
+from longhaul.plan.files import by_files, file_changes
 from longhaul.plan.kinds import is_group, kind_of
 from longhaul.plan.places import EnvironmentPart, EnvironmentParts, places
 from longhaul.plan.properties import Property, properties
 from longhaul.plan.refusals import refusals
 from longhaul.plan.risks import standing
+
+NEW = "new"
+"""Word for the verdict on a plan that was compared with nothing, and in which nothing needs care."""
 
 VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLEM: "refused"}
 """Words for the verdict on a plan, and for the severity of a finding."""
@@ -55,6 +59,8 @@ class Plan:
     environment: str
     against: str
     """Words for what it was compared with; they follow a semicolon."""
+    new: bool
+    """True when there was nothing to compare with: neither a state nor an earlier file."""
     verdict: Severity
     """The gravest severity of all findings."""
     reasons: tuple[Finding, ...]
@@ -62,7 +68,12 @@ class Plan:
     policy: tuple[Finding, ...]
     """Findings of policies, the gravest first."""
     counts: dict[Action, int]
-    """Number of resources by action, without groups of resources."""
+    """Number of resources by action, groups of resources among them, as the engine counts. Empty when only two files
+    were compared."""
+    groups: int
+    """Number of those that are groups, which are nothing in a cloud themselves."""
+    keys: int | None
+    """Number of keys of the file that differ, when only two files were compared; else None."""
     same: int
     """Number of resources that stay the same, groups included."""
     parts: tuple[Part, ...]
@@ -73,14 +84,23 @@ class Plan:
     notes: tuple[str, ...]
     """Sentences about what is unknown."""
 
+    @property
+    def word(self) -> str:
+        """Return the verdict in words."""
+        return NEW if self.new and self.verdict is Severity.OK else VERDICTS[self.verdict]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
     """Inputs of the judgement, besides the environment and its changes."""
 
     against: str = "compared with the state"
+    new: bool = False
+    """True when there is no stack yet. A preview shows the same by the stack's own creation."""
     base: Environment | None = None
     """The environment before the change, when its file is given."""
+    images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Versions in each site's image, by release, where the image's manifest is here."""
     max_removed: float = MAX_REMOVED
     """Share of the nodes that may be removed at once, 0 to 1."""
     prices: Prices | None = None
@@ -106,23 +126,30 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
         changes=changes.changes,
         places=found,
         rows=rows,
+        images=terms.images,
         max_removed=terms.max_removed,
         stateless=state.environment is None,
     )
-    reasons = in_order([*refusals(case), *by_files(case), *cares(case)])
+    reasons = in_order([*refusals(case), *by_files(case), *cares(case), *brought(case)])
     policy = in_order(terms.policy)
+    # Of two files alone the preview says nothing: without a state, all of the environment is made in it.
+    alone = case.base is not None and case.stateless
+    happening = () if alone else changes.changes
     return Plan(
         environment=environment.name,
         against=terms.against,
+        new=(case.stateless or terms.new) and case.base is None,
         verdict=gravest([*reasons, *policy]),
         reasons=reasons,
         policy=policy,
-        counts=_counts(changes.changes),
-        same=changes.same,
-        parts=_parts(changes.changes, found),
+        counts=_counts(happening),
+        groups=sum(map(is_group, happening)),
+        keys=len(file_changes(case.base, environment)) if alone and case.base is not None else None,
+        same=0 if alone else changes.same,
+        parts=_parts(happening, found),
         rows=rows,
         cost=compare_cost(before, environment, terms.prices, source=terms.prices_source),
-        risks=standing(case),
+        risks=(*standing(case), *left(case)),
         notes=_notes(state, terms),
     )
 
@@ -147,7 +174,7 @@ def _line(change: Change) -> Line:
 
 
 def _counts(changes: Iterable[Change]) -> dict[Action, int]:
-    counted = Counter(change.action for change in changes if not is_group(change))
+    counted = Counter(change.action for change in changes)
     return {action: counted[action] for action in Action if action in counted}
 
 

@@ -51,8 +51,7 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
     said = [f"{counted(len(gone), 'member')} removed"] if gone else []
     said += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
     if before == 1:
-        why = "The etcd cluster has one member: its data would be gone."
-        do = "Give it three members first, run `longhaul up`, then make the change."
+        why, do = _ONLY
     else:
         why = (
             f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once"
@@ -69,6 +68,20 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
         why=why,
         do=do,
     )
+
+
+_ONLY = (
+    "The etcd cluster has one member: its data would be gone.",
+    "Give it three members first, run `longhaul up`, then make the change.",
+)
+"""Reason and advice where the only member of an etcd cluster would be replaced."""
+
+
+def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> Finding:
+    """Return the finding about the only member of an etcd cluster, which the files show to be replaced."""
+    why, do = _ONLY
+    what = f"The etcd cluster {role} loses its quorum: 1 member replaced of 1."
+    return Finding(severity=Severity.PROBLEM, what=what, where=(name,), why=why, do=do, lines=lines)
 
 
 _LOST: dict[Kind, tuple[str, str]] = {
@@ -214,6 +227,23 @@ def _removed(row: Row, *, whole: bool) -> int:
     return max(row.before.nodes.most - row.after.nodes.most, 0)
 
 
+def _versions(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each version that the image of the control plane does not hold. Machines made of it would
+    wait for a version that they never run."""
+    site = case.after.control_plane.site
+    for release, held in case.images.get(site, {}).items():
+        wanted = getattr(case.after.versions, release, held)
+        if wanted != held:
+            yield Finding(
+                severity=Severity.PROBLEM,
+                what=f"The image of {site} holds {release} {held}, and the environment wants {wanted}.",
+                where=(f"versions.{release}", f"sites.{site}.image"),
+                why="A machine of the control plane that is replaced would run the image's version and never be ready.",
+                do=f"Bake an image with {wanted} (`longhaul image build --site {site}`) and write its id, or take the "
+                "version back.",
+            )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
     """One kind of refusal. ``longhaul plan`` and ``longhaul up`` apply all kinds, the engine's guards only some."""
@@ -236,6 +266,7 @@ REFUSALS = (
     Refusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
     Refusal(id="in-use", look=_held, engine="all of it"),
     Refusal(id="links", look=refused, engine="nothing"),
+    Refusal(id="versions", look=_versions, engine="nothing: the first machine that is replaced does not become ready"),
     Refusal(id="nodes", look=_nodes, engine="nothing"),
     Refusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),
 )

@@ -18,7 +18,7 @@ def to_json(plan: Plan) -> str:
     """Render the whole plan. Names are those of :class:`longhaul.plan.plan.Plan`, except ``capacity`` for ``rows`` and
     ``places`` for ``parts``."""
     content: dict[str, Any] = asdict(plan)
-    content["verdict"] = VERDICTS[plan.verdict]
+    content["verdict"] = plan.word
     content["reasons"] = [_reason(finding) for finding in plan.reasons]
     content["policy"] = [_reason(finding) for finding in plan.policy]
     content["risks"] = [_reason(finding) for finding in plan.risks]
@@ -45,7 +45,7 @@ def to_text(plan: Plan) -> str:
 
 
 def _parts(plan: Plan) -> Iterator[list[str]]:
-    yield [f"{plan.environment}: {VERDICTS[plan.verdict]}", f"{summary(plan)}; {plan.against}"]
+    yield [f"{plan.environment}: {plan.word}", *wrapped(f"{summary(plan)}; {plan.against}", hanging="  ")]
     for title, findings in (("Reasons", plan.reasons), ("Policy", plan.policy)):
         if findings:
             yield [title, *reasons(findings)]
@@ -56,7 +56,7 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
     if rows:
         yield ["Capacity", *table(rows[0], rows[1:])]
     yield ["Cost", *wrapped(plan.cost.summary, indent="  ")]
-    if plan.risks:
+    if plan.risks and plan.keys is None:
         told = (f"{risk.what} {risk.why}" for risk in plan.risks)
         yield ["Risks as before", *(line for one in told for line in wrapped(one, indent="  ", hanging="    "))]
     if plan.notes:

@@ -14,6 +14,7 @@ class Outcome(StrEnum):
     """Outcome of a review for one environment, the best first."""
 
     SAFE = "safe"
+    NEW = "new"
     AS_DECLARED = "as declared"
     ABSENT = "not made"
     VALID = "valid, not planned"
@@ -31,7 +32,7 @@ class Outcome(StrEnum):
 
 
 _SEVERITIES = {
-    **dict.fromkeys((Outcome.SAFE, Outcome.AS_DECLARED), Severity.OK),
+    **dict.fromkeys((Outcome.SAFE, Outcome.NEW, Outcome.AS_DECLARED), Severity.OK),
     **dict.fromkeys((Outcome.ABSENT, Outcome.VALID), Severity.UNKNOWN),
     **dict.fromkeys((Outcome.CARE, Outcome.DELETED, Outcome.DIFFERS), Severity.WARNING),
     **dict.fromkeys((Outcome.FAILED, Outcome.INVALID, Outcome.REFUSED), Severity.PROBLEM),

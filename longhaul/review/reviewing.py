@@ -105,7 +105,7 @@ def _said(summary: Summary) -> str:
     """Return the gravest finding, the number of further ones, and the numbers of resources by action."""
     counts = _counted(summary) or "nothing changes"
     reasons = [one for one in (*summary.reasons, *summary.policy) if one.level is summary.verdict]
-    if summary.verdict is Outcome.SAFE or not reasons:
+    if summary.verdict in (Outcome.SAFE, Outcome.NEW) or not reasons:
         return f"{counts}; {summary.against}"
     more = f" And {len(reasons) - 1} more." if len(reasons) > 1 else ""
     return f"{reasons[0].what}{more} ({counts}; {summary.against})"

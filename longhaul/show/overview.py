@@ -56,6 +56,12 @@ class SiteView:
     """Subnets for infrastructure, by purpose."""
     zones: tuple[ZoneRanges, ...]
     """Empty for an on-premises site."""
+    most_nodes: int
+    """Number of nodes when every pool is at its maximum; of an on-premises site, of its hosts."""
+    room: int | None
+    """Number of nodes, with their pods, for which the ranges have addresses; ``None`` when the cloud does not tell."""
+    room_left: int | None
+    """Number of nodes for which addresses are left; ``None`` as above."""
     control_plane: bool
     """True when the control plane is here."""
     existing: tuple[str, ...]

@@ -9,6 +9,7 @@ from clouds.base.pool import Pool
 from clouds.registry import cloud_of
 from components.model import Environment, control_machines, plan
 from components.model.address_plan import INFRA_SUBNETS, AddressPlan
+from components.model.capacity import site_uses
 from components.model.cloud_names import pool_groups
 from components.model.host_places import GatewayPlace, gateway_places, host_places
 from components.model.links import links
@@ -71,6 +72,7 @@ def _totals(environment: Environment, pools: tuple[PoolView, ...], onprem: tuple
 
 
 def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteView]:
+    uses = site_uses(environment, addresses)
     for name, site in environment.sites.items():
         own = addresses.sites[name]
         yield SiteView(
@@ -86,6 +88,9 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
                 ZoneRanges(zone=zone, nodes=own.zone_subnet(index), pods=own.zone_pods(index))
                 for index, zone in enumerate(site.zones)
             ),
+            most_nodes=uses[name].nodes,
+            room=uses[name].room,
+            room_left=uses[name].left,
             control_plane=name == environment.control_plane.site,
             existing=cloud_of(site).made.existing_parts(site),
         )

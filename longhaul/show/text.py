@@ -181,6 +181,9 @@ def _addresses(overview: Overview, *, everything: bool) -> Iterator[str]:
     yield from table((f"OF {overview.supernet}", "RANGE", "INFRASTRUCTURE", "NODES", "PODS"), rows)
     yield f"{INDENT}kubernetes service {overview.kubernetes_service}, DNS service {overview.dns_service}"
     yield ""
+    room = [(one.name, f"{one.most_nodes:,}", _known(one.room), _known(one.room_left)) for one in overview.sites]
+    yield from table(("SITE", "NODES AT MOST", "ROOM FOR", "LEFT"), room, right=(1, 2, 3))
+    yield ""
     parts = list(overview.sites[0].subnets)
     subnets = [(one.name, *(str(one.subnets[part]) for part in parts)) for one in overview.sites]
     yield from table(("SUBNETS", *(part.upper() for part in parts)), subnets)
@@ -188,6 +191,10 @@ def _addresses(overview: Overview, *, everything: bool) -> Iterator[str]:
         yield ""
         zones = [(one.name, zone.zone, str(zone.nodes), str(zone.pods)) for one in overview.sites for zone in one.zones]
         yield from table(("SITE", "ZONE", "NODES", "PODS"), zones)
+
+
+def _known(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"
 
 
 def _links(overview: Overview) -> Iterator[str]:

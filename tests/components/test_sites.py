@@ -8,9 +8,9 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from pathlib import Path
 
+from clouds.aws.ranges import node_capacity
 from clouds.aws.site import AwsSite
 from clouds.onprem.site import OnpremSite
-from components.aws import ranges
 from components.model import Environment, load, plan
 from tests.support import production as make
 from tests.support.declared import Outputs, Program, declare, every
@@ -111,7 +111,7 @@ def test_prefixes_and_single_addresses_do_not_share_a_range(production: Environm
     assert len(reserved) == zones
     # A /19: its first sixteenth, a /23, is for the nodes' own addresses.
     assert set(reserved.values()) == {2**13 - 2**9}
-    assert ranges.node_capacity(IPv4Network("10.1.128.0/19")) == 480
+    assert node_capacity(IPv4Network("10.1.128.0/19")) == 480
 
 
 def test_subnets_of_a_site_are_inside_its_block_and_disjoint(production: Environment, program: Program) -> None:

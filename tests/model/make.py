@@ -19,7 +19,7 @@ IMAGE = (
     "/galleries/longhaul/images/node/versions/1.0.0"
 )
 AZURE_RESERVATION = f"/subscriptions/{UUID}/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/h100"
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEUNXLRu8WjgGD6C9kQ"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFhk/LkKNQC31ru54ymVcoIM67FZShjozqAZ026fyRip"
 
 AZURE = {"kind": "azure", "region": "westeurope", "subscription": UUID, "tenant": UUID, "image": IMAGE}
 AWS = {"kind": "aws", "region": "us-east-1", "image": "ami-0123456789abcdef0"}
@@ -94,6 +94,7 @@ def full() -> dict[str, Any]:
         | {"deletion_notice_min": 10}
         | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand"}},
     }
+    raw["max_nodes"] = 5000
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}

@@ -140,7 +140,7 @@ def test_problems_count_themselves() -> None:
 
 
 def test_thousands_of_hosts_each_have_their_place(tmp_path: Path) -> None:
-    raw = make.full()
+    raw = make.full() | {"max_nodes": 7505}
     hosts = make.rack(*(make.host(f"rack-{index}") for index in range(7500)))
     environment: Environment = load(write(tmp_path, raw, hosts=hosts))
     assert len(environment.hosts) == 7500

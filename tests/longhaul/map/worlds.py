@@ -95,8 +95,8 @@ def longest() -> Environment:
     odd = "<b>\x07 & ]]>\"' and wide as well, a name of a machine"
     raw["machine_types"] = {odd: {**raw["machine_types"]["Huge"], "gpu_model": "W" * 64}}
     raw["pools"] = {
-        "w" * 20: {**raw["pools"]["gpu"], "site": rename["use1"], "fallbacks": [], "max": 7500},
-        "m" * 20: {"site": rename["weu"], "machine_type": odd, "max": 7500, "spot": True},
+        "w" * 20: {**raw["pools"]["gpu"], "site": rename["use1"], "fallbacks": [], "max": 480},
+        "m" * 20: {"site": rename["weu"], "machine_type": odd, "max": 1900, "spot": True},
     }
     return parse(raw, source=make.SOURCE, stack="test")
 

@@ -58,13 +58,14 @@ def test_it_runs_the_engines_preview_and_compares_with_the_stack(checkout: Check
     assert call["words"][0] == "preview"
     assert {"--json", "--refresh"} <= set(call["words"])
     assert call["environ"]["PULUMI_BACKEND_URL"] == f"file://{checkout.backend}"
-    assert f"compared with the stack in file://{checkout.backend}" in done.stdout
+    assert f"compared with the stack in file://{checkout.backend}" in " ".join(done.stdout.split())
 
 
 def test_without_a_stack_it_is_a_new_environment(checkout: Checkout, engine: FakeEngine) -> None:
     engine.previews(text([step("create", BALANCER, "dev-api", after=TAGS)]))
     done = checkout.run("plan", "--env", "dev")
     assert done.returncode == Exit.OK
+    assert done.stdout.startswith("dev: new\n")
     assert "compared with nothing: a new environment" in done.stdout
 
 
@@ -127,7 +128,7 @@ def test_without_a_stack_the_file_of_before_is_compared_with(
     base = tmp_path / "prod.old"
     shutil.copy(checkout.stack_file, base)
     raw: dict[str, Any] = checkout.environment()
-    raw["control_plane"]["etcd"]["machine_type"] = "Standard_L16s_v3"
+    raw["control_plane"]["api"]["machine_type"] = "Standard_D16s_v5"
     checkout.write(raw)
     made = {"type": "pulumi:pulumi:Stack", "custom": False}
     stack = {"op": "create", "urn": "urn:pulumi:dev::longhaul::pulumi:pulumi:Stack::x", "newState": made}
@@ -138,7 +139,7 @@ def test_without_a_stack_the_file_of_before_is_compared_with(
     assert said.startswith("dev: needs care")
     assert "compared with the file of before alone" in said
     assert "new environment" not in said
-    assert "control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3" in said
+    assert "control_plane.api.machine_type: Standard_D8s_v5 -> Standard_D16s_v5" in said
 
 
 def test_a_file_of_before_that_is_of_another_environment(checkout: Checkout, tmp_path: Path) -> None:
@@ -209,7 +210,7 @@ def test_what_runs_on_the_cluster_is_part_of_the_plan(checkout: Checkout, engine
     both_stacks(checkout, engine)
     done = checkout.run("plan", "--env", "dev", "--format", "json", "--", "--refresh")
     plan = json.loads(done.stdout)
-    assert plan["counts"] == {"change": 1, "destroy": 1}
+    assert (plan["counts"], plan["groups"]) == ({"make": 1, "change": 1, "destroy": 1}, 1)
     assert [place["site"] for place in plan["places"]] == ["weu", "on the cluster"]
     assert not [note for note in plan["notes"] if "cluster" in note or "no state" in note]
     first, second = engine.calls()

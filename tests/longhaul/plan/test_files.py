@@ -15,7 +15,7 @@ from longhaul.plan.files import ALONE, file_changes
 from longhaul.plan.markdown import to_markdown
 from longhaul.plan.plan import Plan, Terms, make_plan
 from longhaul.plan.text import to_text
-from tests.longhaul.plan.steps import Step, changes, lab, said
+from tests.longhaul.plan.steps import Step, changes, lab, machine, said
 from tests.support.golden import Golden
 
 Raw = dict[str, Any]
@@ -88,6 +88,22 @@ def tags(raw: Raw) -> None:
     raw["tags"] = {"team": "research"}
 
 
+def api_type(raw: Raw) -> None:
+    raw["control_plane"]["api"]["machine_type"] = "Standard_D16s_v5"
+
+
+def image(raw: Raw) -> None:
+    raw["sites"]["weu"]["image"] = raw["sites"]["weu"]["image"].replace("1.0.0", "1.0.1")
+
+
+def labels(raw: Raw) -> None:
+    raw["pools"]["cpu"]["labels"] = {"tier": "batch"}
+
+
+def operators(raw: Raw) -> None:
+    raw["access"]["operators"] = ["203.0.113.0/28"]
+
+
 CASES: dict[str, tuple[Change, Change | None, Severity]] = {
     "machine-type": (machine_type, None, Severity.WARNING),
     "version": (version, version_before, Severity.WARNING),
@@ -132,13 +148,12 @@ def test_every_key_is_listed_and_what_comes_or_goes_as_a_whole() -> None:
         for change in (machine_type, pool_gone, pool_new, tags):
             change(raw)
 
-    (reason,) = (one for one in compared(many).reasons if one.lines)
-    assert reason.lines == (
-        "control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3",
-        "pools.cpu: there -> gone",
-        "pools.gpu: - -> new",
-        "tags.team: - -> research",
-    )
+    lines = [one.lines for one in compared(many).reasons if one.lines]
+    assert lines == [
+        ("control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3",),
+        ("pools.cpu: there -> gone",),
+        ("pools.gpu: - -> new", "tags.team: - -> research"),
+    ]
 
 
 def test_a_default_that_is_written_out_is_no_change() -> None:
@@ -171,6 +186,37 @@ def test_a_host_that_changes_is_a_key() -> None:
     host = base.hosts[0]
     after = base.model_copy(update={"hosts": (host.model_copy(update={"gpus": host.gpus + 1}), *base.hosts[1:])})
     assert [one.path for one in file_changes(base, after)] == [f"hosts.{host.name}.gpus"]
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "why"),
+    [
+        (api_type, "2 of 2 API servers are replaced, one at a time.", "Work that runs is not interrupted"),
+        (image, "3 of 3 members of the etcd cluster events are replaced, one at a time.", "Work that runs is not"),
+        (labels, "New machines of pools differ from those that run.", "What runs goes on"),
+        (operators, "Who reaches the vault and the racks' gateways from outside changes.", "is not touched"),
+    ],
+)
+def test_a_reason_says_what_happens_to_work_that_runs(change: Change, what: str, why: str) -> None:
+    plan = compared(change)
+    (reason,) = (one for one in plan.reasons if one.what == what)
+    assert reason.why.startswith(why) or why in reason.why
+    assert plan.verdict is Severity.WARNING
+    assert not [one for one in plan.reasons if "no state" in one.what]
+
+
+def test_the_only_member_of_an_etcd_cluster_is_not_replaced() -> None:
+    def one(raw: Raw) -> None:
+        raw["control_plane"]["etcd"]["members"] = 1
+
+    plan = compared(machine_type, before=one)
+    assert plan.verdict is Severity.PROBLEM
+    assert "refused: The etcd cluster etcd loses its quorum: 1 member replaced of 1." in said(plan)
+
+
+def test_the_difference_of_two_files_is_all_that_is_printed() -> None:
+    plan = make_plan(lab(pool_maximum), changes(STACK, machine("create", "lab-api-0")), Terms(base=lab()))
+    assert (plan.keys, plan.counts, plan.parts, plan.new) == (1, {}, (), False)
 
 
 def test_with_a_state_the_files_do_not_judge() -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from clouds.base.findings import Severity
 from components.model import Environment
-from longhaul.plan.changes import read_changes
+from longhaul.engine.digest import parse_preview
+from longhaul.plan.changes import Action, read_changes
 from longhaul.plan.document import read_document
 from longhaul.plan.markdown import to_markdown
 from longhaul.plan.plan import Plan, Terms, make_plan
@@ -65,3 +66,16 @@ def test_a_plan_reads_as_it_did(name: str, form: str, golden: Golden) -> None:
 def test_a_line_of_text_fits_the_terminal(name: str) -> None:
     written = to_text(planned(name, lab(CASES[name][0])))
     assert [line for line in written.splitlines() if len(line) > WIDTH] == []
+
+
+@pytest.mark.parametrize("name", ["safe", "care"])
+def test_the_numbers_are_the_engines(name: str) -> None:
+    plan = planned(name, lab(CASES[name][0]))
+    preview = parse_preview((HERE / "documents" / f"{name}.json").read_text(encoding="utf-8"))
+    assert preview is not None
+    counts = preview.digest(seconds=0)
+    told = {
+        action: plan.counts.get(action, 0) for action in (Action.MAKE, Action.CHANGE, Action.REPLACE, Action.DESTROY)
+    }
+    assert list(told.values()) == [counts.create, counts.update, counts.replace, counts.delete]
+    assert plan.same == counts.same

@@ -24,7 +24,7 @@ def raw() -> dict[str, Any]:
     racks."""
     environment = make.minimal()
     environment |= {"name": "large", "supernet": "10.0.0.0/9", "domain": "large.longhaul.internal"}
-    environment["sites"] |= {f"aws-{region}": {**make.AWS, "region": region} for region in _REGIONS}
+    environment["sites"] |= {f"aws-{region}": {**make.AWS, "region": region, "prefix": 15} for region in _REGIONS}
     environment["sites"]["colo"] = {**make.ONPREM, "prefix": 13}
     environment["pools"] = {
         **{f"azure-{index}": _pool("weu", kind, index) for index, kind in enumerate(_AZURE_TYPES)},

@@ -104,7 +104,7 @@ def test_where_all_are_circuits_the_rail_is_one() -> None:
 
 
 def test_long_names_are_cut_so_that_it_fits() -> None:
-    long: dict[str, Any] = {"site": "a" * 20, "max": 7500, "machine_type": "Standard_NC24ads_A100_v4"}
+    long: dict[str, Any] = {"site": "a" * 20, "max": 960, "machine_type": "Standard_NC24ads_A100_v4"}
     raw = make.minimal()
     raw["sites"] = {"a" * 20: make.AZURE, "b" * 20: make.AWS, "c" * 20: make.ONPREM}
     raw["control_plane"]["site"] = "a" * 20

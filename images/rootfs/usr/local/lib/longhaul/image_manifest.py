@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,8 @@ BINARIES = Path("/usr/local/bin")
 KERNELS = Path("/lib/modules")
 NVIDIA = ("nvidia", "nvidia-current")
 """Names of the driver's module: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
+RELEASES = {"kubernetes": "kubelet", "etcd": "etcd"}
+"""Releases whose version machines are held to, each with a binary that tells it."""
 CONTENT = ("packages", "binaries", "images", "kernels")
 """Keys that the digest covers, besides the sources' own."""
 
@@ -38,6 +41,20 @@ def packages(root: Path) -> dict[str, str]:
 def binaries(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every file in the folder, by name."""
     return {path.name: _sha256(path) for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink()}
+
+
+def versions(folder: Path) -> dict[str, str]:
+    """Return the version of each release, as its binary tells it. A binary that is not there, or cannot run here, tells
+    none."""
+    found = {}
+    for release, name in RELEASES.items():
+        try:
+            done = subprocess.run([folder / name, "--version"], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        if told := re.search(r"\d+\.\d+\.\d+", done.stdout):
+            found[release] = told[0]
+    return found
 
 
 def _sha256(path: Path) -> str:
@@ -80,6 +97,7 @@ def manifest(root: Path, *, kind: str, version: str, commit: str, sources: str) 
         "system": system(root),
         "kernels": kernels(root),
         "packages": packages(root),
+        "versions": versions(root / BINARIES.relative_to("/")),
         "binaries": binaries(root / BINARIES.relative_to("/")),
         "images": {name: digest for _, found in loaded for name, digest in found.items()},
     }

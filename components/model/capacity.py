@@ -1,0 +1,145 @@
+"""The most nodes that pools and hosts may have, against the addresses that the plan gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from itertools import combinations
+
+from clouds.base.fault import Fault, Location
+from clouds.base.fitting import SiteRanges
+from clouds.base.pool import Pool
+from clouds.base.room import Room
+from clouds.registry import cloud_of
+from components.model.address_plan import AddressPlan, plan, plan_errors, site_plan
+from components.model.environment import Environment
+from components.model.places import ranges_of_plan
+
+LARGEST = 8
+"""Shortest prefix of a site's block."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteUse:
+    """Addresses of a site that are used when every pool is at its maximum."""
+
+    nodes: int
+    """The most nodes: the pools' maxima, or the hosts that are listed."""
+    room: int | None
+    """Number of nodes that the site's ranges hold; None when its cloud does not tell."""
+
+    @property
+    def left(self) -> int | None:
+        """Number of nodes for which there are addresses left."""
+        return None if self.room is None else self.room - self.nodes
+
+
+def site_uses(environment: Environment, addresses: AddressPlan) -> dict[str, SiteUse]:
+    """Return the use of each site's addresses, in the file's order."""
+    found: dict[str, SiteUse] = {}
+    for name, site in environment.sites.items():
+        if cloud_of(site).rents:
+            rooms = _rooms(environment, name, ranges_of_plan(addresses.supernet, addresses.sites[name]))
+            room = sum(one.nodes for one in rooms) if rooms else None
+            found[name] = SiteUse(nodes=sum(pool.max for pool in _pools(environment, name).values()), room=room)
+        else:
+            hosts = sum(host.site == name for host in environment.hosts)
+            found[name] = SiteUse(nodes=hosts, room=addresses.sites[name].hosts)
+    return found
+
+
+def check_capacity(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each pool that its zones have no room for, else one for each site that has no room for all of
+    its pools at once. It depends on the whole address plan."""
+    if plan_errors(environment):
+        return
+    addresses = plan(environment)
+    sizes = [("sites", name, key) for name in environment.sites for key in ("range", "prefix", "zones")]
+    basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"), *sizes)
+    for name, site in environment.sites.items():
+        if not cloud_of(site).rents:
+            continue
+        own = ranges_of_plan(addresses.supernet, addresses.sites[name])
+        rooms, pools = _rooms(environment, name, own), _pools(environment, name)
+        found = list(_pools_without_room(rooms, pools)) or list(_sites_without_room(name, rooms, pools))
+        for at, wrong, most in found:
+            larger = _larger(environment, name)
+            write = f"{most}; or a block that holds them, such as a /{larger}" if larger else most
+            more = (*basis, *(("pools", pool, key) for pool in pools for key in ("site", "max", "zones")))
+            yield Fault(at=at, wrong=wrong, write=write, basis=more)
+
+
+def check_total(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault when the file allows more nodes than its own ``max_nodes``."""
+    most = environment.max_nodes
+    pools = sum(pool.max for pool in environment.pools.values())
+    if most is not None and pools + len(environment.hosts) > most:
+        wrong = (
+            f"{most:,} are fewer than the pools' maxima and the hosts together: {pools:,} + {len(environment.hosts):,}"
+        )
+        basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",))
+        yield Fault(
+            at=("max_nodes",),
+            wrong=wrong,
+            write=f"at least {pools + len(environment.hosts)}, or smaller pools",
+            basis=basis,
+        )
+
+
+def _pools(environment: Environment, site: str) -> dict[str, Pool]:
+    return {name: pool for name, pool in environment.pools.items() if pool.site == site}
+
+
+def _rooms(environment: Environment, site: str, ranges: SiteRanges) -> tuple[Room, ...]:
+    return cloud_of(environment.sites[site]).promises.rooms(environment.sites[site], ranges)
+
+
+def _reached(rooms: Sequence[Room], pool: Pool) -> frozenset[int]:
+    """Return the rooms, by their index, that a pool's machines can be in."""
+    zones = set(pool.zones)
+    return frozenset(index for index, room in enumerate(rooms) if not zones or zones & set(room.zones))
+
+
+def _pools_without_room(rooms: Sequence[Room], pools: Mapping[str, Pool]) -> Iterator[tuple[Location, str, str]]:
+    for name, pool in pools.items():
+        reached = [rooms[index] for index in sorted(_reached(rooms, pool))]
+        most = sum(room.nodes for room in reached)
+        if reached and pool.max > most:
+            wrong = f"{pool.max:,} nodes do not fit into {_told(reached)}"
+            yield ("pools", name, "max"), wrong, f"at most {most}"
+
+
+def _sites_without_room(
+    site: str, rooms: Sequence[Room], pools: Mapping[str, Pool]
+) -> Iterator[tuple[Location, str, str]]:
+    """Yield the smallest set of rooms that its pools do not fit into. By Hall's theorem, if every set of rooms holds
+    the pools that can be nowhere else, all of them fit at once."""
+    reached = {name: _reached(rooms, pool) for name, pool in pools.items()}
+    for size in range(1, len(rooms) + 1):
+        for some in map(frozenset, combinations(range(len(rooms)), size)):
+            confined = [name for name, reach in reached.items() if reach and reach <= some]
+            nodes, most = sum(pools[name].max for name in confined), sum(rooms[index].nodes for index in some)
+            if nodes > most:
+                told = _told([rooms[index] for index in sorted(some)])
+                each = ", ".join(f"{name} {pools[name].max:,}" for name in confined)
+                wrong = f"the pools of {site} may have {nodes:,} nodes, which do not fit into {told}: {each}"
+                yield ("sites", site, "prefix"), wrong, f"pools whose `max` are {most} together at most"
+                return
+
+
+def _told(rooms: Sequence[Room]) -> str:
+    each = ", ".join(f"{room.range} ({room.nodes:,})" for room in rooms)
+    return f"{each}, where each node takes the addresses of its pods too"
+
+
+def _larger(environment: Environment, site: str) -> int | None:
+    """Return the prefix of the smallest block that holds all pools of the site; None when none does."""
+    addresses = plan(environment)
+    pools = _pools(environment, site)
+    for prefix in range(addresses.sites[site].block.prefixlen - 1, LARGEST - 1, -1):
+        block = IPv4Network((0, prefix))
+        rooms = _rooms(environment, site, ranges_of_plan(addresses.supernet, site_plan(block)))
+        if not any(_pools_without_room(rooms, pools)) and not any(_sites_without_room(site, rooms, pools)):
+            return prefix
+    return None

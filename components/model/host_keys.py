@@ -1,0 +1,57 @@
+"""SSH host keys of gateways and hosts: whether what a file pins is a key."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from clouds.base.fault import Fault, Location
+from components.model.environment import Environment
+
+_LENGTHS = {"ssh-ed25519": (32,), "ecdsa-sha2-nistp256": (8, 65)}
+"""Lengths in bytes of the parts after the type (RFC 8709, section 4; RFC 5656, section 3.1). Those of an RSA key vary:
+an exponent and a modulus (RFC 4253, section 6.6)."""
+_RSA_PARTS = 2
+
+
+def check_host_keys(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each pinned key that no machine can have, such as one that was cut when it was copied."""
+    for at, key in pinned(environment):
+        wrong = "" if key is None else key_fault(key)
+        if wrong:
+            write = "the whole line of `ssh-keyscan` without the host, or leave it out until the machine is there"
+            yield Fault(at=at, wrong=wrong, write=write)
+
+
+def pinned(environment: Environment) -> Iterator[tuple[Location, str | None]]:
+    """Yield the place and the pinned key of every gateway and host; None where none is pinned."""
+    for name, site in environment.sites.items():
+        for index, gateway in enumerate(site.gateways):
+            yield ("sites", name, "gateways", index, "host_key"), gateway.host_key
+    for index, host in enumerate(environment.hosts):
+        yield ("hosts", index, "host_key"), host.host_key
+
+
+def key_fault(key: str) -> str:
+    """Return what is wrong with a public key of type and base64; empty when it can be one."""
+    kind, text = key.split()[:2]
+    try:
+        found = list(_parts(base64.b64decode(text, validate=True)))
+    except (binascii.Error, ValueError):
+        return "is no key: its second word is cut or is not base64"
+    if not found or found[0] != kind.encode():
+        return f"is no {kind} key: the second word is of another type"
+    lengths = tuple(map(len, found[1:]))
+    fits = len(lengths) == _RSA_PARTS and min(lengths) > 0 if kind == "ssh-rsa" else lengths == _LENGTHS[kind]
+    return "" if fits else f"is no {kind} key: its second word has parts of {', '.join(map(str, lengths))} bytes"
+
+
+def _parts(data: bytes) -> Iterator[bytes]:
+    """Yield the strings of SSH's encoding, each after its length of four bytes (RFC 4251, section 5)."""
+    while data:
+        length = int.from_bytes(data[:4], "big")
+        part, data = data[4 : 4 + length], data[4 + length :]
+        if len(part) < length:
+            raise ValueError("a part is cut")
+        yield part

@@ -1,0 +1,26 @@
+"""Public addresses of gateways: each can be reached from the internet, and belongs to one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+
+from clouds.base.fault import Fault, Location
+from clouds.base.ranges import is_public
+from components.model.environment import Environment
+
+
+def check_public_addresses(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each gateway whose public address is private or is another gateway's too."""
+    first: dict[IPv4Address, tuple[Location, str]] = {}
+    for site, own in environment.sites.items():
+        for index, gateway in enumerate(own.gateways):
+            at: Location = ("sites", site, "gateways", index, "public_address")
+            address = gateway.public_address
+            if not is_public(address):
+                wrong = f"{address} is not public: the other sites reach the gateway over the internet"
+                yield Fault(at=at, wrong=wrong, write="the static address that the internet sees")
+            earlier, name = first.setdefault(address, (at, gateway.name))
+            if earlier != at:
+                wrong = f"{address} is the address of {name} in {earlier[1]} too: its tunnels would end at one of them"
+                yield Fault(at=at, wrong=wrong, write="an address of its own", basis=(earlier,))

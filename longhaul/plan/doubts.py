@@ -1,0 +1,42 @@
+"""Doubts about the file (:mod:`components.model.cautions`) as findings of a plan: those that a change brings need care,
+those that were there before are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base.caution import Caution
+from clouds.base.findings import Finding, Severity
+from components.model.cautions import cautions
+from longhaul.plan.case import Case
+from longhaul.plan.changes import Action
+from longhaul.plan.risks import new_sites
+
+
+def brought(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each doubt that the change brings, and for each that lets no plan be safe."""
+    yield from (_finding(one, Severity.WARNING) for one in cautions(case.after) if one.never_safe or _new(case, one))
+
+
+def left(case: Case) -> tuple[Finding, ...]:
+    """Return the doubts that were there before."""
+    return tuple(
+        _finding(one, Severity.OK) for one in cautions(case.after) if not one.never_safe and not _new(case, one)
+    )
+
+
+def _new(case: Case, doubt: Caution) -> bool:
+    """Return whether the change brings a doubt. The earlier file shows it; without one, whether its pool or its site is
+    made."""
+    if case.base is not None:
+        return (doubt.name, doubt.site) not in {(one.name, one.site) for one in cautions(case.base)}
+    if case.stateless:
+        return True
+    if doubt.pool:
+        return any(one.action is Action.MAKE and case.places.of(one).part == doubt.pool for one in case.changes)
+    return doubt.site in new_sites(case)
+
+
+def _finding(doubt: Caution, severity: Severity) -> Finding:
+    key = ".".join(map(str, doubt.at))
+    return Finding(severity=severity, what=f"{key}: {doubt.wrong}.", where=(key,), do=doubt.write, check=doubt.name)

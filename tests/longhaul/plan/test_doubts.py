@@ -1,0 +1,46 @@
+"""Doubts about a file in a plan: brought by the change, as before, and such that no plan is safe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clouds.base.findings import Severity
+from longhaul.plan.plan import Terms, make_plan
+from longhaul.plan.text import to_text
+from tests.longhaul.plan.steps import GROUP, changes, judged, lab, step
+from tests.longhaul.plan.test_files import STACK
+
+
+def unsold(raw: dict[str, Any]) -> None:
+    raw["pools"]["cpu"]["machine_type"] = "p5e.48xlarge"
+
+
+def placeholder(raw: dict[str, Any]) -> None:
+    raw["sites"]["use1"]["image"] = "ami-00000000000000000"
+
+
+def test_a_doubt_that_a_change_brings_needs_care_and_one_from_before_is_listed() -> None:
+    brought = judged(environment=lab(unsold), base=lab())
+    assert brought.verdict is Severity.WARNING
+    assert "unsold-cpu" in {one.check for one in brought.reasons}
+    before = judged(environment=lab(unsold), base=lab(unsold))
+    assert before.verdict is Severity.OK
+    assert "unsold-cpu" in {one.check for one in before.risks}
+
+
+def test_without_a_file_of_before_a_pool_that_is_made_brings_its_doubts() -> None:
+    made = step("create", GROUP, "lab-cpu-group", after={"minSize": 1, "maxSize": 4})
+    assert "unsold-cpu" in {one.check for one in judged(made, environment=lab(unsold)).reasons}
+    assert "unsold-cpu" not in {one.check for one in judged(environment=lab(unsold)).reasons}
+
+
+def test_no_plan_of_a_placeholder_is_safe() -> None:
+    plan = judged(environment=lab(placeholder), base=lab(placeholder))
+    assert plan.verdict is Severity.WARNING
+    assert "placeholder-image" in {one.check for one in plan.reasons}
+
+
+def test_a_new_file_full_of_doubts_is_neither_safe_nor_new() -> None:
+    plan = make_plan(lab(unsold), changes(STACK), Terms(against="compared with nothing"))
+    assert to_text(plan).startswith("lab: needs care\n")
+    assert "safe" not in to_text(plan)

@@ -1,0 +1,235 @@
+"""Promises of a file that cannot be had are errors in one report, with file and line; those in doubt are warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model import ConfigurationError
+from components.model.load import examine
+from components.model.not_yet import ANY, NOT_YET
+from tests.model import make
+from tests.model.files import write
+
+Raw = dict[str, Any]
+CUT = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEUNXLRu8WjgGD6C9kQ"
+OTHER_TYPE = "ssh-ed25519 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY="
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """Report of a file: each line's key and what is wrong."""
+
+    problems: dict[str, str]
+    warnings: dict[str, str]
+
+
+def valid() -> Raw:
+    """Return a file that nothing is wrong with: one site of each kind, a pool with GPUs and one without."""
+    raw = make.minimal()
+    raw["sites"] |= {"use1": make.AWS | {"prefix": 16}, "colo": make.ONPREM}
+    raw["sites"]["colo"] = {"kind": "onprem", "gateways": [gateway("gw-0", "203.0.113.10")]}
+    raw["pools"] = {
+        "cpu": {"site": "use1", "machine_type": "m7i.4xlarge", "max": 100},
+        "gpu": {"site": "use1", "machine_type": "p5.48xlarge", "max": 100},
+        "a100": {"site": "weu", "machine_type": "Standard_ND96amsr_A100_v4", "max": 100},
+    }
+    return raw
+
+
+def gateway(name: str, address: str, key: str | None = make.KEY) -> Raw:
+    return {"name": name, "public_address": address, **({"host_key": key} if key else {})}
+
+
+def said(folder: Path, raw: Raw, *, hosts: object = None) -> Said:
+    """Return what is said of a file. Every line names the line of its file."""
+    path = write(folder, raw, hosts=hosts)
+    try:
+        found = examine(path)
+    except ConfigurationError as error:
+        problems, warnings = error.problems, error.warnings
+    else:
+        problems, warnings = (), found.warnings
+    assert all(one.line is not None and one.write for one in (*problems, *warnings))
+    return Said(problems={one.key: one.wrong for one in problems}, warnings={one.key: one.wrong for one in warnings})
+
+
+def absurd(raw: Raw) -> None:
+    """Four absurdities that were once called safe."""
+    raw["sites"]["use1"] |= {"region": "us-east-9", "prefix": 20}
+    raw["sites"]["colo"]["gateways"].append(gateway("gw-1", "203.0.113.10"))
+    raw["pools"]["cpu"]["max"] = 7400
+    raw["pools"]["gpu"] |= {"max": 500, "fallbacks": ["cpu"]}
+
+
+def zones(raw: Raw) -> None:
+    """A region with two zones has no room for what is declared, though each pool fits by itself."""
+    raw["pools"]["cpu"]["max"] = raw["pools"]["gpu"]["max"] = 700
+
+
+def one_zone(raw: Raw) -> None:
+    raw["sites"]["use1"]["zones"] = ["a", "b", "c", "d"]
+    for name in ("cpu", "gpu"):
+        raw["pools"][name] |= {"max": 300, "zones": ["a"]}
+
+
+def azure_room(raw: Raw) -> None:
+    raw["sites"]["weu"]["prefix"] = 20
+    raw["pools"]["a100"]["max"] = 121
+
+
+def total(raw: Raw) -> None:
+    raw["max_nodes"] = 299
+
+
+def loop(raw: Raw) -> None:
+    raw["pools"]["gpu"]["fallbacks"] = ["a100"]
+    raw["pools"]["a100"]["fallbacks"] = ["gpu"]
+
+
+def private(raw: Raw) -> None:
+    raw["sites"]["colo"]["gateways"] = [gateway("gw-0", "10.1.2.3"), gateway("gw-1", "100.64.0.1")]
+
+
+def cut_keys(raw: Raw) -> None:
+    raw["sites"]["colo"]["gateways"] = [
+        gateway("gw-0", "203.0.113.10", CUT),
+        gateway("gw-1", "203.0.113.11", OTHER_TYPE),
+    ]
+
+
+def missing_key(raw: Raw) -> None:
+    raw["sites"]["colo"]["gateways"] = [gateway("gw-0", "203.0.113.10", None)]
+
+
+def unsold(raw: Raw) -> None:
+    raw["sites"]["use1"] |= {"region": "eu-west-3"}
+    raw["machine_types"] = {"p99.huge": {"cloud": "aws", "vcpus": 8, "memory_gib": 64}}
+    raw["pools"]["cpu"]["machine_type"] = "p99.huge"
+
+
+def no_such_azure_region(raw: Raw) -> None:
+    raw["sites"]["far"] = make.AZURE | {"region": "atlantis"}
+
+
+def four_zones(raw: Raw) -> None:
+    raw["sites"]["use1"] |= {"region": "us-east-2", "zones": ["a", "b", "c", "d"]}
+
+
+def placeholder(raw: Raw) -> None:
+    raw["sites"]["use1"]["image"] = "ami-00000000000000000"
+    raw["sites"]["weu"]["image"] = make.IMAGE.replace("1.0.0", "0.0.0")
+
+
+def idle(raw: Raw) -> None:
+    raw["pools"]["gpu"] |= {"priority": 20, "fallbacks": ["a100"]}
+
+
+CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] = {
+    "absurd": (
+        absurd,
+        {
+            "pools.cpu.max": "7,400 nodes do not fit into",
+            "pools.gpu.max": "500 nodes do not fit into",
+            "pools.gpu.fallbacks.0": "'cpu' has no GPUs, and each p5.48xlarge has 8",
+            "sites.colo.gateways.1.public_address": "203.0.113.10 is the address of gw-0 in colo too",
+        },
+        {
+            "sites.use1.region": "'us-east-9' is no region of AWS in its table of ",
+            "pools.gpu.fallbacks": "nothing acts on it yet",
+        },
+    ),
+    "zones": (
+        zones,
+        {"sites.use1.prefix": "use1 may have 1,400 nodes, which do not fit into 10.65.128.0/19 (480)"},
+        {},
+    ),
+    "one-zone": (one_zone, {"sites.use1.prefix": "may have 600 nodes, which do not fit into 10.65.128.0/19 (480)"}, {}),
+    "azure-room": (azure_room, {"pools.a100.max": "121 nodes do not fit into 10.64.8.0/21 (120)"}, {}),
+    "total": (total, {"max_nodes": "299 are fewer than the pools' maxima and the hosts together: 300 + 0"}, {}),
+    "loop": (
+        loop,
+        {"pools.gpu.fallbacks": "the fallbacks come back to gpu: gpu -> a100 -> gpu"},
+        {},
+    ),
+    "private": (
+        private,
+        {
+            "sites.colo.gateways.0.public_address": "10.1.2.3 is not public",
+            "sites.colo.gateways.1.public_address": "100.64.0.1 is not public",
+        },
+        {},
+    ),
+    "cut-keys": (
+        cut_keys,
+        {
+            "sites.colo.gateways.0.host_key": "is no key: its second word is cut",
+            "sites.colo.gateways.1.host_key": "is no ssh-ed25519 key: the second word is of another type",
+        },
+        {},
+    ),
+    "missing-key": (missing_key, {}, {"sites.colo.gateways.0.host_key": "is missing for gw-0"}),
+    "unsold": (
+        unsold,
+        {},
+        {
+            "pools.gpu.machine_type": "p5.48xlarge is not known to be sold in eu-west-3",
+            "pools.cpu.machine_type": "tells of no such type",
+        },
+    ),
+    "azure-region": (no_such_azure_region, {}, {"sites.far.region": "'atlantis' is no region of Azure"}),
+    "four-zones": (four_zones, {}, {"sites.use1.zones": "us-east-2 has 3 zones in AWS's table of"}),
+    "placeholder": (placeholder, {}, {"sites.use1.image": "still to be baked", "sites.weu.image": "still to be baked"}),
+    "idle": (
+        idle,
+        {},
+        {"pools.gpu.priority": "nothing acts on it yet", "pools.gpu.fallbacks": "nothing acts on it yet"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_cannot_be_had_is_said(name: str, tmp_path: Path) -> None:
+    change, problems, warnings = CASES[name]
+    raw = valid()
+    change(raw)
+    found = said(tmp_path, raw)
+    for told, wanted in ((found.problems, problems), (found.warnings, warnings)):
+        assert told.keys() == wanted.keys(), told
+        assert all(words in told[key] for key, words in wanted.items()), told
+
+
+def test_nothing_is_said_of_a_file_that_can_be_had(tmp_path: Path) -> None:
+    assert said(tmp_path, valid()) == Said(problems={}, warnings={})
+
+
+def test_hosts_without_a_key_are_one_warning_and_those_with_a_wrong_one_are_errors(tmp_path: Path) -> None:
+    raw = valid() | {"bare_metal": "hosts.test.yaml", "max_nodes": 305}
+    hosts = [make.host(f"node-{index}") for index in range(5)]
+    found = said(tmp_path, raw, hosts=make.rack(*hosts))
+    assert found.problems == {}
+    assert "missing for node-0, node-1, node-2 and 2 more" in found.warnings["hosts.0.host_key"]
+    assert "hosts.3.host_key" in said(tmp_path, raw, hosts=make.rack(*hosts[:3], make.host("x", host_key=CUT))).problems
+
+
+def test_a_larger_block_is_proposed(tmp_path: Path) -> None:
+    raw = valid()
+    zones(raw)
+    with pytest.raises(ConfigurationError, match="such as a /15"):
+        examine(write(tmp_path, raw))
+
+
+@pytest.mark.parametrize("key", NOT_YET, ids=".".join)
+def test_a_key_that_nothing_acts_on_is_refused_and_told_what_it_will_be(key: tuple[str, ...], tmp_path: Path) -> None:
+    raw = valid()
+    path = ["gpu" if part == ANY else part for part in key]
+    place = raw
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = {"every": "1h"}
+    found = said(tmp_path, raw)
+    assert found.problems == {".".join(path): f"is not there yet: {NOT_YET[key]}"}
