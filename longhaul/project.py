@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,10 +60,24 @@ class Project:
         path = self.stack_file(env)
         if not path.is_file():
             known = ", ".join(self.environments()) or "none"
-            raise CommandError(f"{path} does not exist; environments here: {known}", code=Exit.USAGE)
+            raise CommandError(
+                f"{path} does not exist{_meant(env, self.environments())}; environments here: {known}", code=Exit.USAGE
+            )
         environment = load(path)
         check_neighbours(environment, source=path)
         return environment
+
+
+def _meant(env: str, known: Sequence[str]) -> str:
+    """Return a question about what was meant by the name of an environment that is not there."""
+    from difflib import get_close_matches
+
+    from longhaul.examples import names
+
+    if env in names():
+        return f"; did you mean --example {env}?"
+    close = get_close_matches(env, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def find_project(given: str | None) -> Project:

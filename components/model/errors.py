@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from components.model.folding import folded
+
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
@@ -33,4 +35,4 @@ class ConfigurationError(Exception):
         self.problems = tuple(problems)
         count = len(self.problems)
         head = f"{count} problem{'s' if count != 1 else ''} in the environment:"
-        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+        super().__init__("\n".join([head, *(f"  {text}" for text in folded(self.problems))]))
