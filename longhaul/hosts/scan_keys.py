@@ -21,7 +21,7 @@ Scanner = Callable[[Sequence[str]], str]
 
 
 class State(Enum):
-    """What a scan says of a machine."""
+    """Result of a scan for a machine."""
 
     NEW = "not pinned yet"
     SAME = "pinned"

@@ -1,4 +1,4 @@
-"""What a person types wrong, and what a shell types for them."""
+"""Slips of a person at the command line, and the words that a shell types for them."""
 
 from __future__ import annotations
 
