@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from longhaul.completion import SHELLS
-from longhaul.examples import example_project, names
+from longhaul.examples import example_project
 from longhaul.exits import CommandError, Exit, help_text
 from longhaul.failure import report
 from longhaul.invocation import Invocation
+from longhaul.project import example_names
 
 
 class Command(Protocol):
@@ -120,7 +121,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         default = os.environ.get("LONGHAUL_ENV")
         which = sub.add_mutually_exclusive_group()
         which.add_argument("--env", metavar="E", default=default, help="the environment (default: $LONGHAUL_ENV)")
-        shown = f"in place of it an example: {', '.join(names())}" if name in OF_EXAMPLES else argparse.SUPPRESS
+        shown = f"in place of it an example: {', '.join(example_names())}" if name in OF_EXAMPLES else argparse.SUPPRESS
         which.add_argument("--example", metavar="NAME", help=shown)
         sub.add_argument("--project", metavar="DIR", help="the checkout (default: found from here upwards)")
         command.add_arguments(sub)

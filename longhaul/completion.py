@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from longhaul.examples import names
+from longhaul.project import example_names
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -21,7 +21,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
         if "--env" in action.option_strings:
             action.complete = shtab.cmd(ENVIRONMENTS)  # type: ignore[attr-defined]
         elif "--example" in action.option_strings:
-            action.complete = shtab.cmd(f"echo {' '.join(names())}")  # type: ignore[attr-defined]
+            action.complete = shtab.cmd(f"echo {' '.join(example_names())}")  # type: ignore[attr-defined]
         elif action.metavar == "FILE":
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar == "DIR":

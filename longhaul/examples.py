@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.exits import CommandError, Exit
-from longhaul.project import OBJECTS, PROJECT_FILE, STACKS, Project
+from longhaul.project import PROJECT_FILE, STACKS, Project, example_names, examples_folder
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -25,19 +25,6 @@ an environment that happens to have its name."""
 
 _DEFINITION = f"name: {PROJECT}\nruntime: python\nmain: {STACKS}/\nstackConfigDir: {STACKS}/\n"
 _PROGRAM = "__main__.py"
-
-
-def folder() -> Path:
-    """Return the folder of the examples: in the checkout, or in the installed package."""
-    package = Path(__file__).resolve().parent
-    own = package / "examples"
-    return own if own.is_dir() else package.parent / "examples"
-
-
-def names() -> list[str]:
-    """Return the names of the examples, sorted."""
-    found = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in folder().glob("Pulumi.*.yaml"))
-    return sorted(name for name in found if not name.endswith(OBJECTS))
 
 
 def example(name: str) -> Environment:
@@ -56,13 +43,15 @@ def example_project(name: str) -> Iterator[Project]:
         project = Project(root=Path(temporary))
         project.stacks.mkdir()
         (project.root / PROJECT_FILE).write_text(_DEFINITION, encoding="utf-8")
-        for path in (source, source.with_name(f"hosts.{name}.yaml"), folder().parent / STACKS / _PROGRAM):
+        for path in (source, source.with_name(f"hosts.{name}.yaml"), examples_folder().parent / STACKS / _PROGRAM):
             if path.is_file():
                 shutil.copy(path, project.stacks)
         yield project
 
 
 def _file(name: str) -> Path:
-    if name not in names():
-        raise CommandError(f"--example {name}: no such example; there are: {', '.join(names())}", code=Exit.USAGE)
-    return folder() / f"Pulumi.{name}.yaml"
+    if name not in example_names():
+        raise CommandError(
+            f"--example {name}: no such example; there are: {', '.join(example_names())}", code=Exit.USAGE
+        )
+    return examples_folder() / f"Pulumi.{name}.yaml"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from components.model.folding import folded
+REPEATS = 3
+"""Fewest problems that are folded into one."""
+NAMED = 5
+"""Most places that a folded problem names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,4 +38,23 @@ class ConfigurationError(Exception):
         self.problems = tuple(problems)
         count = len(self.problems)
         head = f"{count} problem{'s' if count != 1 else ''} in the environment:"
-        super().__init__("\n".join([head, *(f"  {text}" for text in folded(self.problems))]))
+        super().__init__("\n".join([head, *(f"  {text}" for text in _folded(self.problems))]))
+
+
+def _folded(problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield the text of each problem. Those that say the same of the same key in other places of a file are one, at the
+    place of the first."""
+    alike: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in problems:
+        key = problem.key.rpartition(".")[2]
+        alike.setdefault((problem.file, key, problem.wrong, problem.write), []).append(problem)
+    for first, *others in alike.values():
+        if 1 + len(others) < REPEATS:
+            yield from map(str, (first, *others))
+        else:
+            yield f"{first}\n    the same in {len(others)} more places: {_places(others)}"
+
+
+def _places(problems: list[Problem]) -> str:
+    named = [one.key if one.line is None else f"{one.key} (line {one.line})" for one in problems[:NAMED]]
+    return ", ".join(named) + (", …" if len(problems) > NAMED else "")

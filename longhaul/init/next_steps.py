@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from clouds.base.words import listed
 from longhaul.init.answers import Answers
 from longhaul.init.document import hosts_name, image_kind
 
@@ -24,7 +25,7 @@ def _second(env: str, bakes: Sequence[tuple[str, str]]) -> tuple[str, str]:
     site, wanted = bakes[0]
     option = "" if wanted == "node" else f" --kind {wanted}"
     others = [name for name, _ in bakes[1:]]
-    more = f"; {' and '.join(others)} need{'s' if len(others) == 1 else ''} one too" if others else ""
+    more = f"; {listed(others)} need{'s' if len(others) == 1 else ''} one too" if others else ""
     return f"longhaul image build {env} --site {site}{option}", f"its id goes into the file{more}"
 
 
@@ -39,7 +40,10 @@ def notes(answers: Answers) -> Iterator[str]:
     """Yield notes on what the environment lacks, and on what may surprise."""
     keys = [gateway.host_key for rack in answers.places.racks for gateway in rack.gateways]
     if None in (*keys, *(host.host_key for host in answers.places.hosts)):
-        yield "SSH host keys of hosts are missing: nothing is done to a host without one (docs/hosts.md)"
+        yield (
+            "SSH host keys of hosts are missing: nothing is done to a host without one. "
+            f"`longhaul hosts scan-keys --env {answers.name}` shows and pins them"
+        )
     if answers.places.racks and not answers.places.hosts:
         yield f"no host is listed yet: append them to stacks/{hosts_name(answers)}"
     if not answers.places.pools and not answers.places.hosts:

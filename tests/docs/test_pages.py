@@ -48,7 +48,7 @@ def test_every_command_of_a_page_is_one(root: Path, name: str) -> None:
 
 
 def test_every_message_is_one_of_the_code(root: Path) -> None:
-    """What stands in code marks in a table's first column is in a source, perhaps in two lines of it."""
+    """Words in code marks in a table's first column are in a source, perhaps in two lines of it."""
     code = "".join(
         re.sub(r'"\n\s*f?"', "", path.read_text(encoding="utf-8"))
         for folder in ("longhaul", "components", "lab", "clouds")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import pytest
 
 from components.model import plan
 from longhaul.exits import Exit
-from tests.longhaul.init.asked import ACCESS, AZURE, Here
+from tests.longhaul.init.asked import ACCESS, AZURE, KEY, Here
 
 COMPANY = (
     *("--env", "train", *AZURE, *ACCESS, "--size", "large"),
@@ -33,6 +36,20 @@ def test_a_company_is_one_command(here: Here) -> None:
     assert (len(names), names[0], names[96], sum(host.gpus for host in environment.hosts)) == (
         *(120, "colo-gpu-000", "colo-cpu-000"),
         96 * 8,
+    )
+
+
+def test_the_command_of_the_page_makes_the_same(here: Here, root: Path) -> None:
+    page = (root / "docs" / "many-regions.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    line = next(line for line in page.splitlines() if line.startswith("    longhaul init"))
+    words = {"E": "train", "~/.ssh/id_ed25519.pub": KEY}
+    done = here.init(*(words.get(word, word) for word in shlex.split(line)[2:]))
+    assert (done.code, done.err) == (Exit.OK, "")
+    found = here.load()
+    assert here.init(*COMPANY, "--force", "--used", "10.0.0.0/12").code == Exit.OK
+    same = here.load()
+    assert (found.sites.keys(), found.pools, found.hosts, found.supernet, found.control_plane) == (
+        *(same.sites.keys(), same.pools, same.hosts, same.supernet, same.control_plane),
     )
 
 

@@ -8,14 +8,15 @@ import pytest
 
 from components.model import load_directory
 from longhaul import cli
-from longhaul.examples import PROJECT, example, example_project, folder, names
+from longhaul.examples import PROJECT, example, example_project
 from longhaul.exits import CommandError, Exit
+from longhaul.project import example_names, examples_folder
 from longhaul.show.survey import survey
 from longhaul.show.text import to_text
 
 
 def test_every_example_is_valid_and_none_overlaps_another() -> None:
-    assert list(load_directory(folder())) == names()
+    assert list(load_directory(examples_folder())) == example_names()
 
 
 @pytest.mark.parametrize("command", cli.OF_EXAMPLES)
@@ -23,7 +24,7 @@ def test_the_help_names_every_example(command: str, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         cli.main([command, "--help"])
     said = capsys.readouterr().out
-    assert all(name in said for name in names())
+    assert all(name in said for name in example_names())
 
 
 def test_an_example_is_validated_without_being_copied(capsys: pytest.CaptureFixture[str], root: Path) -> None:
