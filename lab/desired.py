@@ -7,7 +7,7 @@ Nothing here depends on a cloud.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Literal, Protocol
@@ -230,6 +230,10 @@ class Hypervisor(Protocol):
 
     def machine_state(self, machine_id: str) -> MachineState:
         """Return the state of one machine; it is ``running`` once its cloud-init has finished."""
+
+    def has_room(self, machine_ids: Collection[str]) -> bool:
+        """Return whether the host has room for one more node, beside those of ``machine_ids`` that are still to
+        start."""
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
         """Wait until one machine is as it should be (``running``, ``stopped`` or ``absent``) or ``failed``.

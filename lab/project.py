@@ -10,18 +10,16 @@ from pathlib import Path
 from clouds.registry import cloud_of
 from components.model import Environment, load, plan
 from components.model.address_plan import FRONTEND
+from components.model.gpu_promises import has_gpus
 from components.model.load import check_neighbours
 from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
+from lab.inotify import API_SERVER, MACHINE, NODE
 from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, running_init
-from lab.tenants import lab_to_join
+from lab.tenants import check_apart, check_fits, configs, lab_to_join, tenants_of
 
 PROJECT = Path(__file__).resolve().parents[1]
-
-MACHINE, API_SERVER, NODE = 5, 7, 8
-"""Numbers of inotify instances: four of a machine's systemd and one of its message bus; those of kube-apiserver; five
-of a kubelet, two of containerd and one of kube-proxy. Counted in ``/proc/*/fd`` of a lab."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +121,33 @@ def watchers(environment: Environment) -> int:
     nodes = len(environment.hosts) + sum(pool.min for pool in environment.pools.values())
     machines = control.etcd.members + control.events.members + control.api.servers + gateways + nodes
     return MACHINE * machines + API_SERVER * control.api.servers + NODE * nodes
+
+
+def check_second(environment: Environment, chosen: LabProject) -> None:
+    """Raise :class:`LabError` when the environment would be a second one in a running lab that cannot hold it: before
+    anything is built for it."""
+    beside = lab_to_join(chosen.state)
+    if not beside or running_init(chosen.state):
+        return
+    host = LabState(root=chosen.state.root, env=beside)
+    own = LabConfig.read(host)
+    same = Parts(
+        node=Path(own.rootfs),
+        bare=Path(own.bare_rootfs) if own.bare_rootfs else None,
+        gateway=Path(own.gateway_rootfs) if own.gateway_rootfs else None,
+        depot=Path(own.depot) if own.depot else None,
+        tools=Path(own.tools),
+    )
+    wanted = config(environment, chosen, same)
+    check_fits(wanted, own, env=chosen.env)
+    others = tuple(one for one in tenants_of(host) if one != chosen.state)
+    check_apart(wanted, {beside: own, **configs(others)}, env=chosen.env)
+    if own.stack and has_gpus(environment) != has_gpus(load(Path(own.stack))):
+        which = "has GPUs" if has_gpus(environment) else "has none"
+        raise LabError(
+            f"{chosen.env} cannot be beside {beside} in its lab: it {which}, unlike {beside}, and so needs another "
+            f"depot. For its own: `make lab-down ENV={beside}` first, then `make lab ENV={chosen.env}` alone"
+        )
 
 
 def _text(path: Path | None) -> str:

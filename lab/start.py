@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import cgroups, control, tenants
+from lab import cgroups, control, inotify, tenants
 from lab.config import LabConfig
 from lab.state import InitRecord, LabError, LabState, check_port_free, running_init
 
@@ -64,7 +64,7 @@ def start(
             f"`.venv/bin/python -m lab down --env {state.env}` ends them"
         )
     # A running lab already has its inotify instances: it must be found before they are counted.
-    _check_inotify(watchers)
+    inotify.make_room(watchers, say=say)
     check_port_free(config.port)
     if config.beside:
         return _join(state, config, say)
@@ -130,29 +130,6 @@ def _works(*argv: str) -> bool:
         return subprocess.run(argv, capture_output=True, check=False).returncode == 0
     except FileNotFoundError:
         return False
-
-
-def _check_inotify(wanted: int) -> None:
-    """Check that enough inotify instances are free. Every machine's systemd, containerd and kubelet watch files, and
-    all of them belong to root on one kernel."""
-    limit = int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
-    used = _inotify_instances()
-    if limit - used < wanted:
-        raise LabError(
-            f"root may have {limit} inotify instances and has {used}, this wants {wanted}: end what uses them, as "
-            f"another lab, or `sysctl fs.inotify.max_user_instances={8 * WATCHERS}`"
-        )
-
-
-def _inotify_instances() -> int:
-    """Return the number of inotify instances that root has on this machine."""
-    count = 0
-    # A pattern that looks into these folders would raise an error when a process ends just then.
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if folder.stat().st_uid == 0:
-                count += sum(link.readlink() == Path("anon_inode:inotify") for link in (folder / "fd").iterdir())
-    return count
 
 
 def _check_network_features() -> None:

@@ -16,11 +16,11 @@ from types import FrameType
 from components.model import ConfigurationError
 from components.model.gpu_promises import has_gpus
 from components.model.rdma import has_shared_rdma
-from lab import depot, image, last_up, packages, project, tools
+from lab import depot, image, inotify, last_up, packages, project, tools
 from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longhaul
 from lab.project import LabProject
 from lab.start import start
-from lab.state import LabError, LabState, lock
+from lab.state import LabError, LabState, lock, running_init
 from lab.steps import Step, Steps
 from longhaul.depot import contents
 from longhaul.toolchain.errors import SetupError
@@ -64,6 +64,9 @@ def interrupted(state: LabState) -> str:
 def bring_up(chosen: LabProject, steps: Steps) -> None:
     """Run all steps, and print the result."""
     environment = chosen.load()
+    project.check_second(environment, chosen)
+    if running_init(chosen.state) is None:
+        inotify.make_room(project.watchers(environment), say=print)
     with steps.step("packages") as step:
         packages.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("pinned tools") as step:

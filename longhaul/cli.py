@@ -6,12 +6,16 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
-from longhaul.exits import Exit, help_text
+from longhaul.completion import SHELLS
+from longhaul.examples import example_project
+from longhaul.exits import CommandError, Exit, help_text
 from longhaul.failure import report
 from longhaul.invocation import Invocation
+from longhaul.project import example_names
 
 
 class Command(Protocol):
@@ -37,6 +41,9 @@ FORMER = {
     "doctor --only racks": "longhaul doctor --only hosts",
 }
 """Commands and options that have another name now, and what to type instead."""
+
+OF_EXAMPLES = ("show", "validate", "plan")
+"""Commands that need only a file, and so take an example as well."""
 
 
 def groups() -> dict[str, dict[str, Command]]:
@@ -96,6 +103,8 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    top.add_argument("--version", action="store_true", help="say the version and exit")
+    top.add_argument("--completion", choices=SHELLS, help="print a script with which a shell completes, and exit")
     subparsers = top.add_subparsers(prog="longhaul", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
     known = commands()
     for name, command in known.items():
@@ -103,13 +112,17 @@ def parser(first: str = "") -> argparse.ArgumentParser:
             continue
         sub = subparsers.add_parser(
             name,
+            help=command.HELP.split(";")[0],
             description=command.HELP[0].upper() + command.HELP[1:] + ".",
             epilog=help_text(name),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
         default = os.environ.get("LONGHAUL_ENV")
-        sub.add_argument("--env", metavar="E", default=default, help="the environment (default: $LONGHAUL_ENV)")
+        which = sub.add_mutually_exclusive_group()
+        which.add_argument("--env", metavar="E", default=default, help="the environment (default: $LONGHAUL_ENV)")
+        shown = f"in place of it an example: {', '.join(example_names())}" if name in OF_EXAMPLES else argparse.SUPPRESS
+        which.add_argument("--example", metavar="NAME", help=shown)
         sub.add_argument("--project", metavar="DIR", help="the checkout (default: found from here upwards)")
         command.add_arguments(sub)
     return top
@@ -120,19 +133,52 @@ def parse(argv: Sequence[str]) -> Invocation:
     split = list(argv).index("--") if "--" in argv else len(argv)
     grammar = parser(*argv[:1])
     _refuse_former(argv[:split], grammar)
+    if argv and not argv[0].startswith("-") and argv[0] not in commands():
+        grammar.exit(Exit.USAGE, f"longhaul {argv[0]}: no such command{_meant(argv[0], commands())}; longhaul --help\n")
     options, unknown = grammar.parse_known_args(argv[:split])
     if options.command is None:
+        _answer(options, grammar)
         if argv:
             grammar.error(f"no COMMAND in: {' '.join(argv)}")
         grammar.print_help(sys.stderr)
         grammar.exit(Exit.USAGE)
     if unknown:
         after = "; words for what it runs go after --" if commands()[options.command].TAKES_REST else ""
-        grammar.error(f"unrecognized arguments: {' '.join(unknown)}{after}")
+        meant = _meant(unknown[0], _options_of(options.command))
+        grammar.error(f"unrecognized arguments: {' '.join(unknown)}{meant}{after}")
     rest = tuple(argv[split + 1 :])
     if rest and not commands()[options.command].TAKES_REST:
         grammar.error(f"{options.command} takes nothing after --")
     return Invocation(command=options.command, options=options, rest=rest, argv=tuple(argv))
+
+
+def _answer(options: argparse.Namespace, grammar: argparse.ArgumentParser) -> None:
+    """Answer what is asked of the program as a whole, and exit."""
+    if options.version:
+        from importlib.metadata import version
+
+        print(f"longhaul {version('longhaul')}")
+        grammar.exit(Exit.OK)
+    if options.completion:
+        from longhaul.completion import script
+
+        print(script(grammar, options.completion))
+        grammar.exit(Exit.OK)
+
+
+def _options_of(command: str) -> list[str]:
+    """Return the options of a command."""
+    own = argparse.ArgumentParser(add_help=False)
+    commands()[command].add_arguments(own)
+    return ["--env", "--example", "--project", "--help", *own._option_string_actions]
+
+
+def _meant(given: str, known: Iterable[str]) -> str:
+    """Return a question about the known word that is most like ``given``; empty when none is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(given.partition("=")[0], list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _refuse_former(argv: Sequence[str], grammar: argparse.ArgumentParser) -> None:
@@ -160,7 +206,8 @@ def _main(argv: Sequence[str] | None) -> int:
     try:
         invocation = parse(given)
         _quieten()
-        return int(commands()[invocation.command].run(invocation))
+        with _located(invocation):
+            return int(commands()[invocation.command].run(invocation))
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
@@ -169,6 +216,23 @@ def _main(argv: Sequence[str] | None) -> int:
         return Exit.FAILED
     except Exception as error:  # noqa: BLE001 - users never see a traceback
         return report(error)
+
+
+@contextmanager
+def _located(invocation: Invocation) -> Iterator[None]:
+    """Let the command work on the example that it is asked for, in a project of its own that is gone afterwards."""
+    options = invocation.options
+    if options.example is None:
+        yield
+        return
+    if invocation.command not in OF_EXAMPLES:
+        raise CommandError(
+            f"--example {options.example}: an example has no clouds and no hosts; {', '.join(OF_EXAMPLES)} take one",
+            code=Exit.USAGE,
+        )
+    with example_project(options.example) as project:
+        options.env, options.project = options.example, str(project.root)
+        yield
 
 
 def _quieten() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,8 +76,33 @@ class Project:
         path = self.stack_file(env)
         if not path.is_file():
             known = ", ".join(self.environments()) or "none"
-            raise CommandError(f"{path} does not exist; environments here: {known}", code=Exit.USAGE)
+            raise CommandError(
+                f"{path} does not exist{_meant(env, self.environments())}; environments here: {known}", code=Exit.USAGE
+            )
         return path
+
+
+def examples_folder() -> Path:
+    """Return the folder of the examples: in the checkout, or in the installed package."""
+    package = Path(__file__).resolve().parent
+    own = package / "examples"
+    return own if own.is_dir() else package.parent / "examples"
+
+
+def example_names() -> list[str]:
+    """Return the names of the examples, sorted."""
+    found = (path.name.split(".")[1] for path in examples_folder().glob("Pulumi.*.yaml"))
+    return sorted(name for name in found if not name.endswith(OBJECTS))
+
+
+def _meant(env: str, known: Sequence[str]) -> str:
+    """Return a question about what was meant by the name of an environment that is not there."""
+    from difflib import get_close_matches
+
+    if env in example_names():
+        return f"; did you mean --example {env}?"
+    close = get_close_matches(env, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def find_project(given: str | None) -> Project:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+REPEATS = 3
+"""Fewest problems that are folded into one."""
+NAMED = 5
+"""Most places that a folded problem names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,5 +39,25 @@ class ConfigurationError(Exception):
         self.warnings = tuple(warnings)
         count = len(self.problems)
         head = f"{count} problem{'s' if count != 1 else ''} in the environment:"
-        lines = [*(f"  {problem}" for problem in self.problems), *(f"  warning: {one}" for one in self.warnings)]
-        super().__init__("\n".join([head, *lines]))
+        lines = [f"  {text}" for text in _folded(self.problems)]
+        doubts = [f"  warning: {text}" for text in _folded(self.warnings)]
+        super().__init__("\n".join([head, *lines, *doubts]))
+
+
+def _folded(problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield the text of each problem. Those that say the same of the same key in other places of a file are one, at the
+    place of the first."""
+    alike: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in problems:
+        key = problem.key.rpartition(".")[2]
+        alike.setdefault((problem.file, key, problem.wrong, problem.write), []).append(problem)
+    for first, *others in alike.values():
+        if 1 + len(others) < REPEATS:
+            yield from map(str, (first, *others))
+        else:
+            yield f"{first}\n    the same in {len(others)} more places: {_places(others)}"
+
+
+def _places(problems: list[Problem]) -> str:
+    named = [one.key if one.line is None else f"{one.key} (line {one.line})" for one in problems[:NAMED]]
+    return ", ".join(named) + (", …" if len(problems) > NAMED else "")

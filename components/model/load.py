@@ -150,9 +150,10 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
     raise ConfigurationError(_overlap(own, other, offer=offer) for other in overlapping)
 
 
-def taken_ranges(directory: Path, *, but: Path) -> tuple[Range, ...]:
-    """Return the supernets of the environments in ``directory`` that can be read, without the file ``but``."""
-    return tuple(claim.supernet for claim in _claims(directory, but=but))
+def taken_ranges(directory: Path, *, but: Path) -> dict[Range, str]:
+    """Return the supernets of the environments in ``directory`` that can be read, each with the environment's name and
+    file, without the file ``but``."""
+    return {claim.supernet: f"{claim.name}, {claim.place}" for claim in _claims(directory, but=but)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,7 @@ class PageSection:
 
 
 def environment_page(stacks: Mapping[str, str], hosts_files: Mapping[str, str]) -> str:
-    """Render the page. Examples come from ``stacks`` and ``hosts_files``, which hold texts by file name."""
+    """Render the page. Examples come from ``stacks`` and ``hosts_files``, which hold texts by their files' paths."""
     schema = schema_of(Environment)
     parts = [INTRODUCTION]
     for section in sections(schema).values():
@@ -214,7 +214,7 @@ def _hosts_part(hosts_files: Mapping[str, str]) -> str:
     name, text = next(iter(hosts_files.items()))
     lines = text.splitlines()
     shown = "\n".join(lines[: next(i for i, line in enumerate(lines) if line.startswith("hosts:")) + 3])
-    example = f"From `stacks/{name}`:\n\n```yaml\n{shown}\n```\n"
+    example = f"From `{name}`:\n\n```yaml\n{shown}\n```\n"
     parts = ("# The hosts file\n", f"{_prose(top.node)}\n", _table(schema, top.node), _section(schema, host, example))
     return "\n".join(parts)
 
@@ -225,7 +225,7 @@ def _example(name: str, text: str, places: list[SectionPlace]) -> str:
     for place in places:
         location = next(_found(document, place), ())
         if location:
-            return f"From `stacks/{name}`:\n\n```yaml\n{_excerpt(text, document, location)}```\n"
+            return f"From `{name}`:\n\n```yaml\n{_excerpt(text, document, location)}```\n"
     return ""
 
 

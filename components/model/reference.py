@@ -13,7 +13,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from components.model.address_tables import environment_table, site_table, sizes_table
@@ -25,6 +25,8 @@ from components.model.policy import rules_tables
 from components.model.schema import Schema, hosts_schema, stack_schema
 
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("stacks", "examples")
+"""Folders of the environments from which pages quote."""
 
 ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
 STACK_SCHEMA = Path("docs/reference/environment.schema.json")
@@ -63,15 +65,25 @@ def filled(text: str, environment: Loader) -> str:
 
 def generated(root: Path) -> Iterator[tuple[Path, str]]:
     """Yield every generated file of the project at ``root``: its relative path and the text that it should hold."""
-    stacks = {path.name: path.read_text(encoding="utf-8") for path in environment_files(root / "stacks")}
-    hosts = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "stacks").glob("hosts.*.yaml"))}
+    folders = [root / name for name in FOLDERS]
+    stacks = _texts(root, (path for folder in folders for path in environment_files(folder)))
+    hosts = _texts(root, (path for folder in folders for path in sorted(folder.glob("hosts.*.yaml"))))
     yield ENVIRONMENT_PAGE, environment_page(stacks, hosts)
     yield STACK_SCHEMA, _json(stack_schema())
     yield HOSTS_SCHEMA, _json(hosts_schema())
     for page in MARKED:
         if (root / page).exists():
             text = (root / page).read_text(encoding="utf-8")
-            yield page, filled(text, lambda name: load(root / "stacks" / f"Pulumi.{name}.yaml"))
+            yield page, filled(text, lambda name: load(root / _file_of(name, stacks)))
+
+
+def _texts(root: Path, paths: Iterable[Path]) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def _file_of(name: str, stacks: Iterable[str]) -> str:
+    """Return the file of an environment, by its name."""
+    return next(path for path in stacks if path.endswith(f"/Pulumi.{name}.yaml"))
 
 
 def _json(schema: Schema) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
+from lab import inotify
 from lab.desired import CommandResult, Machine, MachineState, Network, Peering, TunnelState, World
 from lab.hypervisor import addresses, firewall, nspawn, router_links
 from lab.hypervisor.addresses import Plan
@@ -119,6 +120,11 @@ class LabHypervisor:
         """See :meth:`lab.desired.Hypervisor.machine_state`."""
         keeper = self._by_id(machine_id)
         return keeper.state if keeper is not None else MachineState(phase="absent")
+
+    def has_room(self, machine_ids: Collection[str]) -> bool:
+        """See :meth:`lab.desired.Hypervisor.has_room`. What limits the number of nodes is inotify."""
+        starting = sum(self.machine_state(one).phase in ("absent", "starting") for one in machine_ids)
+        return inotify.at_hand((inotify.MACHINE + inotify.NODE) * (starting + 1))
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
         """See :meth:`lab.desired.Hypervisor.wait_settled`."""

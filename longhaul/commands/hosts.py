@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 
 HELP = "take gateways and hosts from a bare system to Ready nodes; each gets a verdict"
 TAKES_REST = True
+SCAN_KEYS = "scan-keys"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hosts``."""
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=(SCAN_KEYS,),
+        help="read the SSH host keys that answer, show them, and pin those that have none; does nothing else",
+    )
     parser.add_argument("--limit", metavar="PATTERN", help="only hosts and groups that match, by Ansible's rules")
     parser.add_argument("--preflight", action="store_true", help="only look, and say all that is wrong with each host")
     parser.add_argument("--check", action="store_true", help="change nothing, say what would be changed")
@@ -31,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--budget", metavar="N|N%", type=share, help="how many hosts may fail before no further batch begins (0)"
     )
     parser.add_argument("--profile", action="store_true", help="the slowest tasks, too")
+    parser.add_argument("--yes", "-y", action="store_true", help=f"{SCAN_KEYS}: pin without asking, once compared")
     parser.add_argument("--json", action="store_true", help="for programs; what Ansible says goes to stderr")
 
 
@@ -51,6 +59,11 @@ def run(invocation: Invocation) -> int:
     if not there:
         raise CommandError(f"{where.env} has neither on-prem gateways nor hosts", code=Exit.USAGE)
     chosen = select(there, options.limit)
+    if options.action == SCAN_KEYS:
+        from longhaul.hosts.scanning import scan_keys
+
+        enter_lab(where, environment, invocation)
+        return scan_keys(where, environment, chosen, options)
     turns = batches(chosen, options.batch) if options.batch else [chosen]
     enter_lab(where, environment, invocation)
     words = [f"--{name}" for name in ("check", "diff") if getattr(options, name)]
@@ -66,6 +79,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _require_sense(options: argparse.Namespace) -> None:
+    others = ("preflight", "check", "diff", "batch", "budget", "profile")
+    wrong = [f"--{name}" for name in others if getattr(options, name)] if options.action else []
+    if options.yes and not options.action:
+        wrong = ["--yes"]
+    if wrong:
+        kind = f"{SCAN_KEYS} runs nothing" if options.action else "a run asks nothing"
+        raise CommandError(f"{kind}: leave out {', '.join(wrong)}", code=Exit.USAGE)
     if options.budget and not options.batch:
         raise CommandError(
             "--budget says when to stop between batches: say how large they are, --batch", code=Exit.USAGE

@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Ask, check, write, and print the next steps."""
-    from components.model.free_range import free
     from components.model.load import taken_ranges
     from longhaul.init import document
     from longhaul.init.gather import gather
@@ -57,9 +56,9 @@ def run(invocation: Invocation) -> int:
     name = interview.one(NAME)
     source = project.stack_file(name or "")
     refuse_existing(project.stacks, [source.name], force=options.force)
-    taken = taken_ranges(project.stacks, but=source)
     home = Path(os.environ.get("HOME") or Path.home())
-    answers = gather(interview, name or "e", taken=taken, offered=free(taken), home=home)
+    taken = taken_ranges(project.stacks, but=source)
+    answers = gather(interview, name or "e", taken=taken, home=home)
     texts = document.files(answers, encryption=encryption(source))
     environment = write(project.stacks, texts, stack=document.stack_name(answers), force=options.force)
     _say(project, answers, sorted(texts), environment, as_json=options.json)

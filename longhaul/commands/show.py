@@ -26,7 +26,6 @@ TEXT = FORMATS[0]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``show``."""
-    parser.add_argument("--example", metavar="NAME", help="a built-in example in place of a file: hybrid")
     parser.add_argument("--all", action="store_true", help="fold nothing: every pool, zone and control-plane machine")
     parser.add_argument(
         "--format",
@@ -83,23 +82,17 @@ def _format_of(output: Path | None) -> str:
 
 
 def _cost(environment: Environment, invocation: Invocation) -> EnvironmentCost | None:
-    """Return the cost by the project's own prices; None when there are none, or for an example."""
+    """Return the cost by the project's own prices; None when there are none, as for an example."""
     from longhaul.prices.known import KnownPrices
 
-    if invocation.options.example:
-        return None
     prices = KnownPrices.of_file(find_project(invocation.options.project).stacks / FILE)
     return prices.cost(environment) if prices else None
 
 
 def _environment(invocation: Invocation) -> Environment:
-    """Return the example, or the environment of the file. It does not matter whether it is a lab's: only the lab's
-    folder may be private to root."""
+    """Return the environment of the file. It does not matter whether it is a lab's: only the lab's folder may be
+    private to root."""
     options = invocation.options
-    if options.example:
-        from longhaul.show.examples import example
-
-        return example(options.example)
     project = find_project(options.project)
     if not options.env:
         known = ", ".join(project.environments()) or "none has a file yet"

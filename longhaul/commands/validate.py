@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from longhaul.exits import Exit
@@ -14,6 +15,7 @@ from longhaul.report.text import counted
 
 if TYPE_CHECKING:
     from components.model import Problem
+    from components.model.load import Examined
 
 HELP = "check one environment file, or all of them with each other"
 TAKES_REST = False
@@ -22,9 +24,42 @@ TAKES_REST = False
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``validate``."""
     parser.add_argument("--schema", action="store_true", help="check nothing: print the JSON Schema, for editors")
+    parser.add_argument("--json", action="store_true", help="what is wrong, with file and line, for programs")
 
 
 def run(invocation: Invocation) -> int:
+    """Check the files, or print their schema."""
+    if invocation.options.json and not invocation.options.schema:
+        return _for_programs(invocation)
+    return _for_people(invocation)
+
+
+def _examined(invocation: Invocation) -> Mapping[str, Examined]:
+    """Return the chosen environments with what is in doubt about them; ``ConfigurationError`` with everything that is
+    wrong."""
+    from components.model.load import examine_directory
+
+    project, env = find_project(invocation.options.project), invocation.options.env
+    return {env: project.examine(env)} if env else examine_directory(project.stacks)
+
+
+def _for_programs(invocation: Invocation) -> Exit:
+    """Print one document with everything that is wrong or in doubt. The exit code is the one for people."""
+    from components.model import ConfigurationError
+
+    names: list[str] = []
+    problems: Sequence[Problem] = ()
+    try:
+        found = _examined(invocation)
+        names, warnings = list(found), [one for examined in found.values() for one in examined.warnings]
+    except ConfigurationError as error:
+        problems, warnings = error.problems, list(error.warnings)
+    told = {"problems": [asdict(one) for one in problems], "warnings": [asdict(one) for one in warnings]}
+    print(document({"valid": not problems, "environments": names, **told}))
+    return Exit.USAGE if problems else Exit.OK
+
+
+def _for_people(invocation: Invocation) -> Exit:
     """Raise ``ConfigurationError`` with everything that is wrong, or print that the files are valid, with what is
     in doubt about them."""
     if invocation.options.schema:
@@ -33,12 +68,7 @@ def run(invocation: Invocation) -> int:
         print(document(stack_schema()))
         return Exit.OK
 
-    from components.model.load import examine_directory
-
-    project = find_project(invocation.options.project)
-    env = invocation.options.env
-    found = {env: project.examine(env)} if env else examine_directory(project.stacks)
-    for name, examined in found.items():
+    for name, examined in _examined(invocation).items():
         print(_told(name, examined.warnings))
     return Exit.OK
 

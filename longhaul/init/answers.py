@@ -59,33 +59,23 @@ example's."""
 class Pool:
     """One node pool."""
 
+    site: str
     machine_type: str
     max: int
     """Maximum number of machines."""
+    name: str = ""
+    """Name of the pool; one is made up when it is empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Azure:
-    """The control plane's site."""
+class CloudSite:
+    """A region of a cloud. Its site is named after it."""
 
-    subscription: str
-    tenant: str
+    cloud: Literal["azure", "aws"]
     region: str
     zones: tuple[str, ...]
     image: str | None = None
-    """Resource id of an image's version, if one exists already."""
-    pool: Pool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Aws:
-    """A site on AWS with one pool."""
-
-    region: str
-    zones: tuple[str, ...]
-    pool: Pool
-    image: str | None = None
-    """Id of an image, if one exists already."""
+    """The cloud's id of an image, if one exists already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,16 +92,44 @@ class Host:
     """A bare-metal host."""
 
     name: str
+    site: str = ""
+    """Name of its site; empty: the one of `--gateway`, or the only one."""
     gpus: int = 0
     host_key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hosts:
+    """Hosts that are alike."""
+
+    number: int
+    gpus: int = 0
+    site: str = ""
+    """As of :class:`Host`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rack:
     """An on-prem site."""
 
+    site: str
     gateways: tuple[Gateway, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Sites, with the nodes in them."""
+
+    clouds: tuple[CloudSite, ...]
+    """Sites in clouds. The first is the control plane's, on Azure."""
+    pools: tuple[Pool, ...] = ()
+    racks: tuple[Rack, ...] = ()
     hosts: tuple[Host, ...] = ()
+
+    @property
+    def control(self) -> CloudSite:
+        """Return the control plane's site."""
+        return self.clouds[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +145,7 @@ class Answers:
     """Kinds of principals by object id."""
     operators: tuple[IPv4Network, ...]
     administrator_key: str
-    azure: Azure
-    aws: Aws | None = None
-    rack: Rack | None = None
+    subscription: str
+    """Azure subscription of every site there."""
+    tenant: str
+    places: Places

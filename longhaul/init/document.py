@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 
-from longhaul.init.answers import Answers, Aws, Azure, Pool, Rack
+from longhaul.init.answers import Answers, CloudSite, Host, Places, Pool, Rack
 from longhaul.init.images import kind, placeholder
+from longhaul.init.ranges import DEFAULT_PREFIX, prefixes
 
-HOSTS_SITE = "rack"
-"""Name of the on-prem site; sites in clouds are named after their region."""
 SCHEMA = "# yaml-language-server: $schema=../docs/reference/{name}.schema.json"
 
 
@@ -26,29 +26,20 @@ def hosts_name(answers: Answers) -> str:
 def files(answers: Answers, *, encryption: Mapping[str, str]) -> dict[str, str]:
     """Return the text of each file by its name. A file that another one names comes first. ``encryption`` is the
     engine's part of the stack file."""
-    rack = {hosts_name(answers): _hosts(answers, answers.rack)} if answers.rack is not None else {}
+    rack = {hosts_name(answers): _hosts(answers)} if answers.places.racks else {}
     return {**rack, stack_name(answers): _stack(answers, encryption)}
 
 
-def pools(answers: Answers) -> dict[str, tuple[str, Pool]]:
-    """Return site and size of each pool by its name."""
-    found = {}
-    if answers.azure.pool is not None:
-        found[f"azure-{_what(answers.azure.pool)}"] = (answers.azure.region, answers.azure.pool)
-    if answers.aws is not None:
-        found[f"aws-{_what(answers.aws.pool)}"] = (answers.aws.region, answers.aws.pool)
-    return found
-
-
-def gpus(pool: Pool | None) -> int:
+def gpus(pool: Pool) -> int:
     """Return the number of GPUs of a pool's machine."""
     from components.model.machine_types import known_machine_types
 
-    return 0 if pool is None else known_machine_types()[pool.machine_type].gpus
+    return known_machine_types()[pool.machine_type].gpus
 
 
-def _what(pool: Pool) -> str:
-    return "gpu" if gpus(pool) else "cpu"
+def image_kind(places: Places, site: CloudSite) -> str:
+    """Return the kind of image that a site's machines need."""
+    return kind(max((gpus(pool) for pool in places.pools if pool.site == site.region), default=0))
 
 
 def _stack(answers: Answers, encryption: Mapping[str, str]) -> str:
@@ -87,37 +78,43 @@ def _destroyable(answers: Answers) -> Iterator[str]:
 
 
 def _sites(answers: Answers) -> Iterator[str]:
-    yield f"{_scalar(answers.azure.region)}:"
-    yield from _indented(_azure(answers.name, answers.azure))
-    if answers.aws is not None:
-        yield f"{_scalar(answers.aws.region)}:"
-        yield from _indented(_aws(answers.name, answers.aws))
-    if answers.rack is not None:
-        yield f"{HOSTS_SITE}:"
-        yield from _indented(_rack(answers.rack))
+    sizes = prefixes(answers.places)
+    for site in answers.places.clouds:
+        yield f"{_scalar(site.region)}:"
+        yield from _indented(_cloud_site(answers, site))
+        yield from _indented(_prefix(sizes[site.region]))
+    named = count()
+    for rack in answers.places.racks:
+        yield f"{_scalar(rack.site)}:"
+        yield from _indented(_rack(rack, named))
+        yield from _indented(_prefix(sizes[rack.site]))
 
 
-def _azure(env: str, azure: Azure) -> Iterator[str]:
-    yield "kind: azure"
-    yield f"region: {_scalar(azure.region)}"
-    yield f"subscription: {_scalar(azure.subscription)}"
-    yield f"tenant: {_scalar(azure.tenant)}"
-    yield f"zones: [{', '.join(map(json.dumps, azure.zones))}]"
-    wanted = kind(gpus(azure.pool))
-    if azure.image is None:
-        yield from _no_image(env, azure.region, wanted, note="The baked one goes into this gallery.")
-    yield f"image: {_scalar(azure.image or placeholder('azure', azure.subscription, kind=wanted))}"
+def _prefix(length: int) -> Iterator[str]:
+    if length != DEFAULT_PREFIX:
+        yield "# So large that its zones hold the pools' maxima, or its hosts (docs/sizing.md)."
+        yield f"prefix: {length}"
 
 
-def _aws(env: str, aws: Aws) -> Iterator[str]:
-    yield "# In the account that your AWS credentials are of."
-    yield "kind: aws"
-    yield f"region: {_scalar(aws.region)}"
-    yield f"zones: [{', '.join(map(_scalar, aws.zones))}]"
-    wanted = kind(gpus(aws.pool))
-    if aws.image is None:
-        yield from _no_image(env, aws.region, wanted)
-    yield f"image: {_scalar(aws.image or placeholder('aws', '', kind=wanted))}"
+def _cloud_site(answers: Answers, site: CloudSite) -> Iterator[str]:
+    if site.cloud == "aws":
+        yield "# In the account that your AWS credentials are of."
+    yield f"kind: {site.cloud}"
+    yield f"region: {_scalar(site.region)}"
+    if site.cloud == "azure":
+        yield f"subscription: {_scalar(answers.subscription)}"
+        yield f"tenant: {_scalar(answers.tenant)}"
+    yield f"zones: [{', '.join(map(_zone, site.zones))}]"
+    wanted = image_kind(answers.places, site)
+    if site.image is None:
+        note = "The baked one goes into this gallery." if site.cloud == "azure" else ""
+        yield from _no_image(answers.name, site.region, wanted, note=note)
+    account = answers.subscription if site.cloud == "azure" else ""
+    yield f"image: {_scalar(site.image or placeholder(site.cloud, account, kind=wanted))}"
+
+
+def _zone(name: str) -> str:
+    return json.dumps(name) if name.isdigit() else _scalar(name)
 
 
 def _no_image(env: str, site: str, wanted: str, *, note: str = "") -> Iterator[str]:
@@ -128,11 +125,11 @@ def _no_image(env: str, site: str, wanted: str, *, note: str = "") -> Iterator[s
         yield f"# {note}"
 
 
-def _rack(rack: Rack) -> Iterator[str]:
+def _rack(rack: Rack, named: Iterator[int]) -> Iterator[str]:
     yield "kind: onprem"
     yield "gateways:"
-    for index, gateway in enumerate(rack.gateways):
-        yield f"  - name: gw-{index}"
+    for gateway in rack.gateways:
+        yield f"  - name: gw-{next(named)}"
         yield "    # Static; the other sites' gateways reach it."
         yield f"    public_address: {gateway.address}"
         if gateway.host_key is None:
@@ -144,7 +141,7 @@ def _rack(rack: Rack) -> Iterator[str]:
 def _control_plane(answers: Answers) -> Iterator[str]:
     size = answers.size
     yield "control_plane:"
-    yield f"  site: {_scalar(answers.azure.region)}"
+    yield f"  site: {_scalar(answers.places.control.region)}"
     if size.members == 1:
         yield "  # One member survives nothing, and is never replaced: for trying. 3 outlive the loss of one, 5 of two."
     else:
@@ -157,28 +154,27 @@ def _control_plane(answers: Answers) -> Iterator[str]:
 
 
 def _pools(answers: Answers) -> Iterator[str]:
-    found = pools(answers)
-    if not found:
-        return
-    yield "pools:"
-    for name, (site, pool) in found.items():
-        yield f"  {name}:"
-        yield f"    site: {_scalar(site)}"
+    if answers.places.pools:
+        yield "pools:"
+    # What the cluster itself runs needs a node: one pool without GPUs is never at zero.
+    steady = next((pool for pool in answers.places.pools if not gpus(pool)), None)
+    for pool in answers.places.pools:
+        yield f"  {_scalar(pool.name)}:"
+        yield f"    site: {_scalar(pool.site)}"
         yield f"    machine_type: {pool.machine_type}"
         if gpus(pool):
             yield "    # None to begin with, and no autoscaler yet: size it in its cloud (docs/getting-started.md)."
-            yield "    min: 0"
-            yield f"    max: {pool.max}"
+        elif pool is steady:
+            yield "    # One always: what the cluster itself runs needs a node."
+        yield f"    min: {1 if pool is steady else 0}"
+        yield f"    max: {pool.max}"
+        if gpus(pool):
             yield "    # Keeps work without GPUs away."
             yield "    taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"
-        else:
-            yield "    # One always: what the cluster itself runs needs a node."
-            yield "    min: 1"
-            yield f"    max: {pool.max}"
 
 
 def _bare_metal(answers: Answers) -> Iterator[str]:
-    if answers.rack is not None:
+    if answers.places.racks:
         yield "# The hosts, in a file of their own."
         yield f"bare_metal: {_scalar(hosts_name(answers))}"
 
@@ -194,21 +190,21 @@ def _access(answers: Answers) -> Iterator[str]:
     yield f"  operators: [{', '.join(map(str, answers.operators))}]"
 
 
-def _hosts(answers: Answers, rack: Rack) -> str:
+def _hosts(answers: Answers) -> str:
     head = [
         SCHEMA.format(name="hosts"),
         f"# The hosts of {answers.name}. The order gives each its addresses: append, and leave the entry of one",
         "# that is gone. `host_key`, its SSH host key, is needed before the first `longhaul hosts` (docs/hosts.md).",
     ]
-    if not rack.hosts:
+    if not answers.places.hosts:
         return _text([*head, "hosts: []"])
-    return _text([*head, "hosts:", *_indented(_entries(rack))])
+    return _text([*head, "hosts:", *_indented(_entries(answers.places.hosts))])
 
 
-def _entries(rack: Rack) -> Iterator[str]:
-    for host in rack.hosts:
+def _entries(hosts: Iterable[Host]) -> Iterator[str]:
+    for host in hosts:
         yield f"- name: {_scalar(host.name)}"
-        yield f"  site: {HOSTS_SITE}"
+        yield f"  site: {_scalar(host.site)}"
         if host.gpus:
             yield f"  gpus: {host.gpus}"
         if host.host_key is not None:

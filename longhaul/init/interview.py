@@ -72,6 +72,11 @@ class Interview:
         """Return the answer that a flag gives, if one does; never ask."""
         return self.one(question) if self.is_given(question) else None
 
+    def given_several(self, question: Question[AnswerT]) -> tuple[AnswerT, ...]:
+        """Return the answers that flags give, if there are any; never ask. Those that are wrong are left out."""
+        parsed = [self._parsed(question, text) for text in self._flag(question)]
+        return tuple(one for one in parsed if one is not None)
+
     def several(self, question: Question[AnswerT], *, least: int = 1, most: int | None = None) -> tuple[AnswerT, ...]:
         """Return all answers to a question that takes several."""
         texts = self._flag(question)
@@ -80,7 +85,7 @@ class Interview:
                 self.problems.append(f"--{question.flag} {question.metavar} is missing")
             if most is not None and len(texts) > most:
                 self.problems.append(f"--{question.flag} is given {len(texts)} times: at most {most}")
-            return tuple(self._parsed(question, text) for text in texts)
+            return self.given_several(question)
         return self._asked_for_lines(question, self.ask, least=least, most=most)
 
     def wants(self, text: str, flags: Sequence[Question[Any]]) -> bool:

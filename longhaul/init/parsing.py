@@ -6,18 +6,20 @@ Every function here raises ``ValueError`` with what is wrong and what to write, 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from longhaul.init.answers import SIZES, Gateway, Host, PrincipalKind, Size
+from longhaul.init.answers import SIZES, CloudSite, Gateway, Host, Hosts, Pool, PrincipalKind, Rack, Size
 
 if TYPE_CHECKING:
     from clouds.base.section import Section
 
 PRINCIPALS: dict[str, PrincipalKind] = {"user": "user", "service": "service"}
 _KEY_TYPES = ("ssh-", "ecdsa-")
+DEFAULT_ZONES = {"azure": "1,2,3", "aws": "a,b"}
+"""Zones of a site when none are given."""
 YES, NO = ("y", "yes"), ("n", "no")
 
 
@@ -73,18 +75,21 @@ def network(text: str) -> IPv4Network:
     raise ValueError(f"{text!r} is not an IPv4 range: write {write}")
 
 
-def supernet(text: str, *, taken: Sequence[IPv4Network]) -> IPv4Network:
-    """Parse the environment's range, which must be disjoint from those that are ``taken``."""
+def supernet(text: str, *, taken: Mapping[IPv4Network, str]) -> IPv4Network:
+    """Parse the environment's range, which must be disjoint from those that are ``taken``, each with its owner."""
     from clouds.base.ranges import PRIVATE
+    from components.model.free_range import free
 
     found = network(text)
     if found.prefixlen > 16:
         raise ValueError(f"{found} is smaller than /16")
     if not any(found.subnet_of(private) for private in PRIVATE):
         raise ValueError(f"{found} is not private: choose inside one of {', '.join(map(str, PRIVATE))}")
-    clash = next((other for other in taken if found.overlaps(other)), None)
-    if clash is not None:
-        raise ValueError(f"{found} overlaps {clash} of another environment here")
+    clashes = [f"{range_} of {owner}" for range_, owner in taken.items() if found.overlaps(range_)]
+    if clashes:
+        offered = free(taken, prefix=found.prefixlen)
+        instead = f"{offered} is free" if offered else f"no private /{found.prefixlen} is free"
+        raise ValueError(f"{found} overlaps {' and '.join(clashes)}: {instead}")
     return found
 
 
@@ -168,6 +173,60 @@ def machine_type(text: str, *, cloud: str) -> str:
     if text not in fitting:
         raise ValueError(f"{text!r} is not a machine type on {cloud} that Longhaul knows: {choices(fitting, text)}")
     return text
+
+
+def cloud_site(text: str, *, cloud: Literal["azure", "aws"]) -> CloudSite:
+    """Parse ``REGION [ZONES] [IMAGE]``, with zones such as ``a,b,c``."""
+    where, *rest = text.split() or [""]
+    zones = aws_zones if cloud == "aws" else azure_zones
+    named = rest.pop(0) if rest and "/" not in rest[0] and "-" not in rest[0] else DEFAULT_ZONES[cloud]
+    if len(rest) > 1:
+        raise ValueError(f"{text!r} is not a region, its zones with commas between them, and an image")
+    return CloudSite(
+        cloud=cloud,
+        region=region(where, cloud=cloud),
+        zones=zones(named),
+        image=image(rest[0], cloud=cloud) if rest else None,
+    )
+
+
+def pool(text: str) -> Pool:
+    """Parse ``SITE TYPE MAX [NAME]``."""
+    from clouds.base.pool import Pool as Declared
+    from clouds.base.words import choices
+    from components.model.machine_types import known_machine_types
+
+    words = text.split()
+    if len(words) not in (3, 4):
+        raise ValueError(f"{text!r} is not a site, a machine type, machines at most and perhaps a name")
+    site, type_, most, *called = words
+    if type_ not in known_machine_types():
+        raise ValueError(
+            f"{type_!r} is not a machine type that Longhaul knows: {choices(known_machine_types(), type_)}"
+        )
+    name = of_field(Declared, "site", called[0]) if called else ""
+    return Pool(site=of_field(Declared, "site", site), machine_type=type_, max=machines(most), name=name)
+
+
+def onprem_site(text: str) -> Rack:
+    """Parse ``NAME ADDRESS [ADDRESS]``: a site and the public addresses of its gateways."""
+    from clouds.base.pool import Pool as Declared
+
+    site, *addresses = text.split() or [""]
+    if not 1 <= len(addresses) <= 2:
+        raise ValueError(f"{text!r} is not a site's name and the public address of each of its gateways, one or two")
+    return Rack(site=of_field(Declared, "site", site), gateways=tuple(map(gateway, addresses)))
+
+
+def hosts(text: str) -> Hosts:
+    """Parse ``N[xGPUS] [SITE]``: so many hosts, with so many GPUs each."""
+    from clouds.base.pool import Pool as Declared
+
+    found = re.fullmatch(r"([1-9]\d{0,4})(?:x(\d{1,2}))?(?:\s+(\S+))?", text.strip())
+    if not found or int(found[2] or 0) > 16:
+        raise ValueError(f"{text!r} is not a number of hosts, such as 24, or 96x8 for 8 GPUs in each (at most 16)")
+    site = of_field(Declared, "site", found[3]) if found[3] else ""
+    return Hosts(number=int(found[1]), gpus=int(found[2] or 0), site=site)
 
 
 def machines(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Network
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from longhaul.init import parsing
-from longhaul.init.answers import SIZES, Gateway, Host, PrincipalKind, Size
+from longhaul.init.answers import SIZES, CloudSite, Gateway, Host, Hosts, Pool, PrincipalKind, Rack, Size
 
 AnswerT = TypeVar("AnswerT")
 
@@ -39,9 +39,12 @@ class Question(Generic[AnswerT]):
         return self.flag.replace("-", "_")
 
 
-def supernet(taken: Sequence[IPv4Network], *, offered: IPv4Network | None) -> Question[IPv4Network]:
-    """Return the question for the environment's range: ``taken`` are other environments' ranges, ``offered`` is a free
-    one."""
+def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> Question[IPv4Network]:
+    """Return the question for the environment's range: ``taken`` are ranges with their owners, ``prefix`` is the prefix
+    length of the free one that is offered."""
+    from components.model.free_range import free
+
+    offered = free(taken, prefix=prefix)
     return Question(
         flag="supernet",
         metavar="RANGE",
@@ -114,8 +117,8 @@ AZURE_ZONES: Question[tuple[str, ...]] = Question(
     metavar="1,2,3",
     text="Its availability zones",
     parse=parsing.azure_zones,
-    default="1,2,3",
-    help="availability zones (1,2,3)",
+    default=parsing.DEFAULT_ZONES["azure"],
+    help=f"availability zones ({parsing.DEFAULT_ZONES['azure']})",
 )
 AZURE_IMAGE: Question[str] = Question(
     flag="azure-image",
@@ -168,8 +171,8 @@ AWS_ZONES: Question[tuple[str, ...]] = Question(
     metavar="a,b",
     text="Its availability zones, two at least",
     parse=parsing.aws_zones,
-    default="a,b",
-    help="its availability zones (a,b)",
+    default=parsing.DEFAULT_ZONES["aws"],
+    help=f"its availability zones ({parsing.DEFAULT_ZONES['aws']})",
 )
 AWS_IMAGE: Question[str] = Question(
     flag="aws-image",
@@ -193,6 +196,55 @@ AWS_MAX: Question[int] = Question(
     default="4",
     help="its pool's machines at most (4)",
 )
+AZURE_SITE: Question[CloudSite] = Question(
+    flag="azure-site",
+    metavar="'REGION [ZONES] [IMAGE]'",
+    text="Another site on Azure, for nodes",
+    parse=partial(parsing.cloud_site, cloud="azure"),
+    many=True,
+    help="another site on Azure, for nodes; may be given several times",
+)
+AWS_SITE: Question[CloudSite] = Question(
+    flag="aws-site",
+    metavar="'REGION [ZONES] [IMAGE]'",
+    text="A site on AWS",
+    parse=partial(parsing.cloud_site, cloud="aws"),
+    many=True,
+    help="a site on AWS, such as 'us-east-1 a,b,c'; may be given several times",
+)
+POOL: Question[Pool] = Question(
+    flag="pool",
+    metavar="'SITE TYPE MAX [NAME]'",
+    text="A node pool",
+    parse=parsing.pool,
+    many=True,
+    help="a node pool in a site, which is called as its region: machine type and machines at most; may be given "
+    "several times",
+)
+ONPREM_SITE: Question[Rack] = Question(
+    flag="onprem-site",
+    metavar="'NAME ADDRESS [ADDRESS]'",
+    text="A site of racks",
+    parse=parsing.onprem_site,
+    many=True,
+    help="a site of racks: its name and the public address of each gateway; may be given several times",
+)
+USED: Question[IPv4Network] = Question(
+    flag="used",
+    metavar="RANGE",
+    text="A private range that something else of yours uses",
+    parse=parsing.network,
+    many=True,
+    help="a range that something else of yours uses, so that none is taken from it; may be given several times",
+)
+HOSTS: Question[Hosts] = Question(
+    flag="hosts",
+    metavar="'N[xGPUS] [SITE]'",
+    text="Hosts that are alike: how many, and GPUs in each, such as 96x8",
+    parse=parsing.hosts,
+    many=True,
+    help="so many hosts that are alike, such as 96x8 with 8 GPUs each; they get names; may be given several times",
+)
 GATEWAY: Question[Gateway] = Question(
     flag="gateway",
     metavar="'ADDRESS [HOSTKEY]'",
@@ -200,12 +252,12 @@ GATEWAY: Question[Gateway] = Question(
     "  (a line of `ssh-keyscan -t ed25519 ADDRESS`, once compared, fits)",
     parse=parsing.gateway,
     many=True,
-    help="racks of your own: a gateway's public address and SSH host key; once or twice",
+    help="the site `rack`: a gateway's public address and SSH host key; once or twice",
 )
 HOST: Question[Host] = Question(
     flag="host",
     metavar="'NAME [GPUS] [HOSTKEY]'",
-    text="Hosts in the racks: name, GPUs, and SSH host key if you have it",
+    text="Single hosts in the racks: name, GPUs, and SSH host key if you have it",
     parse=parsing.host,
     many=True,
     help="a bare-metal host; may be given several times",
@@ -227,7 +279,13 @@ FIXED: tuple[Question[Any], ...] = (
     AWS_IMAGE,
     AWS_MACHINE_TYPE,
     AWS_MAX,
+    AZURE_SITE,
+    AWS_SITE,
+    POOL,
+    ONPREM_SITE,
     GATEWAY,
+    HOSTS,
     HOST,
+    USED,
 )
 """Questions that do not depend on anything, in the order of ``--help``."""

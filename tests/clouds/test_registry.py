@@ -31,7 +31,7 @@ class {name}:
 
 @pytest.fixture(scope="module")
 def prod(root: Path) -> Environment:
-    return load(root / "stacks" / "Pulumi.prod.yaml")
+    return load(root / "examples" / "Pulumi.prod.yaml")
 
 
 def python(code: str, *, beside: Path) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from components.model import Environment, load
 from components.model.load import parse
 from tests.contracts.there import aws_parts, azure_parts, teller
 from tests.support.declared import Declared, Program, declare, plain
-from tests.support.hosts import STACKS
+from tests.support.hosts import stack_file
 from tests.support.whole import cloud, declare_objects, without_hooks
 
 LONG = "a-longer-environment"
@@ -27,7 +27,7 @@ PREFIX = "research"
 def everything() -> Environment:
     """Return an environment with every feature that makes other resources or other properties, and longer names. In
     each cloud, one site uses existing parts, and another uses none."""
-    raw = yaml.safe_load((STACKS / "Pulumi.prod.yaml").read_text(encoding="utf-8"))["config"]["longhaul:environment"]
+    raw = yaml.safe_load(stack_file("prod").read_text(encoding="utf-8"))["config"]["longhaul:environment"]
     kept, pools = raw["sites"], raw["pools"]
     azure, aws = kept["weu"], kept["use1"]
     azure_there = azure_parts(azure["subscription"], raw["domain"])
@@ -73,12 +73,12 @@ def everything() -> Environment:
     raw["links"] = [
         {"between": ["neu-again", site], "kind": "existing"} for site in ("sin-with-a-long-name", "usw2", "colo")
     ]
-    return parse(raw, source=STACKS / "Pulumi.prod.yaml", stack=LONG)
+    return parse(raw, source=stack_file("prod"), stack=LONG)
 
 
 def environments() -> Mapping[str, Environment]:
     """Return the environments by name."""
-    tree = {name: load(STACKS / f"Pulumi.{name}.yaml") for name in ("prod", "lab")}
+    tree = {name: load(stack_file(name)) for name in ("prod", "lab")}
     return {**tree, "everything": everything()}
 
 

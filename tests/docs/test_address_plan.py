@@ -19,7 +19,7 @@ def page(root: Path) -> str:
 
 @pytest.fixture(scope="module")
 def environment(root: Path) -> Environment:
-    return load(root / "stacks" / "Pulumi.prod.yaml")
+    return load(root / "examples" / "Pulumi.prod.yaml")
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from components.model.load import environment_files
 from components.model.mermaid import topology
 from components.model.pages import sections
 from components.model.schema import Schema, hosts_schema, schema_of, stack_schema
+from tests.support.hosts import stack_file
 
 
 def test_everything_generated_is_current(root: Path) -> None:
@@ -32,7 +33,7 @@ def test_everything_generated_is_current(root: Path) -> None:
 def test_pages_show_the_topologies(root: Path, page: str, name: str) -> None:
     text = (root / page).read_text(encoding="utf-8")
     assert f"topology:{name}" in reference.marks(text)
-    assert topology(load(root / "stacks" / f"Pulumi.{name}.yaml")) in text
+    assert topology(load(stack_file(name))) in text
 
 
 def test_the_readme_names_every_page_once(root: Path) -> None:
@@ -136,10 +137,11 @@ def test_the_schemas_are_schemas(make: Any) -> None:
 
 
 def test_the_schemas_accept_the_stack_files(root: Path) -> None:
-    stacks = environment_files(root / "stacks")
-    hosts = sorted((root / "stacks").glob("hosts.*.yaml"))
-    assert stacks
-    assert hosts
+    folders = (root / "stacks", root / "examples")
+    stacks = [path for folder in folders for path in environment_files(folder)]
+    hosts = [path for folder in folders for path in folder.glob("hosts.*.yaml")]
+    assert len(stacks) == 4
+    assert len(hosts) == 3
     for path, schema in [*((path, stack_schema()) for path in stacks), *((path, hosts_schema()) for path in hosts)]:
         jsonschema.validate(yaml.safe_load(path.read_text()), schema)
 
@@ -157,6 +159,7 @@ def test_what_pulumi_itself_keeps_in_a_stack_file_is_accepted(root: Path) -> Non
 def project(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Copy of the files that the generator reads and writes."""
     shutil.copytree(root / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(root / "examples", tmp_path / "examples")
     shutil.copytree(root / "docs", tmp_path / "docs")
     shutil.copy(root / "README.md", tmp_path)
     monkeypatch.setattr(reference, "ROOT", tmp_path)

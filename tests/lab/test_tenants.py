@@ -181,6 +181,31 @@ def test_the_lab_has_racks_for_its_own_environment_alone(tmp_path: Path) -> None
         _configured(tmp_path, hybrid("twin", supernet="10.80.0.0/12"))
 
 
+def _second(path: Path, machine_type: str) -> None:
+    """Look whether the twin, with machines of this type, can be a second environment beside the running lab."""
+    first = Project.make(path, hybrid("lab", supernet="10.64.0.0/12"))
+    parts = Parts(node=Path("/images/node"), depot=Path("/depot"), tools=Path("/tools"))
+    running = LabState.of("lab", root=path / ".lab")
+    running.create()
+    project.config(load(first.stack_file), LabProject(path=path, env="lab"), parts).write(running)
+    InitRecord.of(os.getpid(), port=CONFIG.port).write(running)
+    raw = Project(path=REPOSITORY, env="twin").read()
+    for pool in raw["pools"].values():
+        pool["machine_type"] = machine_type
+    twin = Project(path=path, env="twin")
+    twin.write(raw)
+    project.check_second(load(twin.stack_file), LabProject(path=path, env="twin"))
+
+
+def test_a_second_environment_that_needs_another_depot_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="it has GPUs, unlike lab, and so needs another depot"):
+        _second(tmp_path, "g5.xlarge")
+
+
+def test_a_second_environment_that_the_lab_can_hold_is_not(tmp_path: Path) -> None:
+    _second(tmp_path, "m6id.xlarge")
+
+
 def test_both_have_inotify_instances_enough_of_linux_s_128() -> None:
     """Linux gives a user 128 (fs/notify/inotify/inotify_user.c, ``init_user_ns``)."""
     wanted = [project.watchers(load(REPOSITORY / "stacks" / f"Pulumi.{env}.yaml")) for env in ("lab", "twin")]

@@ -53,7 +53,7 @@ def test_commands_that_need_the_file_alone(checkout: Checkout, words: tuple[str,
 def test_it_stands_beside_the_stack_files_that_longhaul_comes_with(checkout: Checkout, words: tuple[str, ...]) -> None:
     takes_the_example(checkout)
     shutil.copytree(REPOSITORY / "stacks", checkout.path / "stacks", dirs_exist_ok=True)
-    assert {"Pulumi.lab.yaml", "Pulumi.prod.yaml"} <= {path.name for path in (checkout.path / "stacks").iterdir()}
+    assert {"Pulumi.lab.yaml", "Pulumi.twin.yaml"} <= {path.name for path in (checkout.path / "stacks").iterdir()}
     done = checkout.run(*words)
     assert done.returncode == Exit.OK, done.stderr
 

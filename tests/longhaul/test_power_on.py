@@ -45,7 +45,7 @@ Tell = Callable[[Cloud], str]
 def _told(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tell:
     def told(cloud: Cloud) -> str:
         monkeypatch.setattr(control, "AzureApi", cloud)
-        power_on(load(root / "stacks" / "Pulumi.prod.yaml"))
+        power_on(load(root / "examples" / "Pulumi.prod.yaml"))
         return capsys.readouterr().err
 
     return told

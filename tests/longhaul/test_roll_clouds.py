@@ -279,7 +279,7 @@ def test_a_machine_of_another_template_is_old() -> None:
 
 def test_the_pools_cloud_follows_from_its_site(root: Path) -> None:
     assert isinstance(rolled_of(load(root / "stacks" / "Pulumi.lab.yaml"), "cpu"), AwsGroup)
-    prod = load(root / "stacks" / "Pulumi.prod.yaml")
+    prod = load(root / "examples" / "Pulumi.prod.yaml")
     kinds = {name: prod.sites[pool.site].kind for name, pool in prod.pools.items()}
     found = {name: type(rolled_of(prod, name)) for name in prod.pools}
     assert found == {name: AzureGroup if kind == "azure" else AwsGroup for name, kind in kinds.items()}
@@ -308,7 +308,7 @@ def test_a_pool_of_several_scale_sets_is_one() -> None:
 
 
 def test_the_sets_of_a_large_pool_are_found(root: Path) -> None:
-    prod = load(root / "stacks" / "Pulumi.prod.yaml")
+    prod = load(root / "examples" / "Pulumi.prod.yaml")
     pool = prod.pools["h100-azure"].model_copy(update={"max": 150})
     assert isinstance(rolled_of(prod.model_copy(update={"pools": {"h100-azure": pool}}), "h100-azure"), Several)
 

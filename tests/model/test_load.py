@@ -24,12 +24,13 @@ def test_every_problem_is_in_one_report(monkeypatch: pytest.MonkeyPatch) -> None
     assert f"{caught.value}\n" == Path("report.txt").read_text(encoding="utf-8")
 
 
-def test_the_stack_files_are_good(root: Path) -> None:
-    environments = load_directory(root / "stacks")
-    assert {"lab", "prod"} <= set(environments)
+@pytest.mark.parametrize(("folder", "names"), [("stacks", {"lab", "twin"}), ("examples", {"hybrid", "prod"})])
+def test_the_stack_files_are_good(root: Path, folder: str, names: set[str]) -> None:
+    environments = load_directory(root / folder)
+    assert set(environments) == names
     for name, environment in environments.items():
         assert environment.name == name
-        check_neighbours(environment, source=root / "stacks" / f"Pulumi.{name}.yaml")
+        check_neighbours(environment, source=root / folder / f"Pulumi.{name}.yaml")
 
 
 def test_a_second_stack_is_no_environment(root: Path, tmp_path: Path) -> None:

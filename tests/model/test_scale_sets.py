@@ -10,13 +10,13 @@ from clouds.azure.groups import SCALE_SET, has_infiniband, largest, largest_set
 from components.model import Environment, load
 from components.model.cloud_names import check_sets, pool_groups
 from components.model.nodes import GROUP_LABEL, POOL_LABEL, label_fault, pool_labels
-from tests.support.hosts import STACKS
+from tests.support.hosts import EXAMPLES
 
 H100, D32 = "Standard_ND96isr_H100_v5", "Standard_D32s_v5"
 
 
 def environment(machine_type: str = H100, *, least: int = 0, most: int) -> Environment:
-    production = load(STACKS / "Pulumi.prod.yaml")
+    production = load(EXAMPLES / "Pulumi.prod.yaml")
     changes = {"machine_type": machine_type, "min": least, "max": most}
     pool = production.pools["h100-azure"].model_copy(update=changes)
     return production.model_copy(update={"pools": {"p": pool}})
@@ -78,7 +78,7 @@ ENVIRONMENTS = _Sizes()
 
 
 def test_on_aws_a_pool_is_one_group() -> None:
-    production = load(STACKS / "Pulumi.prod.yaml")
+    production = load(EXAMPLES / "Pulumi.prod.yaml")
     name, pool = next((name, pool) for name, pool in production.pools.items() if pool.site == "use1")
     larger = production.model_copy(update={"pools": {name: pool.model_copy(update={"max": 7500})}})
     assert [(group.name, group.max) for group in pool_groups(larger, name)] == [(f"prod-{name}", 7500)]

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from components.model import Environment, load
+from longhaul.examples import example_project
 from longhaul.hosts.inventory import Reach, has_hosts, inventory, known_hosts
+from longhaul.hosts.script import PROJECT
 from tests.support.hosts import production_with
 
 REACH = Reach(known_hosts=Path("/k n/own"), control_folder=Path("/c"), user="root", key="/key")
@@ -67,7 +69,7 @@ def test_who_asks_for_an_answer_now_waits_for_no_boot(environment: Environment) 
 
 
 def test_a_machine_without_a_pinned_key_is_listed_with_the_place_for_it(root: Path) -> None:
-    environment = load(root / "stacks" / "Pulumi.prod.yaml")
+    environment = load(root / "examples" / "Pulumi.prod.yaml")
     host = inventory(environment, REACH, more={})["_meta"]["hostvars"]["prod-gpu-07"]
     assert host["host_key"] is None
     assert host["gpus"] == 8
@@ -104,7 +106,8 @@ def script(root: Path, home: Path, *words: str, **environ: str) -> subprocess.Co
 
 @pytest.mark.parametrize("variable", ["LONGHAUL_ENV", "PULUMI_STACK"])
 def test_the_script_takes_the_environment_from_a_variable(root: Path, tmp_path: Path, variable: str) -> None:
-    done = script(root, tmp_path, "--list", **{variable: "prod"})
+    with example_project("prod") as project:
+        done = script(root, tmp_path, "--list", **{variable: "prod", PROJECT: str(project.root)})
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     pinned = next(tmp_path.rglob("prod.known_hosts"))
@@ -118,7 +121,7 @@ def test_the_script_says_which_environments_there_are(root: Path, tmp_path: Path
     done = script(root, tmp_path, "--list")
     assert done.returncode == 2
     assert "LONGHAUL_ENV" in done.stderr
-    assert "prod" in done.stderr
+    assert "(here: lab" in done.stderr
     assert done.stdout == ""
 
 
@@ -127,9 +130,11 @@ def test_ansible_reads_it(root: Path, tmp_path: Path) -> None:
     argv = [str(Path(sys.executable).with_name("ansible-inventory")), "-i", str(root / "playbooks" / "inventory.py")]
     environ = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]}
     environ |= {"LONGHAUL_ENV": "prod", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        [*argv, "--host", "prod-gpu-39"], env=environ, capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    with example_project("prod") as project:
+        environ[PROJECT] = str(project.root)
+        done = subprocess.run(
+            [*argv, "--host", "prod-gpu-39"], env=environ, capture_output=True, text=True, check=False, cwd=tmp_path
+        )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["declared_name"] == "gpu-39"
     assert "WARNING" not in done.stderr

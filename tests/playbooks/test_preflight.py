@@ -236,7 +236,7 @@ def test_another_machine_with_the_address_answers(tmp_path: Path, theirs: str) -
 
 
 def test_the_inventory_says_what_the_role_asks_for(root: Path) -> None:
-    environment = load(root / "stacks" / "Pulumi.prod.yaml")
+    environment = load(root / "examples" / "Pulumi.prod.yaml")
     found = inventory(
         environment, Reach(known_hosts=Path("/k"), control_folder=Path("/c"), user="root", key=None), more={}
     )

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from longhaul.examples import example_project
+from longhaul.hosts.script import PROJECT
+
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 ROLES = sorted(path for path in (PLAYBOOKS / "roles").iterdir() if path.is_dir())
 FILES = sorted(path for path in PLAYBOOKS.rglob("*.yml"))
@@ -103,5 +106,7 @@ def test_ansible_takes_the_playbooks(playbook: str, tmp_path: Path) -> None:
         "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
     }
     inventory = ["--inventory", str(PLAYBOOKS / "inventory.py")]
-    done = subprocess.run([*argv, *inventory], env=environ, capture_output=True, text=True, check=False)
+    with example_project("prod") as project:
+        environ[PROJECT] = str(project.root)
+        done = subprocess.run([*argv, *inventory], env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,10 +1,9 @@
-"""Test cases from the environments of ``stacks/``."""
+"""Test cases from the environments of ``stacks/``, and the example of production."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ import pytest
 from components.model import AddressPlan, Environment, Machine, control_machines, load, plan
 from components.render import File, host_files, join_kubeconfig, pool_files, pool_user_data
 from components.render.node_files import JOIN
-
-STACKS = Path(__file__).parents[2] / "stacks"
+from tests.support.hosts import STACKS, stack_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +33,8 @@ def cases() -> list[Case]:
 
 
 def environments() -> Iterator[tuple[Environment, AddressPlan]]:
-    """Yield every stack file that declares an environment, with its plan."""
-    for path in sorted(STACKS.glob("Pulumi.*.yaml")):
+    """Yield every environment with its plan."""
+    for path in sorted((*STACKS.glob("Pulumi.*.yaml"), stack_file("prod")), key=lambda path: path.name):
         if not path.stem.endswith("-objects"):
             environment = load(path)
             yield environment, plan(environment)

@@ -9,9 +9,9 @@ import pytest
 
 from components.model import Environment, load, plan
 from components.render.controller import environment_document
-from tests.render.conftest import STACKS, cases
+from tests.render.conftest import cases
 from tests.support.golden import Golden
-from tests.support.hosts import production_with
+from tests.support.hosts import EXAMPLES, production_with
 
 LARGEST = 1024 * 1024
 """Maximum size of a ConfigMap in bytes (kubernetes.io, "ConfigMaps")."""
@@ -46,12 +46,12 @@ def test_as_many_hosts_as_a_site_holds_fit_into_a_configmap(tmp_path: Path) -> N
 
 
 def test_without_a_role_pools_in_aws_are_refused() -> None:
-    environment = load(STACKS / "Pulumi.prod.yaml")
+    environment = load(EXAMPLES / "Pulumi.prod.yaml")
     with pytest.raises(ValueError, match=r"pools cpu, .* no output node_controller_role"):
         environment_document(environment, plan(environment), aws_role_arn=None)
 
 
 def test_without_aws_there_is_no_role() -> None:
-    environment = load(STACKS / "Pulumi.prod.yaml")
+    environment = load(EXAMPLES / "Pulumi.prod.yaml")
     azure = environment.model_copy(update={"pools": {"a": environment.pools["h100-azure"]}})
     assert json.loads(environment_document(azure, plan(azure), aws_role_arn=None))["aws_role"] is None

@@ -6,6 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 STACKS = Path(__file__).parents[2] / "stacks"
+EXAMPLES = STACKS.with_name("examples")
+
+
+def stack_file(name: str) -> Path:
+    """Return the file of an environment that comes with the checkout: one of the lab, or an example."""
+    path = STACKS / f"Pulumi.{name}.yaml"
+    return path if path.is_file() else EXAMPLES / path.name
+
 
 HEADER = """\
 # The racks of production, as an example. The order gives each host its addresses: append, and leave the entry of a host
@@ -32,6 +40,6 @@ def hosts_file(count: int, *, site: str = "colo") -> str:
 def production_with(count: int, *, directory: Path) -> Path:
     """Write production's stack file and a hosts file of ``count`` hosts into ``directory``; return the stack file."""
     stack = directory / "Pulumi.prod.yaml"
-    stack.write_text((STACKS / stack.name).read_text(encoding="utf-8"), encoding="utf-8")
+    stack.write_text((EXAMPLES / stack.name).read_text(encoding="utf-8"), encoding="utf-8")
     (directory / "hosts.prod.yaml").write_text(hosts_file(count), encoding="utf-8")
     return stack

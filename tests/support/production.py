@@ -21,7 +21,7 @@ from components.model import Environment, load, plan
 from components.model.cloud_names import pool_groups
 from components.onprem.links import OnpremEnd
 from tests.support.declared import Declared, Outputs, Program, declare
-from tests.support.hosts import STACKS
+from tests.support.hosts import EXAMPLES
 
 KEY = "never-in-plain"
 """Part of every pre-shared key here."""
@@ -30,7 +30,7 @@ KEY = "never-in-plain"
 @cache
 def production() -> Environment:
     """Return the environment as it is in the tree."""
-    return load(STACKS / "Pulumi.prod.yaml")
+    return load(EXAMPLES / "Pulumi.prod.yaml")
 
 
 @cache

@@ -27,6 +27,7 @@ from clouds.base.inputs import SECRET, SIGNATURE
 from components.control_plane import issuing
 from components.model import load
 from lab import tools
+from tests.support.hosts import stack_file
 from tests.support.project import REPOSITORY
 from tests.upgrade.names import declared, names
 from tests.upgrade.releases import ACCEPTED, ENVIRONMENTS, FOLDER, LAB
@@ -60,12 +61,12 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     exported = {stack: export(stack, backend=options.backend) for stack in LAB}
     states = {stack: lasting(state) for stack, state in scrubbed(exported).items()}
-    known = {env: names(declared(load(REPOSITORY / "stacks" / f"Pulumi.{env}.yaml"))) for env in ENVIRONMENTS}
+    known = {env: names(declared(load(stack_file(env)))) for env in ENVIRONMENTS}
     (folder / "stacks").mkdir(parents=True)
     for pattern in ("Pulumi.{}.yaml", "Pulumi.{}-objects.yaml", "hosts.{}.yaml"):
         for env in ENVIRONMENTS:
             name = pattern.format(env)
-            (folder / "stacks" / name).write_bytes((REPOSITORY / "stacks" / name).read_bytes())
+            (folder / "stacks" / name).write_bytes(stack_file(env).with_name(name).read_bytes())
     for stack, state in states.items():
         text = json.dumps(state, indent=1, sort_keys=True)
         (folder / f"{stack}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))

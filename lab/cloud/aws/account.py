@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -30,6 +30,9 @@ GLOBAL = "aws"
 OPERATOR = "operator"
 """IAM user that has the operator's key pair and may do everything."""
 _ADMINISTRATOR = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+
+
+Room = Callable[[Collection[str]], bool]
 
 
 class StateError(RuntimeError):
@@ -60,10 +63,14 @@ class Account:
         OSError: the file cannot be written.
     """
 
-    def __init__(self, path: Path, *, regions: Sequence[str], images: Mapping[str, str], key: tuple[str, str]) -> None:
-        """``images`` maps image ids to the hypervisor's names for them; ``key`` is the operator's key pair."""
+    def __init__(
+        self, path: Path, *, regions: Sequence[str], images: Mapping[str, str], key: tuple[str, str], room: Room
+    ) -> None:
+        """``images`` maps image ids to the hypervisor's names for them; ``key`` is the operator's key pair; ``room`` as
+        in :class:`lab.cloud.aws.owner.Owner`."""
         self._path = path
         self.images = dict(images)
+        self.room = room
         BackendDict.reset()  # type: ignore[no-untyped-call, unused-ignore]
         self.held = self._read() if path.exists() else _new(regions)
         for region in regions:
@@ -114,6 +121,10 @@ class Account:
             for instance in ec2.all_instances():
                 if instance.state != "terminated":
                     yield ec2, instance
+
+    def instance_ids(self) -> list[str]:
+        """Return the instances that run, in all regions."""
+        return [instance.id for _, instance in self.instances() if instance.state == "running"]
 
     def public_addresses(self) -> set[IPv4Address]:
         """Return every public address in use, in all regions."""

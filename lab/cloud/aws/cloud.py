@@ -212,7 +212,9 @@ class AwsCloud:
         os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
         from lab.cloud.aws.account import Account
 
-        return Account(self._path, regions=self.regions, images=self._images, key=self._key)
+        return Account(
+            self._path, regions=self.regions, images=self._images, key=self._key, room=self._hypervisor.has_room
+        )
 
     def _answer(self, account: Account, endpoint: hosts.Endpoint, signed: Request, *, url: str) -> web.Response:
         from moto.core.request import Request as MotoRequest

@@ -122,6 +122,8 @@ def _tags(data: dict[str, Any]) -> dict[str, dict[str, str]]:
 def _take_capacity(account: Owner, kind: str, zone: str, *, look_only: bool = False) -> None:
     key = capacity_key(kind, zone)
     left = account.capacity.get(key, 0 if kind.startswith(SCARCE) else None)
+    if look_only and not account.room(account.instance_ids()):
+        left = 0  # as in AWS, a group goes on asking: the lab has room again when machines end
     if left is None:
         return
     if left <= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from ipaddress import IPv4Address
 from typing import Protocol
 
@@ -15,6 +15,9 @@ class Owner(Protocol):
     images: dict[str, str]
     """Maps image ids to the hypervisor's names for them."""
 
+    room: Callable[[Collection[str]], bool]
+    """Returns whether the lab has room for one more instance, beside those that there are."""
+
     @property
     def iam(self) -> IAMBackend: ...
 
@@ -26,6 +29,9 @@ class Owner(Protocol):
     @property
     def quotas(self) -> Mapping[str, int]:
         """Quotas that differ from AWS's defaults, by :func:`lab.cloud.aws.quotas.quota_key`."""
+
+    def instance_ids(self) -> list[str]:
+        """Return the instances that run, in all regions."""
 
     def public_addresses(self) -> set[IPv4Address]:
         """Return every public address in use, in all regions."""

@@ -12,6 +12,7 @@ from lab.cloud.azure.errors import ArmError, not_found
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.schema import disks, virtual_machine
+from lab.cloud.azure.schema.scale_set_instance import INSTANCE
 from lab.cloud.store import Document, Store
 from lab.desired import Hypervisor, MachineState
 
@@ -98,6 +99,11 @@ class Machines:
     def state(self, machine_id: str) -> MachineState:
         """Return the machine's state as the hypervisor sees it."""
         return self._hypervisor.machine_state(machine_id.lower())
+
+    def has_room(self) -> bool:
+        """Return whether the lab's host has room for one more instance of a scale set."""
+        there = [one.id for one in self._store.of_type(INSTANCE) if "unallocated" not in one.hidden]
+        return self._hypervisor.has_room([one.lower() for one in there])
 
     async def _provision(self, machine_id: str, operation: str, timeout_s: float) -> None:
         await self._follower.applied(self._store.revision)

@@ -128,7 +128,7 @@ class ScaleSets:
         zone = next_zone(group, present(self._store, group.id))
         body, hidden, interface = new(group, zone, addresses)
         instance = f"{group.id}/virtualMachines/{body['instanceId']}"
-        error = scale_set_limits.not_allocated(self._store, body["sku"]["name"])
+        error = scale_set_limits.not_allocated(self._store, body["sku"]["name"], room=self._machines.has_room())
         if error:
             failed = {"state": "Failed", "power": "deallocated", "unallocated": True}
             hidden |= {**failed, "error": error.document()["error"]}

@@ -16,7 +16,7 @@ from components.model import Environment, load
 from components.model.policy import checks, policies
 from components.sdk import FRAMES
 from tests.components.policy.samples import resources
-from tests.support.hosts import STACKS
+from tests.support.hosts import stack_file
 from tests.support.whole import declare_whole, with_few_machines
 
 TAGGED = {kind for check in checks() if check.rule is TAGS for kind in check.kinds}
@@ -25,7 +25,7 @@ TAGGED = {kind for check in checks() if check.rule is TAGS for kind in check.kin
 @cache
 def environment(name: str) -> Environment:
     """Return the environment as it is in the tree, with only a few machines of each kind."""
-    return with_few_machines(load(STACKS / f"Pulumi.{name}.yaml"))
+    return with_few_machines(load(stack_file(name)))
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from lab.desired import CommandResult, Machine, MachineState, TunnelState, World
 
@@ -19,6 +19,8 @@ class FakeHypervisor:
         self.result = CommandResult(exit_code=0, stdout="out\n", stderr="")
         self.tunnels: dict[str, dict[str, TunnelState]] = {}
         self.hold: asyncio.Event | None = None
+        self.full = False
+        """True when the host has no room for another node."""
         self.broken = 0
         """Number of further calls of apply that fail."""
 
@@ -38,6 +40,9 @@ class FakeHypervisor:
             return given
         phase = "running" if machine.running else "stopped"
         return MachineState(phase=phase, generation=machine.generation, reported=machine.running)
+
+    def has_room(self, machine_ids: Collection[str]) -> bool:
+        return not self.full
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
         if self.hold:

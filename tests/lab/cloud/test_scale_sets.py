@@ -186,6 +186,14 @@ def test_protection_from_actions_of_the_set(live: Live) -> None:
     sets.act(live, "manualupgrade", "0")
 
 
+def test_a_lab_that_holds_no_more_machines_is_a_cloud_without_capacity(live: Live) -> None:
+    sets.build(live, 1)
+    live.hypervisor.full = True
+    ended = sets.scale(live, 2)
+    assert (ended["status"], ended["error"]["code"]) == ("Failed", "AllocationFailed")
+    assert len(live.hypervisor.world.machines) == 1
+
+
 @pytest.mark.parametrize("error", ["AllocationFailed", "OverconstrainedAllocationRequest", "ZonalAllocationFailed"])
 def test_a_cloud_without_room_leaves_instances_that_failed(live: Live, error: str) -> None:
     sets.build(live, 1)

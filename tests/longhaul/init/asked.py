@@ -29,7 +29,6 @@ AWS = ("--aws-region", "us-east-1", "--aws-machine-type", "m7i.xlarge")
 RACK = ("--gateway", f"203.0.113.10 {HOST_KEY}", "--host", f"gpu-0 8 {HOST_KEY}", "--host", "cpu-0")
 
 LEAST_TYPED = [
-    "",
     "trial",
     SUBSCRIPTION,
     TENANT,
@@ -42,7 +41,7 @@ LEAST_TYPED = [
     "",
     "203.0.113.7",
 ]
-"""Minimal answers of a person, after the name: supernet and zones by default, no pool, no AWS, no racks."""
+"""Minimal answers of a person, after the name: zones by default, no pool, no AWS, no racks."""
 
 
 @dataclass(frozen=True, kw_only=True)

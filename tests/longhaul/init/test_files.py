@@ -12,6 +12,7 @@ from components.model import load
 from longhaul.exits import Exit
 from longhaul.init import writing
 from tests.longhaul.init.asked import ACCESS, AZURE, LEAST, RACK, Here, Person
+from tests.support.hosts import stack_file
 
 
 def test_an_interruption_while_it_is_checked_leaves_nothing(here: Here) -> None:
@@ -80,9 +81,9 @@ def test_what_only_the_whole_shows_is_said_of_the_file_that_it_would_be(here: He
     assert here.names() == []
 
 
-def test_the_range_that_is_offered_is_nobody_elses(here: Here, root: Path) -> None:
+def test_the_range_that_is_offered_is_nobody_elses(here: Here) -> None:
     for name in ("lab", "prod"):
-        shutil.copy(root / "stacks" / f"Pulumi.{name}.yaml", here.stacks)
+        shutil.copy(stack_file(name), here.stacks)
     (here.stacks / "Pulumi.broken.yaml").write_text("config: [")
     assert here.init(*LEAST).code == Exit.OK
     assert str(load(here.stacks / "Pulumi.train.yaml").supernet) == "10.80.0.0/12"

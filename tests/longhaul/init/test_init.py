@@ -111,7 +111,7 @@ def test_without_a_terminal_nobody_is_asked(here: Here) -> None:
 
 
 def test_a_person_is_asked_on_stderr(here: Here) -> None:
-    person = Person("train", *LEAST_TYPED, "", KEY, "")
+    person = Person("train", *LEAST_TYPED, "", KEY, "", "")
     done = here.init(typed=person)
     assert done.code == Exit.OK, done.err
     assert person.left == 0
@@ -124,9 +124,9 @@ def test_a_person_is_asked_on_stderr(here: Here) -> None:
 
 def test_a_person_may_have_everything(here: Here) -> None:
     azure = [SUBSCRIPTION, TENANT, "westeurope", "1,2", "yes", "Standard_D8s_v5", "3"]
-    aws = ["y", "us-east-1", "", "p5.48xlarge", ""]
-    rack = ["yes", f"203.0.113.10 {HOST_KEY}", "", "node-0", "node-1 4", ""]
-    person = Person("train", "", "", *azure, *aws, *rack, f"{PERSON}=service", "", "203.0.113.0/28", "", KEY, "")
+    aws = ["y", "us-east-1", "", "p5.48xlarge", "", "yes", "eu-west-1", "a b c", "m7i.xlarge", "2", "no"]
+    rack = ["yes", f"203.0.113.10 {HOST_KEY}", "", "2x8", "", "node-0", "node-1 4", ""]
+    person = Person("train", "", *azure, *aws, *rack, f"{PERSON}=service", "", "203.0.113.0/28", "", KEY, "", "")
     done = here.init(typed=person)
     assert done.code == Exit.OK, done.err
     assert person.left == 0
@@ -134,13 +134,19 @@ def test_a_person_may_have_everything(here: Here) -> None:
     assert {name: (pool.min, pool.max) for name, pool in environment.pools.items()} == {
         "azure-cpu": (1, 3),
         "aws-gpu": (0, 4),
+        "aws-cpu": (0, 2),
     }
-    assert [(host.name, host.gpus) for host in environment.hosts] == [("node-0", 0), ("node-1", 4)]
+    assert [(host.name, host.gpus) for host in environment.hosts] == [
+        ("rack-gpu-000", 8),
+        ("rack-gpu-001", 8),
+        ("node-0", 0),
+        ("node-1", 4),
+    ]
 
 
 def test_two_gateways_are_all_that_is_asked_for(here: Here) -> None:
     words = (*LEAST, "--supernet", "10.32.0.0/12", "--size", "trial", "--domain", "a.example", "--azure-zones", "1")
-    person = Person("no", "no", "yes", "203.0.113.10", "203.0.113.11", "")
+    person = Person("no", "no", "yes", "203.0.113.10", "203.0.113.11", "", "")
     done = here.init(*words, typed=person)
     assert done.code == Exit.OK, done.err
     site = here.load().sites["rack"]
@@ -149,8 +155,9 @@ def test_two_gateways_are_all_that_is_asked_for(here: Here) -> None:
 
 
 def test_a_wrong_answer_is_asked_again(here: Here) -> None:
-    wrong = ["", "Train", "train-objects", "train", "10.0.0.0/20", "8.0.0.0/12", "huge"]
-    person = Person(*wrong[:4], *wrong[4:6], "", wrong[6], *LEAST_TYPED[1:], "", KEY, "")
+    person = Person(
+        *("", "Train", "train-objects", "train", "huge"), *LEAST_TYPED, "", KEY, "", "10.0.0.0/20", "8.0.0.0/12", ""
+    )
     done = here.init(typed=person)
     assert done.code == Exit.OK, done.err
     for said in ("it needs an answer", "'Train' is not lower-case", "ends with '-objects'", "smaller than /16"):
@@ -167,9 +174,9 @@ def test_a_wrong_flag_is_said_before_anybody_is_asked(here: Here) -> None:
     assert person.left == len(LEAST_TYPED) + 1
 
 
-@pytest.mark.parametrize("answered", range(len(LEAST_TYPED) + 3))
+@pytest.mark.parametrize("answered", range(len(LEAST_TYPED) + 4))
 def test_ctrl_c_at_any_question_leaves_nothing(here: Here, answered: int) -> None:
-    everything = ("train", *LEAST_TYPED, "", KEY)
+    everything = ("train", *LEAST_TYPED, "", KEY, "")
     done = here.init(typed=Person(*everything[:answered]))
     assert done.code == Exit.INTERRUPTED
     assert here.names() == []

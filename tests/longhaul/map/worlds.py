@@ -9,7 +9,7 @@ from components.model import Environment, load, parse
 from components.model.hosts import Host
 from tests.model import make
 
-STACKS = Path(__file__).parents[3] / "stacks"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 TYPES = {
     "azure": ("Standard_ND96isr_H100_v5", "Standard_ND96amsr_A100_v4", "Standard_NC24ads_A100_v4", "Standard_D32s_v5"),
@@ -26,7 +26,7 @@ def one() -> Environment:
 
 def five() -> Environment:
     """Return production as it is in the tree."""
-    return load(STACKS / "Pulumi.prod.yaml")
+    return load(EXAMPLES / "Pulumi.prod.yaml")
 
 
 def six() -> Environment:

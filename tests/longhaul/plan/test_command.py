@@ -69,6 +69,20 @@ def test_without_a_stack_it_is_a_new_environment(checkout: Checkout, engine: Fak
     assert "compared with nothing: a new environment" in done.stdout
 
 
+def test_an_example_is_planned_without_a_copy_and_compared_with_nobodys_stack(
+    checkout: Checkout, engine: FakeEngine
+) -> None:
+    engine.has_stack("hybrid")
+    engine.previews(text([]))
+    done = checkout.run("plan", "--example", "hybrid")
+    assert done.returncode == Exit.OK, done.stderr
+    assert "compared with nothing: a new environment" in done.stdout
+    (call,) = [call for call in engine.calls() if call["words"][0] == "preview"]
+    assert "longhaul-example-" in call["cwd"]
+    assert not Path(call["cwd"]).exists()
+    assert call["environ"]["PULUMI_BACKEND_URL"] != f"file://{checkout.backend}"
+
+
 def test_a_failed_preview_is_no_plan(checkout: Checkout, engine: FakeEngine) -> None:
     engine.previews(text([], diagnostics=[{"severity": "error", "message": "no such zone"}]))
     engine.fails("preview")

@@ -1,6 +1,6 @@
 """The real engine: plans of the most frequent changes of production, and of a cloud that an environment leaves.
 
-By hand: change a copy of `stacks/Pulumi.prod.yaml` and run `longhaul plan --env prod --base FILE --format markdown`,
+By hand: change a copy of `examples/Pulumi.prod.yaml` and run `longhaul plan --env prod --base FILE --format markdown`,
 where the backend has the stack and FILE is the copy of before.
 """
 
@@ -24,6 +24,7 @@ from lab import tools
 from longhaul.exits import Exit
 from tests.longhaul.conftest import Checkout
 from tests.longhaul.plan.made import resources
+from tests.support.hosts import stack_file
 from tests.support.project import REPOSITORY
 
 pytestmark = pytest.mark.engine
@@ -81,8 +82,9 @@ def made(folder: Path, env: str) -> Made:
         (folder / name).mkdir(parents=True)
     checkout = Checkout(path=folder / "project", home=folder / "home", repository=REPOSITORY)
     shutil.copy(REPOSITORY / "Pulumi.yaml", checkout.path)
-    for name in ("__main__.py", f"Pulumi.{env}.yaml", f"hosts.{env}.yaml"):
-        shutil.copy(REPOSITORY / "stacks" / name, checkout.path / "stacks")
+    source = stack_file(env)
+    for path in (REPOSITORY / "stacks" / "__main__.py", source, source.with_name(f"hosts.{env}.yaml")):
+        shutil.copy(path, checkout.path / "stacks")
     found = tools.ensure(["pulumi"], log_dir=REPOSITORY / ".lab" / "log", progress=print)
     checkout.environ |= {"LONGHAUL_PULUMI": str(found["pulumi"]), "PULUMI_CONFIG_PASSPHRASE": "lab"}
     one = Made(checkout=checkout, env=env)

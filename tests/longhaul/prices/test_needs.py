@@ -42,7 +42,7 @@ def test_of_the_hybrid_environment(environment: Environment) -> None:
 
 def test_of_production(root: Path) -> None:
     """Peering has no price by the hour. Each AWS site has one connection to Azure and two to the colocation."""
-    found = counted(load(root / "stacks" / "Pulumi.prod.yaml"))
+    found = counted(load(root / "examples" / "Pulumi.prod.yaml"))
     assert found["site use1: VPN connection"] == (3, 3)
     assert found["site use1: public address"] == (9, 9)
     assert found["site euw1: NAT gateway"] == (2, 2)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from components.model import Environment, load
 from components.model.versions import Versions
-from longhaul.show.examples import example
+from longhaul.examples import example
 from tests.longhaul.show.large import write_large
 from tests.model import make
 from tests.model.files import write
-from tests.support.hosts import STACKS
 
 NAMES = ("one-site", "hybrid", "every-key", "prod", "large")
 
@@ -26,10 +25,8 @@ def environment(name: str) -> Environment:
 
 
 def _load(name: str, folder: Path) -> Environment:
-    if name == "hybrid":
-        return example("hybrid")
-    if name == "prod":
-        return load(STACKS / "Pulumi.prod.yaml")
+    if name in ("hybrid", "prod"):
+        return example(name)
     if name == "large":
         return load(write_large(folder))
     if name == "every-key":

@@ -107,7 +107,7 @@ def test_an_example_needs_no_project(checkout: Checkout) -> None:
 def test_an_unknown_example_names_those_there_are(checkout: Checkout) -> None:
     done = checkout.run("show", "--example", "hybrids")
     assert done.returncode == Exit.USAGE
-    assert done.stderr == "longhaul: --example hybrids: no such example; there are: hybrid\n"
+    assert done.stderr == "longhaul: --example hybrids: no such example; there are: hybrid, prod\n"
 
 
 def test_without_utf_8_it_is_ascii_and_as_wide(checkout: Checkout) -> None:
@@ -133,7 +133,7 @@ def test_production_is_shown_without_pulumi_or_a_clouds_library(root: Path, tmp_
         "print(json.dumps({'code': code, 'loaded': sorted({name.split('.')[0] for name in sys.modules})}),"
         " file=sys.stderr)\n"
     )
-    argv = [sys.executable, "-c", program, "show", "--env", "prod", "--project", str(root), *words]
+    argv = [sys.executable, "-c", program, "show", "--example", "prod", *words]
     environ = {"PYTHONPATH": str(root), "HOME": str(tmp_path), "PATH": "/nonexistent", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(argv, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     said = json.loads(done.stderr)

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 
 from components.model import load_directory
-from longhaul.commands import show
-from longhaul.exits import CommandError
-from longhaul.show.examples import FOLDER, example, names
+from longhaul import cli
+from longhaul.examples import PROJECT, example, example_project
+from longhaul.exits import CommandError, Exit
+from longhaul.project import example_names, examples_folder
 from longhaul.show.survey import survey
 from longhaul.show.text import to_text
 
 
 def test_every_example_is_valid_and_none_overlaps_another() -> None:
-    assert list(load_directory(FOLDER)) == names()
+    assert list(load_directory(examples_folder())) == example_names()
 
 
-def test_the_help_names_every_example() -> None:
-    parser = argparse.ArgumentParser()
-    show.add_arguments(parser)
-    assert all(name in parser.format_help() for name in names())
+@pytest.mark.parametrize("command", cli.OF_EXAMPLES)
+def test_the_help_names_every_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    said = capsys.readouterr().out
+    assert all(name in said for name in example_names())
+
+
+def test_an_example_is_validated_without_being_copied(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    before = sorted(root.glob("stacks/*"))
+    assert cli.main(["validate", "--example", "prod"]) == Exit.OK
+    assert capsys.readouterr().out == "prod: valid\n"
+    assert sorted(root.glob("stacks/*")) == before
+
+
+@pytest.mark.parametrize("command", ["up", "destroy", "status", "init"])
+def test_nothing_is_done_to_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([command, "--example", "prod"]) == Exit.USAGE
+    assert "show, validate, plan take one" in capsys.readouterr().err
+
+
+def test_an_example_is_compared_with_nobodys_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's own environment may have its name."""
+    monkeypatch.setenv("LONGHAUL_ENV", "mine")
+    with example_project("prod") as project:
+        assert project.definition()["name"] == PROJECT
+        assert project.environments() == ["prod"]
+    assert not project.root.exists()
 
 
 def test_hybrid_is_one() -> None:
@@ -35,7 +59,7 @@ def test_hybrid_is_one() -> None:
 
 
 def test_an_example_that_is_not_there_names_those_that_are() -> None:
-    with pytest.raises(CommandError, match="there are: hybrid"):
+    with pytest.raises(CommandError, match="there are: hybrid, prod"):
         example("../hybrid")
 
 

@@ -58,9 +58,12 @@ def check_quota(put: Put, missing: int) -> None:
         )
 
 
-def not_allocated(store: Store, size: str) -> ArmError | None:
-    """Return the error of one more machine of a size; None when there is room for it."""
+def not_allocated(store: Store, size: str, *, room: bool = True) -> ArmError | None:
+    """Return the error of one more machine of a size; None when there is capacity for it, and ``room`` on the lab's
+    host."""
     limit = _limit(store, size)
+    if not room:
+        return ArmError(409, "AllocationFailed", MESSAGES["AllocationFailed"])
     if limit is None or limit["code"] in QUOTAS or _used(store, size) < limit["count"]:
         return None
     return ArmError(409, limit["code"], MESSAGES[limit["code"]])

@@ -62,6 +62,17 @@ def test_capacity_can_run_out(site: Site) -> None:
     assert len(site.instances()) == 3
 
 
+def test_a_lab_that_holds_no_more_machines_is_a_cloud_without_capacity(site: Site) -> None:
+    site.pool(1)
+    site.live.hypervisor.full = True
+    size(site, 3)
+    assert len(site.instances()) == 1
+    assert "do not have sufficient m6id.xlarge capacity" in site.activities()[0]["StatusMessage"]
+    site.live.hypervisor.full = False
+    site.live.call(limit(site, None))
+    assert len(site.instances()) == 3
+
+
 def test_scarce_types_are_not_to_be_had(site: Site) -> None:
     """Without a reservation nobody counts on a p5; the group is made all the same, and goes on asking."""
     launched = {"LaunchTemplateId": site.template(InstanceType="p5.48xlarge"), "Version": "1"}

@@ -1,0 +1,77 @@
+"""Reads the SSH host keys of gateways and hosts over the network, to be compared and pinned."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from longhaul.exits import CommandError
+from longhaul.hosts.inventory import OnpremMachine
+
+KEY_TYPE = "ed25519"
+TIMEOUT_S = 5
+"""Seconds that a machine has to answer."""
+
+Scanner = Callable[[Sequence[str]], str]
+"""Returns lines of an address and its key, as in a file of known hosts, for the addresses that answer."""
+
+
+class State(Enum):
+    """Result of a scan for a machine."""
+
+    NEW = "not pinned yet"
+    SAME = "pinned"
+    OTHER = "another key answers than the pinned one"
+    SILENT = "no answer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scanned:
+    """One machine and the key that answered."""
+
+    machine: OnpremMachine
+    key: str | None
+
+    @property
+    def state(self) -> State:
+        """Return what it says."""
+        if self.key is None:
+            return State.SILENT
+        if not self.machine.host_key:
+            return State.NEW
+        return State.SAME if self.key.split() == self.machine.host_key.split()[:2] else State.OTHER
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the key's fingerprint, as ``ssh-keygen -l`` prints it; empty without a key."""
+        return "" if self.key is None else fingerprint(self.key)
+
+
+def fingerprint(key: str) -> str:
+    """Return the fingerprint of a public key, ``TYPE BASE64`` (ssh-keygen(1), ``-l``)."""
+    digest = hashlib.sha256(base64.b64decode(key.split()[1])).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
+def scan(machines: Sequence[OnpremMachine], scanner: Scanner) -> list[Scanned]:
+    """Return each machine with the key that answers at its address."""
+    found = {}
+    for line in scanner([str(machine.reached_at) for machine in machines]).splitlines():
+        words = line.split()
+        if len(words) >= 3 and not line.startswith("#"):
+            found[words[0]] = " ".join(words[1:3])
+    return [Scanned(machine=machine, key=found.get(str(machine.reached_at))) for machine in machines]
+
+
+def keyscan(addresses: Sequence[str]) -> str:
+    """Ask the addresses, all at once, by ssh-keyscan(1). It does not read the user's SSH configuration, so no
+    ``ProxyJump`` is used."""
+    argv = ["ssh-keyscan", "-T", str(TIMEOUT_S), "-t", KEY_TYPE, *addresses]
+    try:
+        return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    except FileNotFoundError:
+        raise CommandError("ssh-keyscan is not here: it belongs to OpenSSH's client") from None

@@ -1,0 +1,91 @@
+"""``longhaul hosts scan-keys``: shows the host keys that answer, asks, and pins those that had none."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from longhaul.context import Context
+from longhaul.exits import CommandError, Exit
+from longhaul.hosts.inventory import GATEWAYS, OnpremMachine
+from longhaul.hosts.pinning import pin_gateways, pin_hosts
+from longhaul.hosts.scan_keys import Scanned, State, keyscan, scan
+from longhaul.say import ask, say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+COMPARE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+"""Command that prints the fingerprint on the machine itself."""
+
+
+def scan_keys(
+    where: Context, environment: Environment, machines: Sequence[OnpremMachine], options: argparse.Namespace
+) -> Exit:
+    """Scan, show, ask and pin. The exit code is 0 only when every machine has the key that is pinned now."""
+    found = scan(machines, keyscan)
+    new = [one for one in found if one.state is State.NEW]
+    _show(where.env, found, as_json=options.json)
+    if new and _agreed(len(new), yes=options.yes):
+        names = pin(where, environment, new)
+        say(f"pinned: {len(new)} in {' and '.join(names)}; commit them")
+        new = []
+    wrong = [one for one in found if one.state in (State.OTHER, State.SILENT)]
+    return Exit.FAILED if new or wrong else Exit.OK
+
+
+def pin(where: Context, environment: Environment, found: Sequence[Scanned]) -> list[str]:
+    """Write the keys into the environment's files, all or none; return the files' names."""
+    from longhaul.init.writing import write
+
+    stack = where.project.stack_file(where.env)
+    gateways = {one.machine.declared: str(one.key) for one in found if one.machine.group == GATEWAYS}
+    hosts = {one.machine.declared: str(one.key) for one in found if one.machine.group != GATEWAYS}
+    texts = {}
+    if environment.bare_metal:
+        path = stack.with_name(environment.bare_metal)
+        texts[path.name] = pin_hosts(path.read_text(encoding="utf-8"), hosts)
+    texts[stack.name] = pin_gateways(stack.read_text(encoding="utf-8"), gateways)
+    write(where.project.stacks, texts, stack=stack.name, force=True)
+    changed = {stack.name: bool(gateways), str(environment.bare_metal): bool(hosts)}
+    return [f"stacks/{name}" for name, is_changed in changed.items() if is_changed]
+
+
+def _show(env: str, found: Sequence[Scanned], *, as_json: bool) -> None:
+    from longhaul.report.programs import document
+    from longhaul.report.text import table
+
+    if as_json:
+        machines = [
+            {
+                "name": one.machine.name,
+                "address": str(one.machine.reached_at),
+                "state": one.state.name.lower(),
+                "fingerprint": one.fingerprint or None,
+                "host_key": one.key,
+                "pin_at": one.machine.pin_at,
+            }
+            for one in found
+        ]
+        print(document({"environment": env, "machines": machines}))
+        return
+    rows = [(one.machine.name, str(one.machine.reached_at), one.fingerprint or "-", one.state.value) for one in found]
+    print("\n".join(table(("MACHINE", "ADDRESS", "FINGERPRINT (ED25519)", "STATE"), rows, width=None)))
+
+
+def _agreed(number: int, *, yes: bool) -> bool:
+    """Return whether the keys are to be pinned: a person compared them, or --yes says that somebody did."""
+    import sys
+
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise CommandError(
+            f"{number} not pinned: compare them on the machines (`{COMPARE}`), then pass --yes", code=Exit.USAGE
+        )
+    say(f"whoever sits between here and a machine can show a key of their own: compare on its console, `{COMPARE}`")
+    if ask(f"Pin {number} host keys? (yes/no) ") == "yes":
+        return True
+    say("nothing was pinned")
+    return False

@@ -1,0 +1,128 @@
+"""Asks for sites and nodes, and gives names to those that got none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TypeVar, cast
+
+from longhaul.init import questions as q
+from longhaul.init.answers import CloudSite, Host, Hosts, Places, Pool, Rack
+from longhaul.init.document import gpus
+from longhaul.init.interview import Interview
+
+RACK = "rack"
+"""Name of the on-premises site of `--gateway`; sites in clouds are named after their region."""
+
+LONGEST_NAME = 20
+"""Most characters of a pool's name (``clouds.base.section.Name``)."""
+
+_AZURE_POOL = (q.AZURE_MACHINE_TYPE, q.AZURE_MAX)
+_AWS = (q.AWS_REGION, q.AWS_ZONES, q.AWS_IMAGE, q.AWS_MACHINE_TYPE, q.AWS_MAX)
+
+HostT = TypeVar("HostT", Host, Hosts)
+
+
+def gather_places(interview: Interview) -> Places:
+    """Return all sites and nodes. After a problem the value must not be used."""
+    control = CloudSite(
+        cloud="azure",
+        region=interview.one(q.AZURE_REGION),
+        zones=interview.one(q.AZURE_ZONES),
+        image=interview.given(q.AZURE_IMAGE),
+    )
+    pools = list(_azure_pool(interview, control))
+    sites = [control, *_aws(interview, pools)]
+    racks, groups, hosts = _racks(interview)
+    sites += [*interview.given_several(q.AZURE_SITE), *interview.given_several(q.AWS_SITE)]
+    _check_names(interview, [*(site.region for site in sites), *(rack.site for rack in racks)])
+    groups = _placed(interview, groups, racks, flag=q.HOSTS.flag)
+    hosts = _placed(interview, hosts, racks, flag=q.HOST.flag)
+    extra = interview.given_several(q.POOL)
+    if interview.problems:
+        return cast(Places, None)
+    return Places(
+        clouds=tuple(sites),
+        pools=tuple(_named(pools, extra, sites)),
+        racks=tuple(racks),
+        hosts=(*_hosts(groups), *hosts),
+    )
+
+
+def _azure_pool(interview: Interview, control: CloudSite) -> Iterator[Pool]:
+    if interview.wants("A node pool on Azure, beside the control plane? (yes/no)", _AZURE_POOL):
+        type_, most = interview.one(q.AZURE_MACHINE_TYPE), interview.one(q.AZURE_MAX)
+        yield Pool(site=control.region, machine_type=type_, max=most)
+
+
+def _aws(interview: Interview, pools: list[Pool]) -> Iterator[CloudSite]:
+    """Yield the sites on AWS that are asked for one by one, and add the pool of each."""
+    by_flag = any(interview.is_given(question) for question in _AWS)
+    if interview.is_given(q.AWS_SITE) and not by_flag:
+        return
+    wanted = interview.wants("A site on AWS, with one node pool? (yes/no)", _AWS)
+    while wanted:
+        region = interview.one(q.AWS_REGION)
+        zones, image = interview.one(q.AWS_ZONES), interview.given(q.AWS_IMAGE)
+        pools.append(Pool(site=region, machine_type=interview.one(q.AWS_MACHINE_TYPE), max=interview.one(q.AWS_MAX)))
+        yield CloudSite(cloud="aws", region=region, zones=zones, image=image)
+        wanted = not by_flag and interview.wants("Another site on AWS, with one node pool? (yes/no)", ())
+
+
+def _racks(interview: Interview) -> tuple[Sequence[Rack], Sequence[Hosts], Sequence[Host]]:
+    """Return on-premises sites, groups of hosts that are alike, and single hosts."""
+    sites = interview.given_several(q.ONPREM_SITE)
+    if interview.is_given(q.ONPREM_SITE) and not interview.is_given(q.GATEWAY):
+        return sites, interview.given_several(q.HOSTS), interview.given_several(q.HOST)
+    if not interview.wants("Racks of your own? (yes/no)", (q.GATEWAY, q.HOSTS, q.HOST)):
+        return sites, (), ()
+    gateways = interview.several(q.GATEWAY, most=2)
+    groups = interview.several(q.HOSTS, least=0)
+    return (Rack(site=RACK, gateways=gateways), *sites), groups, interview.several(q.HOST, least=0)
+
+
+def _check_names(interview: Interview, names: Iterable[str]) -> None:
+    for name, number in Counter(names).items():
+        if name and number > 1:
+            interview.problems.append(f"{name} is given as {number} sites: one site holds all pools of a region")
+
+
+def _placed(interview: Interview, hosts: Sequence[HostT], racks: Sequence[Rack], *, flag: str) -> Sequence[HostT]:
+    """Return the hosts with the site of each. Without one it is that of `--gateway`, or the only one."""
+    there = [rack.site for rack in racks]
+    usual = there[0] if there and (len(there) == 1 or there[0] == RACK) else ""
+    placed = [replace(one, site=one.site or usual) for one in hosts]
+    for site in sorted({one.site for one in placed if there and one.site not in there}):
+        wrong = f"no site of racks is called {site!r}" if site else "it needs the name of its site"
+        interview.problems.append(f"--{flag}: {wrong}: {' or '.join(there)}")
+    return placed
+
+
+def _hosts(groups: Iterable[Hosts]) -> Iterator[Host]:
+    """Yield a host for each of those that are alike, named after its site, what it is, and its number."""
+    begun: Counter[str] = Counter()
+    for group in groups:
+        stem = f"{group.site}-{'gpu' if group.gpus else 'cpu'}"
+        for _ in range(group.number):
+            yield Host(name=f"{stem}-{begun[stem]:03}", site=group.site, gpus=group.gpus)
+            begun[stem] += 1
+
+
+def _named(asked: Iterable[Pool], given: Iterable[Pool], sites: Iterable[CloudSite]) -> Iterator[Pool]:
+    """Yield the pools, with a name for each that has none: of its cloud and what it is when it was asked for by itself,
+    else of its site."""
+    clouds = {site.region: site.cloud for site in sites}
+    named = [pool.name for pool in given]
+    for pool, place in [*((pool, clouds[pool.site]) for pool in asked), *((pool, pool.site) for pool in given)]:
+        name = pool.name or _free_name(place, "gpu" if gpus(pool) else "cpu", taken=named)
+        named.append(name)
+        yield replace(pool, name=name)
+
+
+def _free_name(place: str, what: str, *, taken: Sequence[str]) -> str:
+    """Return a name for a pool that no other has. A long place is cut."""
+    ends = (f"-{what}" if number == 1 else f"-{what}-{number}" for number in count(1))
+    names = (place[: LONGEST_NAME - len(end)].rstrip("-") + end for end in ends)
+    return next(name for name in names if name not in taken)

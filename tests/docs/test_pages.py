@@ -1,0 +1,60 @@
+"""Pages about tasks are correct: tables are the model's, commands exist, and messages are ones that the code has."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from components.model.address_plan import POD_PREFIX
+from components.model.nodes import MAX_PODS
+from longhaul import cli
+from longhaul.init import ranges
+
+PAGES = ("adding", "hosts", "images", "lab-gpus", "many-regions", "rack-routing", "sizing", "troubleshooting")
+
+
+def page(root: Path, name: str) -> str:
+    return (root / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def rows(text: str, mark: str) -> list[list[int]]:
+    table = text.partition(f"<!-- sizing:{mark} -->")[2].lstrip("\n").partition("\n\n")[0]
+    lines = [re.findall(r"[\d,]+", line) for line in table.splitlines() if re.match(r"\| \d", line)]
+    return [[int(number.replace(",", "")) for number in line] for line in lines]
+
+
+def test_the_sizes_are_the_models(root: Path) -> None:
+    text = page(root, "sizing")
+    clouds, racks = rows(text, "clouds"), rows(text, "racks")
+    assert [line[0] for line in clouds] == [line[0] for line in racks] == list(range(14, 21))
+    for prefix, *zones in clouds:
+        assert zones == [ranges._holds(prefix, number) for number in (1, 2, 3, 4)]
+    for prefix, hosts in racks:
+        assert hosts == ranges._holds(prefix, 0)
+    assert (POD_PREFIX, MAX_PODS) == (28, 16)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_of_a_page_is_one(root: Path, name: str) -> None:
+    text = re.sub(r"\\\n", " ", page(root, name))
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    for part in (part.strip() for line in lines for part in line.split(" #")[0].split("&&")):
+        if part.startswith("longhaul "):
+            words = shlex.split(part)[1:]
+            assert cli.parse(words).command == words[0]
+
+
+def test_every_message_is_one_of_the_code(root: Path) -> None:
+    """Words in code marks in a table's first column are in a source, perhaps in two lines of it."""
+    code = "".join(
+        re.sub(r'"\n\s*f?"', "", path.read_text(encoding="utf-8"))
+        for folder in ("longhaul", "components", "lab", "clouds")
+        for path in sorted((root / folder).rglob("*.py"))
+    )
+    cells = re.findall(r"^\| (`.*?) \|", page(root, "troubleshooting"), re.MULTILINE)
+    assert len(cells) > 25
+    missing = [part for cell in cells for part in re.findall(r"`([^`]+)`", cell) if part not in code]
+    assert missing == []

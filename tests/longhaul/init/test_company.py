@@ -1,0 +1,106 @@
+"""A company: three AWS regions, a control plane on Azure, 120 racked hosts. One command, no copied file."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from components.model import plan
+from longhaul.exits import Exit
+from tests.longhaul.init.asked import ACCESS, AZURE, KEY, Here
+
+COMPANY = (
+    *("--env", "train", *AZURE, *ACCESS, "--size", "large"),
+    *("--aws-site", "us-east-1 a,b,c", "--aws-site", "us-west-2 a,b,c", "--aws-site", "eu-west-1 a,b"),
+    *("--pool", "us-east-1 m7i.4xlarge 40 cpu", "--pool", "us-east-1 p5.48xlarge 128"),
+    *("--pool", "us-west-2 p5.48xlarge 64", "--pool", "eu-west-1 g5.12xlarge 1400 a10g"),
+    *("--onprem-site", "colo 198.51.100.20 198.51.100.21", "--hosts", "96x8", "--hosts", "24"),
+)
+
+
+def test_a_company_is_one_command(here: Here) -> None:
+    done = here.init(*COMPANY)
+    assert (done.code, done.err) == (Exit.OK, "")
+    environment = here.load()
+    assert list(environment.sites) == ["westeurope", "us-east-1", "us-west-2", "eu-west-1", "colo"]
+    assert {name: (pool.site, pool.min, pool.max) for name, pool in environment.pools.items()} == {
+        "cpu": ("us-east-1", 1, 40),
+        "us-east-1-gpu": ("us-east-1", 0, 128),
+        "us-west-2-gpu": ("us-west-2", 0, 64),
+        "a10g": ("eu-west-1", 0, 1400),
+    }
+    assert [site.gateways[1].name for site in environment.sites.values() if site.gateways] == ["gw-1"]
+    names = [host.name for host in environment.hosts]
+    assert (len(names), names[0], names[96], sum(host.gpus for host in environment.hosts)) == (
+        *(120, "colo-gpu-000", "colo-cpu-000"),
+        96 * 8,
+    )
+
+
+def test_the_command_of_the_page_makes_the_same(here: Here, root: Path) -> None:
+    page = (root / "docs" / "many-regions.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    line = next(line for line in page.splitlines() if line.startswith("    longhaul init"))
+    words = {"E": "train", "~/.ssh/id_ed25519.pub": KEY}
+    done = here.init(*(words.get(word, word) for word in shlex.split(line)[2:]))
+    assert (done.code, done.err) == (Exit.OK, "")
+    found = here.load()
+    assert here.init(*COMPANY, "--force", "--used", "10.0.0.0/12").code == Exit.OK
+    same = here.load()
+    assert (found.sites.keys(), found.pools, found.hosts, found.supernet, found.control_plane) == (
+        *(same.sites.keys(), same.pools, same.hosts, same.supernet, same.control_plane),
+    )
+
+
+def test_what_it_promises_has_addresses(here: Here) -> None:
+    """Two zones of a /16 hold 1,024 nodes, not the 1,400 declared: the block is one bit larger."""
+    assert here.init(*COMPANY).code == Exit.OK
+    environment = here.load()
+    assert {name: site.prefix for name, site in environment.sites.items() if site.prefix != 16} == {"eu-west-1": 15}
+    zone = plan(environment).sites["eu-west-1"].zone_pods(1)
+    assert 2 * zone.num_addresses // 16 >= 1400
+
+
+def test_many_large_sites_get_a_larger_range(here: Here) -> None:
+    regions = ("us-east-1", "us-east-2", "us-west-1", "us-west-2", "eu-west-1")
+    words = [word for one in regions for word in ("--aws-site", one, "--pool", f"{one} m7i.xlarge 4096")]
+    assert here.init("--env", "train", *AZURE, *ACCESS, *words).code == Exit.OK
+    environment = here.load()
+    assert {site.prefix for name, site in environment.sites.items() if name != "westeurope"} == {14}
+    assert str(environment.supernet) == "10.0.0.0/11"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--aws-site", "us-east-1 a", "--pool", "x"], "--aws-site: 'a' is not 2 to 4 different zones"),
+        (["--pool", "us-east-1 p5.48xlarg 4"], "'p5.48xlarg' is not a machine type that Longhaul knows"),
+        (["--pool", "us-east-1 4"], "--pool: 'us-east-1 4' is not a site, a machine type, machines at most"),
+        (["--onprem-site", "colo"], "--onprem-site: 'colo' is not a site's name and the public address"),
+        (["--onprem-site", "colo 203.0.113.1", "--hosts", "4x99"], "--hosts: '4x99' is not a number of hosts"),
+        (["--onprem-site", "colo 203.0.113.1", "--hosts", "4 cola"], "no site of racks is called 'cola': colo"),
+        (
+            ["--onprem-site", "a 203.0.113.1", "--onprem-site", "b 203.0.113.2", "--host", "n-0"],
+            "--host: it needs the name of its site: a or b",
+        ),
+        (["--hosts", "4"], "--gateway 'ADDRESS [HOSTKEY]' is missing"),
+        (["--aws-site", "us-east-1", "--aws-site", "us-east-1"], "us-east-1 is given as 2 sites"),
+        (["--azure-site", "northeurope 1 2 3"], "is not a region, its zones with commas between them"),
+    ],
+)
+def test_what_is_wrong_is_said(here: Here, words: list[str], said: str) -> None:
+    done = here.init("--env", "train", *AZURE, *ACCESS, *words)
+    assert done.code == Exit.USAGE
+    assert said in done.err
+    assert here.names() == []
+
+
+def test_an_overlap_names_all_owners_and_a_free_range(here: Here) -> None:
+    assert here.init("--env", "first", *AZURE, *ACCESS).code == Exit.OK
+    words = ("--env", "next", *AZURE, *ACCESS, "--used", "10.16.0.0/12")
+    done = here.init(*words, "--supernet", "10.0.0.0/11")
+    assert f"10.0.0.0/12 of first, {here.stacks / 'Pulumi.first.yaml'}:8" in done.err
+    assert "and 10.16.0.0/12 of what you use already (--used): 10.32.0.0/11 is free" in done.err
+    assert here.init(*words).code == Exit.OK
+    assert str(here.load("next").supernet) == "10.32.0.0/12"

@@ -1,0 +1,124 @@
+"""Slips of a person at the command line, and the words that a shell types for them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model.errors import ConfigurationError, Problem
+from longhaul import cli
+from longhaul.exits import Exit
+from tests.longhaul.conftest import Checkout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["valdate"], "longhaul valdate: no such command; did you mean validate?"),
+        (["fly"], "longhaul fly: no such command; longhaul --help"),
+        (["validate", "--jsn"], "unrecognized arguments: --jsn; did you mean --json?"),
+        (["plan", "--markdwon=x", "--env", "dev"], "unrecognized arguments: --markdwon=x; words for what it runs"),
+        (["init", "--aws-sit=x"], "did you mean --aws-site?"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == Exit.USAGE
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("env", "meant"), [("dve", "dev"), ("prod", "--example prod"), ("x", None)])
+def test_a_slip_in_an_environments_name(
+    checkout: Checkout, env: str, meant: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["validate", "--project", str(checkout.path), "--env", env]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert (f"; did you mean {meant}?" in said) if meant else ("did you mean" not in said)
+
+
+def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == Exit.OK
+    return capsys.readouterr().out
+
+
+def test_the_version(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import tomllib
+
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert answer(["--version"], capsys) == f"longhaul {project['version']}\n"
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_have_scripts_of_their_own(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    script = answer(["--completion", shell], capsys)
+    assert "longhaul" in script
+    assert "Pulumi" in script
+
+
+def test_bash_completes(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands, options, choices, environments of the checkout, and examples."""
+    script = answer(["--completion", "bash"], capsys)
+    (checkout.path / "stacks" / "Pulumi.dev-objects.yaml").write_text("config: {}\n")
+    lines = ("va", "show --e", "up --only i", 'status --env ""', 'plan --example ""')
+    asked = "".join(f"t longhaul {line}\n" for line in lines)
+    function = 't() { COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _shtab_longhaul; echo "${COMPREPLY[*]}"; }'
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"{script}\n{function}\n{asked}"],
+        cwd=checkout.path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["validate", "--env --example", "infrastructure", "dev", "hybrid prod"]
+
+
+def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_validate_tells_programs(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["validate", "--project", str(checkout.path), "--json"]
+    assert cli.main(words) == Exit.OK
+    assert document(capsys) == {"valid": True, "environments": ["dev"], "problems": []}
+    raw = checkout.environment()
+    raw["control_plane"]["site"] = "mars"
+    checkout.write(raw)
+    assert cli.main([*words, "--env", "dev"]) == Exit.USAGE
+    said = document(capsys)
+    assert (said["valid"], said["environments"]) == (False, [])
+    (problem,) = [one for one in said["problems"] if one["key"] == "control_plane.site"]
+    assert problem["file"] == str(checkout.stack_file)
+    assert problem["line"] > 1
+    assert problem["write"]
+
+
+def problems(number: int, *, wrong: str = "is missing") -> list[Problem]:
+    return [
+        Problem(file="hosts.yaml", line=10 + index, key=f"hosts.{index}.site", wrong=wrong, write="site: colo")
+        for index in range(number)
+    ]
+
+
+def test_a_hundred_hosts_that_lack_the_same_key_are_one_thing_to_mend() -> None:
+    said = str(ConfigurationError([*problems(120), *problems(2, wrong="'mars' is no site")]))
+    assert said.splitlines() == [
+        "122 problems in the environment:",
+        "  hosts.yaml:10: hosts.0.site: is missing",
+        "    write: site: colo",
+        "    the same in 119 more places: hosts.1.site (line 11), hosts.2.site (line 12), hosts.3.site (line 13), "
+        "hosts.4.site (line 14), hosts.5.site (line 15), …",
+        "  hosts.yaml:10: hosts.0.site: 'mars' is no site",
+        "    write: site: colo",
+        "  hosts.yaml:11: hosts.1.site: 'mars' is no site",
+        "    write: site: colo",
+    ]
