@@ -8,14 +8,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from lab.state import LabError
 
 LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
-RAISED = 8192
-"""Limit that a lab sets where it may. Its own nodes declare the same (docs/performance.md)."""
+ENOUGH = 8192
+"""Limit that is advised: nodes declare the same (docs/performance.md)."""
 MACHINE, API_SERVER, NODE = 5, 7, 8
 """Numbers of inotify instances: four of a machine's systemd and one of its message bus; those of kube-apiserver; five
 of a kubelet, two of containerd and one of kube-proxy. Counted in ``/proc/*/fd`` of a lab."""
@@ -40,21 +39,11 @@ def at_hand(wanted: int) -> bool:
     return True
 
 
-def make_room(wanted: int, *, say: Callable[[str], None], limit: Path = LIMIT) -> None:
-    """Raise the limit where allowed, so that pools can grow. :class:`LabError` when ``wanted`` cannot be had."""
-    now = int(limit.read_text())
-    if now < RAISED:
-        try:
-            limit.write_text(f"{RAISED}\n")
-        except OSError as error:
-            if not at_hand(wanted):
-                raise LabError(
-                    f"root may have {now} inotify instances, and this wants {wanted} more: end what uses them, as "
-                    f"another lab, or `sysctl fs.inotify.max_user_instances={RAISED}` on the machine itself: here it "
-                    f"cannot be raised ({error.strerror})"
-                ) from None
-            say(f"inotify instances stay at {now}, so pools grow as far as these last: {error.strerror}")
-        else:
-            say(f"fs.inotify.max_user_instances raised from {now} to {RAISED}, for this machine until it restarts")
+def check_room(wanted: int, *, limit: Path = LIMIT) -> None:
+    """Raise :class:`LabError` when ``wanted`` cannot be had. The limit is the host's, which the lab leaves as it is."""
     if not at_hand(wanted):
-        raise LabError(f"{wanted} more inotify instances cannot be had: end what uses them, as another lab")
+        most = limit.read_text().strip()
+        raise LabError(
+            f"the lab needs {wanted} more inotify instances, and root may have {most} in all on this machine: end "
+            f"what uses them, such as another lab, or `sysctl fs.inotify.max_user_instances={ENOUGH}`"
+        )

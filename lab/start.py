@@ -64,7 +64,7 @@ def start(
             f"`.venv/bin/python -m lab down --env {state.env}` ends them"
         )
     # A running lab already has its inotify instances: it must be found before they are counted.
-    inotify.make_room(watchers, say=say)
+    inotify.check_room(watchers)
     check_port_free(config.port)
     if config.beside:
         return _join(state, config, say)

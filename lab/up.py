@@ -66,7 +66,7 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
     environment = chosen.load()
     project.check_second(environment, chosen)
     if running_init(chosen.state) is None:
-        inotify.make_room(project.watchers(environment), say=print)
+        inotify.check_room(project.watchers(environment))
     with steps.step("packages") as step:
         packages.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("pinned tools") as step:
