@@ -116,7 +116,7 @@ class Images(Section):
     efa_device_plugin: str | None = Field(
         default=None,
         pattern=r"^[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)+:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}@sha256:[0-9a-f]{64}$",
-        examples=[f"registry.example.com/eks/aws-efa-k8s-device-plugin:v0.5.20@sha256:{'0' * 64}"],
+        examples=[f"registry.example.com/eks/aws-efa-k8s-device-plugin:v0.5.8@sha256:{'0' * 64}"],
         json_schema_extra={"patternErrorMessage": "REGISTRY/PATH:TAG@sha256: and 64 hexadecimal digits"},
     )
     """Image of AWS's device plugin for Elastic Fabric Adapters, by its digest, where nodes can pull it without

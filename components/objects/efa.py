@@ -3,8 +3,9 @@
 Its image is in a registry of AWS's that wants credentials, and its source is not public. So the environment's file
 names the image by its digest (``images.efa_device_plugin``); without one there is no plugin.
 
-From v0.5.9 on, AWS's chart runs it privileged (github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit
-c64d880), and nobody outside AWS can read why. What the chart mounts for Neuron alone is left out.
+It has the rights that AWS's chart gives it up to v0.5.8. From v0.5.9 on the chart runs it privileged
+(github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit c64d880), which the API servers refuse: they run
+without ``--allow-privileged``. What the chart mounts for Neuron alone is left out.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ def plugin_spec(environment: Environment, image: str) -> DaemonSetSpecArgsDict:
                 "name": NAME,
                 "image": image,
                 "resources": {"requests": {"cpu": "10m", "memory": "20Mi"}, "limits": {"memory": "256Mi"}},
-                "security_context": {"privileged": True, "run_as_user": 0},
+                "security_context": {
+                    "allow_privilege_escalation": False,
+                    "run_as_non_root": False,
+                    "capabilities": {"drop": ["ALL"]},
+                },
                 "volume_mounts": [
                     {"name": "plugins", "mount_path": PLUGINS},
                     {"name": "devices", "mount_path": DEVICES},
