@@ -31,7 +31,7 @@ def hybrid_with_pools() -> dict[str, Any]:
         "machine_type": "p5.48xlarge",
         "max": 4,
         "spot": True,
-        "fallbacks": ["cpu"],
+        "fallbacks": ["h100"],
     }
     raw["pools"]["h100"] = {
         "site": "weu",

@@ -17,7 +17,7 @@ from longhaul.prices.money import Money, total
 from longhaul.prices.needs import wanted
 from longhaul.prices.text import cost_json, cost_text
 from tests.longhaul.prices.conftest import hybrid_with_pools, price
-from tests.longhaul.prices.sample_book import AMOUNTS, CPU, P5_SPOT, book
+from tests.longhaul.prices.sample_book import AMOUNTS, CPU, H100_SPOT, P5_SPOT, book
 from tests.support.golden import Golden
 
 
@@ -87,9 +87,9 @@ def test_spot_without_either_price_is_unpriced(environment: Environment) -> None
 
 def test_fallbacks_cost_what_their_pool_costs(environment: Environment) -> None:
     (line,) = price_of(environment, book()).groups()["pool gpu-spot"]
-    assert [(name, str(other)) for name, other in line.fallbacks] == [("cpu", "0.25 USD an hour")]
-    (line,) = price_of(environment, book(CPU)).groups()["pool gpu-spot"]
-    assert line.fallbacks == (("cpu", None),)
+    assert [(name, str(other)) for name, other in line.fallbacks] == [("h100", "22.5 USD an hour")]
+    (line,) = price_of(environment, book(H100_SPOT, H100_SPOT.on_demand())).groups()["pool gpu-spot"]
+    assert line.fallbacks == (("h100", None),)
 
 
 def test_hosts_cost_nothing_unless_the_file_says_so(environment: Environment) -> None:
@@ -119,7 +119,7 @@ def test_a_larger_pool(environment: Environment, changed: Callable[..., Environm
 def test_what_is_gone_and_what_is_new(environment: Environment, changed: Callable[..., Environment]) -> None:
     before = price_of(environment, book())
     pool = {"site": "use1", "machine_type": "m6id.xlarge", "min": 4, "max": 4}
-    found = difference(before, price_of(changed(h100=None, more=pool), book()))
+    found = difference(before, price_of(changed(h100=None, more=pool, **{"gpu-spot": {"fallbacks": []}}), book()))
     assert [(line.group, line.before is None, line.after is None) for line in found.lines] == [
         ("pool more", True, False),
         ("pool h100", False, True),
