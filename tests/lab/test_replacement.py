@@ -4,20 +4,28 @@ working."""
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager
 
 import pytest
 
+from tests.support.control_plane import (
+    MACHINE,
+    changed,
+    generations,
+    lifecycle,
+    one_at_a_time,
+    repeated,
+    tried_twice,
+    up,
+    with_part,
+)
 from tests.support.project import Project, environment, run
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 MEMBERS = ("three-etcd-0", "three-etcd-1", "three-etcd-2")
 SERVERS = ("three-api-0", "three-api-1")
-MACHINE = "azure-native:compute:VirtualMachine"
 
 DELETE = """
 post() { curl -sf "https://login.microsoftonline.com/$AZURE_TENANT_ID/oauth2/v2.0/token" "$@"; }
@@ -43,67 +51,9 @@ def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         project.lab("down", "--all", check=False)
 
 
-def _generations(project: Project) -> dict[str, str]:
-    """Return the cloud's id of each machine; another id means another machine."""
-    exported = json.loads(project.engine("stack", "export").stdout)["deployment"]["resources"]
-    machines = [r for r in exported if r["type"] == MACHINE]
-    return {r["urn"].rpartition("::")[2]: r["outputs"]["vmId"] for r in machines}
-
-
-def _changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
-    return {name for name in before if before[name] != after[name]}
-
-
-def _with(raw: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
-    control = raw["control_plane"]
-    return {**raw, "control_plane": {**control, part: {**control[part], **values}}}
-
-
-def _up(project: Project) -> None:
-    log = str(project.path / "events.json")
-    project.engine("up", "--yes", "--skip-preview", "--event-log", log)
-
-
-def _lifecycle(project: Project) -> list[tuple[str, str]]:
-    """Return (operation, machine) in the order in which the engine finished them, from its last run's event log."""
-    lines = (project.path / "events.json").read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
-    done = [event["resOutputsEvent"]["metadata"] for event in events if "resOutputsEvent" in event]
-    steps = [(m["op"], m["urn"].rpartition("::")[2]) for m in done if m["type"] == MACHINE]
-    return [(op, machine) for op, machine in steps if op in ("delete-replaced", "create-replacement")]
-
-
-def _one_at_a_time(steps: list[tuple[str, str]]) -> list[str]:
-    """Return the machines in the order of their replacement; fail when one was deleted before the previous one was
-    back."""
-    machines = [machine for _, machine in steps[::2]]
-    assert steps == [(op, machine) for machine in machines for op in ("delete-replaced", "create-replacement")]
-    return machines
-
-
-@contextmanager
-def _asking(project: Project) -> Iterator[list[str]]:
-    """Ask the API repeatedly during the block. Return the errors of requests that failed twice in a row, as for a
-    user who tries once more: a server that vanishes without notice still gets connections until its probe has
-    failed twice."""
-    complaints: list[str] = []
-    over = threading.Event()
-
-    def ask() -> None:
-        while not over.is_set():
-            done = project.kubectl("get", "configmap", "kept", "--request-timeout=15s", check=False)
-            if done.returncode != 0:
-                done = project.kubectl("get", "configmap", "kept", "--request-timeout=15s", check=False)
-            if done.returncode != 0:
-                complaints.append(done.stderr)
-
-    asker = threading.Thread(target=ask)
-    asker.start()
-    try:
-        yield complaints
-    finally:
-        over.set()
-        asker.join()
+def _asking(project: Project) -> AbstractContextManager[list[str]]:
+    """Ask the API repeatedly during the block; return its errors."""
+    return repeated(lambda: tried_twice(project, "get", "configmap", "kept"))
 
 
 def test_three_members_vote_and_two_servers_serve(project: Project) -> None:
@@ -117,55 +67,55 @@ def test_three_members_vote_and_two_servers_serve(project: Project) -> None:
 
 
 def test_replacing_all_members_takes_one_at_a_time_and_loses_nothing(project: Project) -> None:
-    before = _generations(project)
-    project.write(_with(project.read(), "etcd", quota_gib=7))
+    before = generations(project)
+    project.write(with_part(project.read(), "etcd", quota_gib=7))
     with _asking(project) as complaints:
-        _up(project)
-    assert _changed(before, _generations(project)) == set(MEMBERS)
-    assert sorted(_one_at_a_time(_lifecycle(project))) == list(MEMBERS)
+        up(project)
+    assert changed(before, generations(project)) == set(MEMBERS)
+    assert sorted(one_at_a_time(lifecycle(project))) == list(MEMBERS)
     assert complaints == []
     assert project.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}").stdout == "b"
     project.await_healthy()
 
 
 def test_replacing_all_servers_takes_one_at_a_time_and_nobody_notices(project: Project) -> None:
-    before = _generations(project)
-    project.write(_with(project.read(), "api", machine_type="Standard_D4s_v5"))
+    before = generations(project)
+    project.write(with_part(project.read(), "api", machine_type="Standard_D4s_v5"))
     with _asking(project) as complaints:
-        _up(project)
-    assert _changed(before, _generations(project)) == set(SERVERS)
-    assert sorted(_one_at_a_time(_lifecycle(project))) == list(SERVERS)
+        up(project)
+    assert changed(before, generations(project)) == set(SERVERS)
+    assert sorted(one_at_a_time(lifecycle(project))) == list(SERVERS)
     assert complaints == []
 
 
 def test_a_member_is_not_deleted_when_its_store_would_lose_quorum(project: Project) -> None:
-    before = _generations(project)
+    before = generations(project)
     project.on("three-etcd-2", "systemctl stop etcd")
     raw = project.read()
-    project.write(_with(raw, "etcd", quota_gib=6))
+    project.write(with_part(raw, "etcd", quota_gib=6))
     exported = json.loads(project.engine("stack", "export").stdout)["deployment"]["resources"]
     (urn,) = [r["urn"] for r in exported if r["type"] == MACHINE and r["urn"].endswith("::three-etcd-0")]
     try:
         done = project.engine("up", "--yes", "--skip-preview", "--target", urn, check=False)
         assert done.returncode != 0
         assert "three-etcd-0 must stay: three-etcd-2 is not healthy" in done.stdout + done.stderr
-        assert _generations(project) == before
+        assert generations(project) == before
         assert project.kubectl("get", "configmap", "kept").returncode == 0
     finally:
         project.write(raw)
 
 
 def test_the_member_that_is_not_well_is_replaced_first(project: Project) -> None:
-    project.write(_with(project.read(), "etcd", quota_gib=5))
-    _up(project)
-    order = _one_at_a_time(_lifecycle(project))
+    project.write(with_part(project.read(), "etcd", quota_gib=5))
+    up(project)
+    order = one_at_a_time(lifecycle(project))
     assert order[0] == "three-etcd-2"
     assert sorted(order) == list(MEMBERS)
     project.await_healthy()
 
 
 def test_what_vanishes_is_made_anew_and_kubectl_goes_on(project: Project) -> None:
-    before = _generations(project)
+    before = generations(project)
     old = _member_id(project, "three-etcd-1")
     with _asking(project) as complaints:
         project.cut_power("three-etcd-1")
@@ -173,7 +123,7 @@ def test_what_vanishes_is_made_anew_and_kubectl_goes_on(project: Project) -> Non
             _delete(project, machine)
         project.longhaul("up", "--yes", "--", "--refresh", "--skip-preview")
     assert complaints == []
-    assert _changed(before, _generations(project)) == {"three-etcd-1", "three-api-0"}
+    assert changed(before, generations(project)) == {"three-etcd-1", "three-api-0"}
     journal = project.on("three-etcd-1", "journalctl --unit etcd --unit etcd-promote --output cat --no-pager").stdout
     # Each line once: etcd refuses a removal until it has seen that the member is gone, so it is retried and logged
     # again.
@@ -183,10 +133,10 @@ def test_what_vanishes_is_made_anew_and_kubectl_goes_on(project: Project) -> Non
 
 
 def test_what_is_switched_off_is_started_a_store_without_quorum_too(project: Project) -> None:
-    before = _generations(project)
+    before = generations(project)
     project.cut_power("three-etcd-0", "three-etcd-2", "three-api-1")
     project.longhaul("up", "--yes", "--only", "infrastructure", "--", "--skip-preview")
-    assert _generations(project) == before
+    assert generations(project) == before
     assert project.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}").stdout == "b"
 
 
