@@ -153,7 +153,9 @@ def _is_used(engine: NamedEngine) -> None:
     aws = engine.in_aws()
     assert [len(aws[kind]) for kind in ("internet gateways", "VPN gateways", "addresses", "subnets")] == [1, 1, 1, 3]
     tunnels = [len(gateway.tunnels) for gateway in engine.live.hypervisor.world.gateways]
-    assert tunnels == [8, 4], "two connections of two tunnels each in AWS; both of Azure's instances try each of the four"
+    assert tunnels == [8, 4], (
+        "two connections of two tunnels each in AWS; both of Azure's instances try each of the four"
+    )
     routes = [(bool(table["Tags"]), route) for table in aws["tables"] for route in table["Routes"]]
     tagged = sorted(tags for tags, route in routes if "vgw-" in route.get("GatewayId", ""))
     assert tagged == [False, True], "a route to the other site in the named table, and one in zone b's own"
