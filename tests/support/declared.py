@@ -189,6 +189,8 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
             resolved[name] = (await output.future(), await output.is_secret())
 
     async def run() -> None:
+        # A failure is raised once; tasks that failed with it would be reported when they are collected, in any test.
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
         # Otherwise this run would wait for what a failed program has left behind.
         SETTINGS.outputs.clear()
         mocks.set_mocks(_Nothing(), project="longhaul", stack="test", preview=False, monitor=monitor)
