@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ def _golden(request: pytest.FixtureRequest) -> Golden:
 def root() -> Path:
     """The top of the project."""
     return Path(__file__).parents[1]
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over tests and modules, which live until the end, and look at the rest more
+    rarely: otherwise it examines hundreds of thousands of objects again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -229,4 +229,4 @@ def otherwise(function: str, **answer: Any) -> Told:
 )
 def test_what_does_not_fit_is_said_with_its_key(ask: Told, at: str, says: str) -> None:
     with pytest.raises(ExistingError, match=rf"(?s)^{at}: .*{says}"):
-        declare_whole(environment(), told=ask)
+        declare_whole(with_few_machines(environment()), told=ask)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -18,6 +21,8 @@ from pulumi.runtime.proto import provider_pb2
 from pulumi.runtime.settings import SETTINGS
 from pulumi.runtime.stack import run_pulumi_func
 from pulumi.runtime.sync_await import _ensure_event_loop
+
+from components.sdk import FRAMES, _is_version
 
 Outputs = Mapping[str, pulumi.Input[Any]]
 Answer = Callable[["Declared"], dict[str, Any]]
@@ -184,6 +189,8 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
             resolved[name] = (await output.future(), await output.is_secret())
 
     async def run() -> None:
+        # A failure is raised once; tasks that failed with it would be reported when they are collected, in any test.
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
         # Otherwise this run would wait for what a failed program has left behind.
         SETTINGS.outputs.clear()
         mocks.set_mocks(_Nothing(), project="longhaul", stack="test", preview=False, monitor=monitor)
@@ -203,7 +210,7 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
     # Only an engine can call hooks.
     unregistered = mock.patch("pulumi.resource_hooks.register_resource_hook", return_value=None)
     unbound = mock.patch("pulumi.runtime.resource._prepare_resource_hooks", mock.AsyncMock(return_value=None))
-    with unregistered, unbound:
+    with unregistered, unbound, _lean():
         contextvars.copy_context().run(asyncio.run, run())
     return Program(
         # They come from several threads, in an order that differs from run to run.
@@ -211,6 +218,29 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
         outputs={name: value for name, (value, _) in resolved.items()},
         secret={name: secret for name, (_, secret) in resolved.items()},
     )
+
+
+@contextmanager
+def _lean() -> Iterator[None]:
+    """Leave out meanwhile what the program itself leaves out (components/sdk.py): the collection of garbage, long call
+    stacks, and aliases for versions of Azure's interface. Together they take most of the time of a declaration."""
+    init = pulumi.CustomResource.__init__
+
+    def without_versions(
+        self: Any, t: str, name: str, props: Any = None, opts: Any = None, *more: Any, **by: Any
+    ) -> None:
+        if opts is not None and opts.aliases:
+            opts = pulumi.ResourceOptions.merge(opts, None)
+            opts.aliases = [alias for alias in opts.aliases if not _is_version(alias)]
+        init(self, t, name, props, opts, *more, **by)
+
+    shallow = mock.patch.object(sys, "tracebacklimit", FRAMES, create=True)
+    gc.disable()
+    try:
+        with shallow, mock.patch.object(pulumi.CustomResource, "__init__", without_versions):
+            yield
+    finally:
+        gc.enable()
 
 
 def every(value: Any) -> Iterator[Any]:

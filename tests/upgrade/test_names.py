@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+from functools import cache
 from typing import Any
 
 import pytest
@@ -32,8 +33,9 @@ def _is_of(entry: Entry, name: str) -> bool:
     return entry.covers(kinship.split("$")[-1], own)
 
 
+@cache
 def today(release: Release, env: str) -> Program:
-    """Declare the release's environment file with today's program."""
+    """Declare the release's environment file with today's program; once for all tests, since it takes seconds."""
     return declared(load(release.stacks / f"Pulumi.{env}.yaml"))
 
 

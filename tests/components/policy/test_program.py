@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import sys
 from functools import cache
-from unittest import mock
 
 import pytest
 
@@ -14,7 +12,6 @@ from clouds.base.policy import Resource
 from clouds.base.policy_rules import TAGS
 from components.model import Environment, load
 from components.model.policy import checks, policies
-from components.sdk import FRAMES
 from tests.components.policy.samples import resources
 from tests.support.hosts import stack_file
 from tests.support.whole import declare_whole, with_few_machines
@@ -31,9 +28,7 @@ def environment(name: str) -> Environment:
 @cache
 def program(name: str) -> tuple[Resource, ...]:
     """Return the resources that it declares; declared once for all tests."""
-    with mock.patch.object(sys, "tracebacklimit", FRAMES, create=True):
-        made = declare_whole(environment(name))
-    return resources(made, stack=name)
+    return resources(declare_whole(environment(name)), stack=name)
 
 
 @pytest.mark.parametrize("name", ["lab", "prod"])

@@ -56,6 +56,7 @@ class Live:
         self._ready = threading.Event()
         self._token = ""
         self._session = requests.Session()
+        self._session.trust_env = False  # the cloud is on loopback: no proxy, no password file
         self.start()
 
     def start(self) -> None:

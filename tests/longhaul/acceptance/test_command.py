@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from clouds.azure.api import Vault
+from clouds.azure.session import AzureError
 from longhaul.acceptance import steps, waiting
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.steps import Commands
@@ -78,8 +80,16 @@ def test_what_no_stack_holds_is_not_reused(checkout: Checkout, engine: FakeEngin
     assert engine.calls() == []
 
 
-def test_what_cannot_be_asked_is_asked_once(checkout: Checkout, engine: FakeEngine) -> None:
+def test_what_cannot_be_asked_is_asked_once(
+    checkout: Checkout, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There is a stack but no credentials: waiting would not help."""
+
+    def unasked(_vault: Vault, _name: str) -> str:
+        raise AzureError("no Azure credential works")
+
+    # Its name would be looked up in the internet, again and again.
+    monkeypatch.setattr(Vault, "get", unasked)
     exports(engine)
     holds(engine, "dev", resources=[{"type": "longhaul:Cluster"}])
     done = checkout.run(*RUN, "--reuse", "--json")
