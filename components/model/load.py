@@ -195,7 +195,7 @@ def _claim(path: Path) -> _Claim | None:
 def _overlap(one: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
     wrong = f"{one.supernet} of {one.name} overlaps {other.supernet} of {other.name}, {other.place}"
     such = "" if offer is None else f", such as {offer}"
-    write = f"in one of the two a range that no other environment has{such}; or remove one that is only an example"
+    write = f"in one of the two a range that no other environment has{such}"
     return Problem(file=str(one.path), line=one.line, key="supernet", wrong=wrong, write=write)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longhaul.init.answers import Places
+    from longhaul.init.answers import CloudSite, Places
 
 DEFAULT_PREFIX = 16
 """Prefix length of a site's block that the file need not say."""
@@ -20,26 +21,33 @@ def prefixes(places: Places) -> Mapping[str, int]:
     found = {}
     for site in places.clouds:
         machines = sum(pool.max for pool in places.pools if pool.site == site.region)
-        found[site.region] = _prefix(machines, zones=len(site.zones))
+        found[site.region] = _prefix(machines, partial(_pool_room, site))
     for rack in places.racks:
-        found[rack.site] = _prefix(sum(host.site == rack.site for host in places.hosts), zones=0)
+        found[rack.site] = _prefix(sum(host.site == rack.site for host in places.hosts), _host_room)
     return found
 
 
-def _prefix(machines: int, *, zones: int) -> int:
-    fitting = (prefix for prefix in range(DEFAULT_PREFIX, SMALLEST_PREFIX, -1) if _holds(prefix, zones) >= machines)
+def _prefix(machines: int, room: Callable[[int], int]) -> int:
+    fitting = (prefix for prefix in range(DEFAULT_PREFIX, SMALLEST_PREFIX, -1) if room(prefix) >= machines)
     return next(fitting, SMALLEST_PREFIX)
 
 
-def _holds(prefix: int, zones: int) -> int:
-    """Return the number of nodes for which a block has addresses and pod ranges: in so many zones, or of a rack."""
-    from components.model.address_plan import POD_PREFIX, machine_capacity, site_plan
+def _pool_room(site: CloudSite, prefix: int) -> int:
+    """Return the number of nodes of pools that a cloud's site holds in a block: what ``validate`` asks of the file."""
+    from clouds.registry import clouds
+    from components.model.address_plan import site_plan
+    from components.model.places import ranges_of_plan
 
-    plan = site_plan(IPv4Network((10 << 24, prefix)))
-    if not zones:
-        return plan.hosts
-    pods, nodes = plan.zone_pods(0), plan.zone_subnet(0)
-    return zones * min(1 << (POD_PREFIX - pods.prefixlen), machine_capacity(nodes))
+    cloud, block = clouds()[site.cloud], IPv4Network((10 << 24, prefix))
+    zones: dict[str, Any] = {"zones": site.zones}
+    declared = cloud.site_type.model_construct(**zones)
+    return sum(room.nodes for room in cloud.promises.rooms(declared, ranges_of_plan(block, site_plan(block))))
+
+
+def _host_room(prefix: int) -> int:
+    from components.model.address_plan import site_plan
+
+    return site_plan(IPv4Network((10 << 24, prefix))).hosts
 
 
 def supernet_prefix(places: Places, *, most: int) -> int:

@@ -14,11 +14,11 @@ from clouds.onprem.site import OnpremSite
 from components.model import Environment, load, plan
 from tests.support import production as make
 from tests.support.declared import Outputs, Program, declare, every
-from tests.support.hosts import STACKS, hosts_file, production_with
+from tests.support.hosts import EXAMPLES, hosts_file, production_with
 
 
 def test_the_hosts_file_in_the_tree_is_what_the_benchmarks_make() -> None:
-    assert (STACKS / "hosts.prod.yaml").read_text(encoding="utf-8") == hosts_file(40)
+    assert (EXAMPLES / "hosts.prod.yaml").read_text(encoding="utf-8") == hosts_file(40)
 
 
 def test_hosts_make_no_resources(tmp_path: Path, program: Program) -> None:

@@ -139,6 +139,6 @@ def test_the_labs_image_is_what_it_says() -> None:
 
 def test_the_versions_are_what_the_binaries_tell(root: Path) -> None:
     assert bake(root)["versions"] == {}, "the binary here cannot run"
-    write_program(root / "usr/local/bin/kubelet", "#!/bin/sh\necho Kubernetes v1.36.3\n")
+    write_program(root / "usr/local/bin/kubelet", "#!/bin/sh\necho Kubernetes v1.99.3\n")
     write_program(root / "usr/local/bin/etcd", "#!/bin/sh\necho etcd Version: 3.6.5\necho Git SHA: abc\n")
-    assert bake(root)["versions"] == {"kubernetes": "1.36.3", "etcd": "3.6.5"}
+    assert bake(root)["versions"] == {"kubernetes": "1.99.3", "etcd": "3.6.5"}

@@ -89,7 +89,7 @@ def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 def test_validate_tells_programs(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["validate", "--project", str(checkout.path), "--json"]
     assert cli.main(words) == Exit.OK
-    assert document(capsys) == {"valid": True, "environments": ["dev"], "problems": []}
+    assert document(capsys) == {"valid": True, "environments": ["dev"], "problems": [], "warnings": []}
     raw = checkout.environment()
     raw["control_plane"]["site"] = "mars"
     checkout.write(raw)

@@ -13,15 +13,16 @@ from components.model.load import check_neighbours, stack_name
 from components.model.schema import CONFIG_KEY
 from tests.model import make
 from tests.model.files import only, problems_of, write
+from tests.support.golden import Golden
 
 GOLDEN = Path(__file__).parent / "golden" / "many_problems"
 
 
-def test_every_problem_is_in_one_report(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_problem_is_in_one_report(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     monkeypatch.chdir(GOLDEN)
     with pytest.raises(ConfigurationError) as caught:
         load(Path("Pulumi.west.yaml"))
-    assert f"{caught.value}\n" == Path("report.txt").read_text(encoding="utf-8")
+    golden("many_problems/report.txt", f"{caught.value}\n")
 
 
 @pytest.mark.parametrize(("folder", "names"), [("stacks", {"lab", "twin"}), ("examples", {"hybrid", "prod"})])

@@ -64,7 +64,7 @@ def test_what_it_promises_has_addresses(here: Here) -> None:
 
 def test_many_large_sites_get_a_larger_range(here: Here) -> None:
     regions = ("us-east-1", "us-east-2", "us-west-1", "us-west-2", "eu-west-1")
-    words = [word for one in regions for word in ("--aws-site", one, "--pool", f"{one} m7i.xlarge 4096")]
+    words = [word for one in regions for word in ("--aws-site", one, "--pool", f"{one} m7i.xlarge 3840")]
     assert here.init("--env", "train", *AZURE, *ACCESS, *words).code == Exit.OK
     environment = here.load()
     assert {site.prefix for name, site in environment.sites.items() if name != "westeurope"} == {14}
