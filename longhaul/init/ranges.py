@@ -21,9 +21,9 @@ def prefixes(places: Places) -> Mapping[str, int]:
     found = {}
     for site in places.clouds:
         machines = sum(pool.max for pool in places.pools if pool.site == site.region)
-        found[site.region] = _prefix(machines, partial(_pool_room, site))
+        found[site.region] = _prefix(machines, partial(pool_room, site))
     for rack in places.racks:
-        found[rack.site] = _prefix(sum(host.site == rack.site for host in places.hosts), _host_room)
+        found[rack.site] = _prefix(sum(host.site == rack.site for host in places.hosts), host_room)
     return found
 
 
@@ -32,7 +32,7 @@ def _prefix(machines: int, room: Callable[[int], int]) -> int:
     return next(fitting, SMALLEST_PREFIX)
 
 
-def _pool_room(site: CloudSite, prefix: int) -> int:
+def pool_room(site: CloudSite, prefix: int) -> int:
     """Return the number of nodes of pools that a cloud's site holds in a block: what ``validate`` asks of the file."""
     from clouds.registry import clouds
     from components.model.address_plan import site_plan
@@ -44,7 +44,8 @@ def _pool_room(site: CloudSite, prefix: int) -> int:
     return sum(room.nodes for room in cloud.promises.rooms(declared, ranges_of_plan(block, site_plan(block))))
 
 
-def _host_room(prefix: int) -> int:
+def host_room(prefix: int) -> int:
+    """Return the number of hosts that a site of racks holds in a block."""
     from components.model.address_plan import site_plan
 
     return site_plan(IPv4Network((10 << 24, prefix))).hosts

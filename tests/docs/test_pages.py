@@ -12,6 +12,7 @@ from components.model.address_plan import POD_PREFIX
 from components.model.nodes import MAX_PODS
 from longhaul import cli
 from longhaul.init import ranges
+from longhaul.init.answers import CloudSite
 
 PAGES = ("adding", "hosts", "images", "lab-gpus", "many-regions", "rack-routing", "sizing", "troubleshooting")
 
@@ -30,10 +31,12 @@ def test_the_sizes_are_the_models(root: Path) -> None:
     text = page(root, "sizing")
     clouds, racks = rows(text, "clouds"), rows(text, "racks")
     assert [line[0] for line in clouds] == [line[0] for line in racks] == list(range(14, 21))
-    for prefix, *zones in clouds:
-        assert zones == [ranges._holds(prefix, number) for number in (1, 2, 3, 4)]
+    aws = [CloudSite(cloud="aws", region="r", zones=tuple("abcd"[:number])) for number in (1, 2, 3, 4)]
+    azure = CloudSite(cloud="azure", region="r", zones=("1", "2", "3"))
+    for prefix, *nodes in clouds:
+        assert nodes == [ranges.pool_room(site, prefix) for site in (*aws, azure)]
     for prefix, hosts in racks:
-        assert hosts == ranges._holds(prefix, 0)
+        assert hosts == ranges.host_room(prefix)
     assert (POD_PREFIX, MAX_PODS) == (28, 16)
 
 
