@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.support.engine import printed
-from tests.support.hosts import STACKS
+from tests.support.hosts import EXAMPLES, STACKS
 
 ROOT = STACKS.parent
 INFRASTRUCTURE = """\
@@ -27,7 +27,9 @@ class Stack:
         (self.project / "stacks").mkdir(parents=True)
         shutil.copy(ROOT / "Pulumi.yaml", self.project)
         for name in (f"Pulumi.{env}.yaml", f"hosts.{env}.yaml", f"Pulumi.{env}-objects.yaml"):
-            shutil.copy(STACKS / name, self.project / "stacks")
+            shutil.copy(
+                next(path for path in (STACKS / name, EXAMPLES / name) if path.is_file()), self.project / "stacks"
+            )
         self.change("")
         plugins = ROOT / "lab" / "providers" / "bin"
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "KUBE"))}

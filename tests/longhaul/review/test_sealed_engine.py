@@ -103,8 +103,10 @@ def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
     checkout: Checkout, environ: dict[str, str], tmp_path: Path
 ) -> None:
     base = tmp_path / "Pulumi.two.yaml"
-    base.write_text(checkout.project.stack_file("two").read_text(encoding="utf-8"), encoding="utf-8")
     raw = checkout.read("two")
+    raw["control_plane"]["etcd"]["members"] = 3
+    checkout.change("two", raw)
+    base.write_text(checkout.project.stack_file("two").read_text(encoding="utf-8"), encoding="utf-8")
     raw["control_plane"]["etcd"]["machine_type"] = "Standard_L16s_v3"
     checkout.change("two", raw)
     planned = CommandPlanner(project=checkout.project, environ=environ)("two", base=base, drift=False)
