@@ -9,8 +9,9 @@ from longhaul.project import example_names
 
 SHELLS = ("bash", "zsh", "fish")
 
-ENVIRONMENTS = r"ls stacks 2>/dev/null | sed -n '/-objects\.yaml/d; s/^Pulumi\.\(.*\)\.yaml/\1/p'"
-"""Command that prints the names of the environments, in the checkout's top folder."""
+ENVIRONMENTS = r"ls stacks 2>/dev/null | sed -n '/-objects\.yaml/d; s/^Pulumi\.\([a-z0-9-]*\)\.yaml$/\1/p'"
+"""Command that prints the names of the environments, in the checkout's top folder. Bash expands what it prints, so
+files with other characters in their names are left out."""
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:

@@ -4,8 +4,8 @@ Its image is in a registry of AWS's that wants credentials, and its source is no
 names the image by its digest (``images.efa_device_plugin``); without one there is no plugin.
 
 It has the rights that AWS's chart gives it up to v0.5.8. From v0.5.9 on the chart runs it privileged
-(github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit c64d880), which the API servers refuse: they run
-without ``--allow-privileged``. What the chart mounts for Neuron alone is left out.
+(github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit c64d880). Here it never is: whether those versions
+work without has not been tried. What the chart mounts for Neuron alone is left out.
 """
 
 from __future__ import annotations

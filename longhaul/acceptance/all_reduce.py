@@ -19,8 +19,14 @@ memory) costs far more, and protocols a few percent."""
 LARGE = 1 << 30
 """Least size of the largest message, bytes: smaller ones measure latency too."""
 _DEVICE = re.compile(r"#\s+Rank\s+(?P<rank>\d+)\s.*?\bon\s+(?P<machine>\S+)\s+device\s")
-_HALF = r"\s+[\d.]+\s+[\d.]+\s+(?P<{0}>[\d.]+)\s+(?P<{0}_wrong>\d+|N/A)"
-_ROW = re.compile(r"(?P<size>\d+)\s+\d+\s+\w+\s+\w+\s+-?\d+" + _HALF.format("out") + _HALF.format("into") + r"\s*$")
+UNCHECKED = "N/A"
+"""Count of wrong values where none was compared."""
+_BEGIN = r"(?P<size>\d+)\s+\d+\s+\w+\s+(?:sum|prod|max|min|avg|mulsum)\s+-?\d+"
+_HALF = r"\s+[\d.]+\s+[\d.]+\s+(?P<{0}>[\d.]+)\s+(?P<{0}_wrong>{1})"
+_WRONG = r"[\d.]+(?:e\+\d+)?|N/A"
+"""Count of wrong values. From a million on it is written as 2.14748e+09 (``%6g``, nccl-tests 2.19, src/util.cu)."""
+_ROW = re.compile(_BEGIN + _HALF.format("out", _WRONG) + _HALF.format("into", _WRONG) + r"\s*$")
+_ROW_BEGIN = re.compile(_BEGIN + r"(?:\s|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +41,8 @@ class Measured:
     """Bus bandwidth at the largest message, GB/s (10⁹ bytes): the better of out-of-place and in-place."""
     wrong: int
     """Number of wrong values in all messages."""
+    unchecked: int
+    """Number of messages whose values were not compared (``--check 0``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +57,7 @@ class Verdict:
 
 def read(text: str) -> Measured:
     """Read the output of ``all_reduce_perf``; lines may have a prefix of the launcher's. Raise ``ValueError`` when it
-    is no such output."""
+    is no such output, or when a result is cut short."""
     lines = text.splitlines()
     devices = [found for line in lines if (found := _DEVICE.search(line))]
     rows = [found for line in lines if (found := _ROW.search(line))]
@@ -59,6 +67,9 @@ def read(text: str) -> Measured:
             f"there is no {missing} of nccl-tests in it: save all that all_reduce_perf writes. Releases whose results "
             "have no columns `root` and `#wrong` are too old"
         )
+    broken = [line.strip() for line in lines if _ROW_BEGIN.search(line) and not _ROW.search(line)]
+    if broken:
+        raise ValueError(f"a result of nccl-tests is not whole: {broken[0]!r}: save all that all_reduce_perf writes")
     last = max(rows, key=lambda row: int(row["size"]))
     counts = [row[key] for row in rows for key in ("out_wrong", "into_wrong")]
     return Measured(
@@ -66,7 +77,8 @@ def read(text: str) -> Measured:
         ranks=len({int(found["rank"]) for found in devices}),
         largest=int(last["size"]),
         busbw=max(float(last["out"]), float(last["into"])),
-        wrong=sum(int(one) for one in counts if one.isdecimal()),
+        wrong=sum(int(float(one)) for one in counts if one != UNCHECKED),
+        unchecked=sum(UNCHECKED in (row["out_wrong"], row["into_wrong"]) for row in rows),
     )
 
 
@@ -87,6 +99,8 @@ def _judge(measured: Measured, name: str, machine: MachineType, published: float
         return Result.NOT_APPLICABLE, "it ran on one machine, whose GPUs use no network: take two or more"
     if measured.wrong:
         return Result.FAILED, f"{measured.wrong} values arrived wrong"
+    if measured.unchecked:
+        return Result.FAILED, f"the values of {measured.unchecked} messages were not compared: run it without --check 0"
     if measured.ranks != machines * machine.gpus:
         whole = f"{machines} machines have {machines * machine.gpus} GPUs"
         return Result.FAILED, f"it ran on {measured.ranks} GPUs, and {whole}: take all, so that all adapters are used"

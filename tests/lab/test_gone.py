@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from components.model.nodes import RDMA_LABEL
 from tests.lab.test_attest import join_again
 from tests.support.cloud import instances
 from tests.support.project import Project, eventually
@@ -73,6 +74,15 @@ def test_the_hosts_command_makes_a_node_of_what_was_one(project: Project) -> Non
     assert verdict["state"] == "changed"
     assert HOST in ready(project)
     assert uid(project, HOST) not in ("", before)
+
+
+def test_the_hosts_command_puts_labels_right_of_what_joined_before(project: Project) -> None:
+    """A kubelet gives labels to a new Node alone, and the hosts file says something else now."""
+    project.kubectl("label", "node", HOST, f"{RDMA_LABEL}=roce")
+    verdict = json.loads(project.longhaul("hosts", "--limit", HOST, "--json").stdout)["hosts"][HOST]
+    assert verdict["state"] == "changed"
+    (found,) = (item for item in nodes(project) if item["metadata"]["name"] == HOST)
+    assert RDMA_LABEL not in found["metadata"]["labels"]
 
 
 @pytest.fixture(name="silent")

@@ -67,7 +67,9 @@ def test_other_shells_have_scripts_of_their_own(shell: str, capsys: pytest.Captu
 def test_bash_completes(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     """Commands, options, choices, environments of the checkout, and examples."""
     script = answer(["--completion", "bash"], capsys)
-    (checkout.path / "stacks" / "Pulumi.dev-objects.yaml").write_text("config: {}\n")
+    # Bash expands the words that it completes with: a branch's file names are not to be run.
+    for name in ("Pulumi.dev-objects.yaml", "Pulumi.$(touch${IFS}made).yaml"):
+        (checkout.path / "stacks" / name).write_text("config: {}\n")
     lines = ("va", "show --e", "up --only i", 'status --env ""', 'plan --example ""')
     asked = "".join(f"t longhaul {line}\n" for line in lines)
     function = 't() { COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _shtab_longhaul; echo "${COMPREPLY[*]}"; }'
@@ -79,6 +81,7 @@ def test_bash_completes(checkout: Checkout, capsys: pytest.CaptureFixture[str]) 
         check=True,
     )
     assert done.stdout.splitlines() == ["validate", "--env --example", "infrastructure", "dev", "hybrid prod"]
+    assert not (checkout.path / "made").exists()
 
 
 def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

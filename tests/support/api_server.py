@@ -54,6 +54,7 @@ class ApiServer:
             f"--service-account-signing-key-file={account}",
             "--service-account-issuer=https://test",
             f"--service-cluster-ip-range={self._services}",
+            "--allow-privileged=true",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--enable-bootstrap-token-auth=true",

@@ -49,6 +49,11 @@ def test_what_is_no_run_is_refused(text: str) -> None:
         read(text)
 
 
+def test_a_result_that_is_cut_short_is_not_passed_over() -> None:
+    with pytest.raises(ValueError, match="not whole"):
+        read(REAL.replace(LARGEST, LARGEST[:60]))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "result", "said"),
     [
@@ -61,11 +66,12 @@ def test_what_is_no_run_is_refused(text: str) -> None:
         ),
         (LARGEST, LARGEST.replace("338.82", "30.10").replace("337.35", "301.0"), Result.PASSED, "75%"),
         (LARGEST, LARGEST.replace("      0    47743", "      7    47743"), Result.FAILED, "7 values arrived wrong"),
-        (LARGEST, LARGEST.replace("      0", "    N/A"), Result.PASSED, "85%"),
+        (LARGEST, LARGEST.replace("    0    47743", " 2.14748e+09    47743"), Result.FAILED, "2147480000 values"),
+        (LARGEST, LARGEST.replace("      0", "    N/A"), Result.FAILED, "1 messages were not compared"),
         ("ztan-mig-gq73", "ztan-mig-235z", Result.NOT_APPLICABLE, "one machine"),
         ("#  Rank 15 ", "#  Rink 15 ", Result.FAILED, "15 GPUs, and 2 machines have 16"),
     ],
-    ids=["real", "slow", "the-better-half", "wrong", "unchecked", "one-machine", "not-all-gpus"],
+    ids=["real", "slow", "the-better-half", "wrong", "wrong-by-millions", "unchecked", "one-machine", "not-all-gpus"],
 )
 def test_a_run_is_held_to_the_published_figure(old: str, new: str, result: Result, said: str) -> None:
     found, evidence = judged(REAL.replace(old, new) if old else REAL)
