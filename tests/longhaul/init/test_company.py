@@ -9,7 +9,7 @@ import pytest
 
 from components.model import plan
 from longhaul.exits import Exit
-from tests.longhaul.init.asked import ACCESS, AZURE, KEY, Here
+from tests.longhaul.init.asked import ACCESS, AZURE, KEY, LEAST_TYPED, Here, Person
 
 COMPANY = (
     *("--env", "train", *AZURE, *ACCESS, "--size", "large"),
@@ -134,6 +134,13 @@ def test_what_is_wrong_is_said(here: Here, words: list[str], said: str) -> None:
     assert done.code == Exit.USAGE
     assert said in done.err
     assert here.names() == []
+
+
+def test_a_person_hears_of_too_many_before_the_rest_is_asked(here: Here) -> None:
+    person = Person(*LEAST_TYPED[:5], "yes", "Standard_D8s_v5", "3852", "no", "no", *LEAST_TYPED[8:])
+    done = here.init("--env", "train", typed=person)
+    assert "westeurope: 3,852 machines, and one site holds 3,851" in done.err
+    assert person.left == len(LEAST_TYPED[8:])
 
 
 def test_an_overlap_names_all_owners_and_a_free_range(here: Here) -> None:
