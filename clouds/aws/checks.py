@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clouds.aws.pool_checks import pool_faults
+from clouds.aws.ranges import LARGEST_BLOCK, LARGEST_RANGE
 from clouds.aws.site import AwsSite
 from clouds.base.fault import Fault
 from clouds.base.place import Place
@@ -18,9 +19,10 @@ def network(site: AwsSite) -> tuple[str, str] | None:
 
 
 def faults(place: Place[AwsSite], earlier: Sequence[Place[AwsSite]], /) -> Iterator[Fault]:
-    """Yield faults of the parts that a site names: parts of a VPC without the VPC's id, zones that the site does not
-    have, one subnet for two zones. Also yield faults of its pools, and a fault when its account differs from an earlier
-    site's, because one provider serves all AWS sites."""
+    """Yield a fault of a block that is too large for EC2, and faults of the parts that a site names: parts of a VPC
+    without the VPC's id, zones that the site does not have, one subnet for two zones. Also yield faults of its pools,
+    and a fault when its account differs from an earlier site's, because one provider serves all AWS sites."""
+    yield from _block(place.name, place.site)
     yield from _named(place.name, place.site)
     yield from pool_faults(place)
     first = next((other for other in earlier if other.site.account is not None), None)
@@ -30,6 +32,15 @@ def faults(place: Place[AwsSite], earlier: Sequence[Place[AwsSite]], /) -> Itera
         )
         at, basis = ("sites", place.name, "account"), (("sites", first.name, "account"),)
         yield Fault(at=at, wrong=wrong, write=f'"{first.site.account}"', basis=basis)
+
+
+def _block(name: str, site: AwsSite) -> Iterator[Fault]:
+    key, prefix = ("prefix", site.prefix) if site.range is None else ("range", site.range.prefixlen)
+    if prefix < LARGEST_BLOCK:
+        subnet = prefix + LARGEST_RANGE - LARGEST_BLOCK
+        wrong = f"a /{prefix} has a /{subnet} for each zone, and EC2 makes no subnet larger than a /{LARGEST_RANGE}"
+        write = f"a /{LARGEST_BLOCK} or a smaller block, and a second site for what it does not hold"
+        yield Fault(at=("sites", name, key), wrong=wrong, write=write)
 
 
 def _named(name: str, site: AwsSite) -> Iterator[Fault]:

@@ -22,6 +22,11 @@ def rooms(site: AwsSite, ranges: SiteRanges, /) -> tuple[Room, ...]:
     )
 
 
+def peered(_sites: int, _pods_each: int, /) -> int | None:
+    """Return None: no limit of peered VPCs is checked."""
+    return None
+
+
 def cautions(place: Place[AwsSite], /) -> Iterator[Caution]:
     """Yield the doubts about the site's region and its pools' machine types."""
     yield from region_cautions(place, read_regions(__file__), title="AWS")

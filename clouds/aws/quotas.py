@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clouds.aws.made import made_zones
+from clouds.aws.ranges import RANGES, vpc_ranges
 from clouds.aws.reader import Reader, asked, tagged
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import Machines, Share
@@ -37,6 +38,7 @@ OLDER_SPOT = {"p2": _OLDER, "p3": _OLDER, "p4": _OLDER, "p5": "All P5 Spot Insta
 
 ADDRESSES = "EC2-VPC Elastic IPs"
 VPCS = "VPCs per Region"
+BLOCKS = "IPv4 CIDR blocks per VPC"
 CONNECTIONS = "VPN connections per VGW"
 REGION_CONNECTIONS = "VPN connections per region"
 
@@ -157,8 +159,8 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
 
 
 def _networks(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
-    """Check the quotas of Elastic IPs, one for each zone, and of VPCs, one for each site. Existing parts do not count
-    (components/aws/network.py)."""
+    """Check the quotas of Elastic IPs, one for each zone, and of VPCs, one for each site; and that of a VPC's ranges
+    where a site takes more than AWS's default. Existing parts do not count (components/aws/network.py)."""
     sites = [share.places[name].site for name in names]
     addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
     with asked("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
@@ -168,6 +170,10 @@ def _networks(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]
         pages = ec2.get_paginator("describe_vpcs").paginate()
         vpcs = sum(not tagged(vpc, share.environment) for page in pages for vpc in page["Vpcs"])
     yield _counted(region, VPCS, "VPCs", vpcs, networks, share.sites(*names))
+    for name in names:
+        blocks = len(vpc_ranges(share.ranges[name].block))
+        if blocks > RANGES and not share.places[name].site.existing.vpc:
+            yield _counted(region, BLOCKS, "ranges", 0, blocks, share.sites(name))
 
 
 def _connections(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:

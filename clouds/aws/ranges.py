@@ -1,4 +1,5 @@
-"""Division of a zone's node subnet into the nodes' own addresses and their pods' prefixes, and how many nodes fit."""
+"""Ranges of a site's VPC, division of a zone's node subnet into the nodes' own addresses and their pods' prefixes, and
+how many nodes fit."""
 
 from __future__ import annotations
 
@@ -15,6 +16,23 @@ KEPT = 5
 """Addresses of a subnet that AWS keeps for itself: the first four and the last (docs.aws.amazon.com, "Subnet CIDR
 blocks"). The first four are in the part for the nodes' own addresses."""
 
+LARGEST_RANGE = 16
+"""Prefix length of a VPC's largest range and of its largest subnet (docs.aws.amazon.com, "VPC CIDR blocks" and "Subnet
+CIDR blocks")."""
+
+LARGEST_BLOCK = 13
+"""Prefix length of the largest block of a site: a zone's subnet is an eighth of it (components/model/address_plan.py)
+and may not be larger than :data:`LARGEST_RANGE`."""
+
+RANGES = 5
+"""Ranges of a VPC unless the quota "IPv4 CIDR blocks per VPC" is raised, which AWS does up to 50 (docs.aws.amazon.com,
+"Amazon VPC quotas")."""
+
+
+def vpc_ranges(block: IPv4Network) -> tuple[IPv4Network, ...]:
+    """Return the ranges of the VPC that a site's block takes."""
+    return (block,) if block.prefixlen >= LARGEST_RANGE else tuple(block.subnets(new_prefix=LARGEST_RANGE))
+
 
 def pod_reservations(subnet: IPv4Network) -> tuple[IPv4Network, ...]:
     """Return the parts of a node subnet that are reserved for prefixes: all but its first sixteenth. Without the
@@ -23,8 +41,9 @@ def pod_reservations(subnet: IPv4Network) -> tuple[IPv4Network, ...]:
 
 
 def node_capacity(subnet: IPv4Network) -> int:
-    """Return the number of nodes that fit into a node subnet, each with a /28 and an address of its own: 480 in a
-    /19."""
+    """Return the number of nodes that fit into a node subnet, each with a /28 and an address of its own: 480 in a /19.
+    A subnet larger than EC2's largest holds no more than that."""
+    subnet = vpc_ranges(subnet)[0]
     prefixes = sum(part.num_addresses for part in pod_reservations(subnet)) // PREFIX_ADDRESSES
     return int(min(prefixes, _own(subnet).num_addresses - KEPT))
 

@@ -16,13 +16,30 @@ from clouds.base.room import Room
 KEPT = 5
 """Addresses of a subnet that Azure keeps for itself (learn.microsoft.com, "Azure Virtual Network FAQ")."""
 
+ADDRESSES = 65_536
+"""Private addresses that a virtual network may have in use, however large its range (learn.microsoft.com, "Azure
+subscription and service limits", virtual networks: "Private IP addresses per virtual network")."""
+
+PEERED_ADDRESSES = 128_000
+"""The same for peered virtual networks together (there: "Total Private Addresses for a group of Peered Virtual
+networks"). Support raises neither."""
+
+OTHERS = 64
+"""Addresses of a site that are not for nodes: the control plane's, at most 29 machines, and as many again for what
+replaces them, its load balancer, the VPN gateway."""
+
 
 def rooms(site: AzureSite, ranges: SiteRanges, /) -> tuple[Room, ...]:
     """Return the one room of all zones. A node takes single addresses of the subnet: one of its own, and one for each
-    pod (components/azure/pools.py)."""
+    pod (components/azure/pools.py). No range holds more than Azure allows in a network."""
     range_ = ranges.parts["nodes"]
-    nodes = (range_.num_addresses - KEPT) // (1 + ranges.pods_each)
+    nodes = min(range_.num_addresses - KEPT, ADDRESSES - OTHERS) // (1 + ranges.pods_each)
     return (Room(zones=tuple(site.zones), range=range_, nodes=max(nodes, 0)),)
+
+
+def peered(sites: int, pods_each: int, /) -> int | None:
+    """Return the number of nodes for which peered networks have addresses."""
+    return (PEERED_ADDRESSES - sites * OTHERS) // (1 + pods_each)
 
 
 def cautions(place: Place[AzureSite], /) -> Iterator[Caution]:

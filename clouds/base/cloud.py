@@ -256,6 +256,10 @@ class Promises(Protocol[SiteT_contra]):
         """Return the ranges from which nodes of pools get addresses, with the number of nodes that fit into each. No
         zone is in two of them. Empty when nothing is known, and for a site without pools."""
 
+    def peered(self, sites: int, pods_each: int, /) -> int | None:
+        """Return the largest number of nodes that so many sites have together if their networks are peered, where a
+        node has ``pods_each`` addresses for pods; None when the cloud sets no limit."""
+
     def cautions(self, place: Place[SiteT_contra], /) -> Iterator[Caution]:
         """Yield doubts about the site's region and about its pools' machine types, by the cloud's dated table."""
 

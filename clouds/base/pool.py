@@ -71,7 +71,8 @@ class Pool(Section):
     """Pools to use instead when this one has no capacity, in order."""
     huge_pages_gib: int = Field(default=0, ge=0)
     """Memory of each machine that is reserved as huge pages of 1 GiB, in GiB. Pods request it as `hugepages-1Gi`, and
-    it cannot be used for anything else. At most nine tenths of the memory."""
+    it cannot be used for anything else. At most 85% of the memory, with the 10 GiB that machines with `efa` reserve
+    for their adapters."""
     gpu_check: GpuCheck = ()
     """Program in the machines' image, with its arguments, that tests memory and compute of all GPUs at once before a
     machine gets work. Exit code 0 means healthy. Left out, GPUs are judged only by the data that they report about

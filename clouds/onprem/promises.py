@@ -16,6 +16,11 @@ def rooms(_site: OnpremSite, _ranges: SiteRanges, /) -> tuple[Room, ...]:
     return ()
 
 
+def peered(_sites: int, _pods_each: int, /) -> int | None:
+    """Return None: nothing is peered."""
+    return None
+
+
 def cautions(_place: Place[OnpremSite], /) -> Iterator[Caution]:
     """Yield nothing."""
     yield from ()

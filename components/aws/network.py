@@ -9,17 +9,13 @@ from ipaddress import IPv4Network
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 
-from clouds.aws.ranges import pod_reservations
+from clouds.aws.ranges import pod_reservations, vpc_ranges
 from components.aws import existing
 from components.aws.account import aws_site
 from components.aws.ranges import node_subnet, public_subnet
 from components.aws.rules import node_rules
 from components.model import AddressPlan, Environment
 from components.model.cloud_names import cloud_name
-
-LARGEST_BLOCK = 16
-"""Prefix length of the largest range of a VPC (docs.aws.amazon.com, "VPC CIDR blocks"). A larger site takes several
-ranges, at most five unless the quota "IPv4 CIDR blocks per VPC" is raised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +96,7 @@ class AwsSiteNetwork(ComponentResource):
             name = self._args.site_name
             self.vpc_id = existing.existing_vpc(there, self._site, self._args.addresses, site_name=name, parent=self)
             return []
-        first, *more = [block] if block.prefixlen >= LARGEST_BLOCK else block.subnets(new_prefix=LARGEST_BLOCK)
+        first, *more = vpc_ranges(block)
         vpc = aws.ec2.Vpc(
             f"{self._name}-vpc",
             region=self._region,

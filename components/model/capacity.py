@@ -6,15 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from clouds.base.fault import Fault, Location
 from clouds.base.fitting import SiteRanges
 from clouds.base.pool import Pool
 from clouds.base.room import Room
+from clouds.base.words import listed
 from clouds.registry import cloud_of
-from components.model.address_plan import AddressPlan, plan, plan_errors, site_plan
+from components.model.address_plan import POD_PREFIX, AddressPlan, plan, plan_errors, site_plan
 from components.model.environment import Environment
+from components.model.links import LinkKind, links
 from components.model.places import ranges_of_plan
+
+if TYPE_CHECKING:
+    from clouds.registry import AnyCloud
 
 LARGEST = 8
 """Shortest prefix of a site's block."""
@@ -65,9 +71,46 @@ def check_capacity(environment: Environment) -> Iterator[Fault]:
         found = list(_pools_without_room(rooms, pools)) or list(_sites_without_room(name, rooms, pools))
         for at, wrong, most in found:
             larger = _larger(environment, name)
-            write = f"{most}; or a block that holds them, such as a /{larger}" if larger else most
+            more_room = f"a block that holds them, such as a /{larger}" if larger else "a second site for the rest"
+            write = f"{most}; or {more_room}"
             more = (*basis, *(("pools", pool, key) for pool in pools for key in ("site", "max", "zones")))
             yield Fault(at=at, wrong=wrong, write=write, basis=more)
+
+
+def check_peered(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each group of peered sites whose pools have more nodes together than their cloud allows."""
+    for names in _peered(environment):
+        site = environment.sites[names[0]]
+        pools = {name: pool for name, pool in environment.pools.items() if pool.site in names}
+        nodes, most = sum(pool.max for pool in pools.values()), peered_room(cloud_of(site), len(names))
+        if most is not None and nodes > most:
+            wrong = (
+                f"the pools of {listed(names)} may have {nodes:,} nodes, and peered networks have addresses for "
+                f"{most:,} together: {', '.join(f'{name} {pool.max:,}' for name, pool in pools.items())}"
+            )
+            basis: tuple[Location, ...] = (("sites",), ("links",), *(("pools", name, "max") for name in pools))
+            write = f"pools whose `max` are {most} together at most; or another environment for the rest"
+            yield Fault(
+                at=("pools", max(pools, key=lambda name: pools[name].max), "max"), wrong=wrong, write=write, basis=basis
+            )
+
+
+def peered_room(cloud: AnyCloud, sites: int) -> int | None:
+    """Return the number of nodes that so many peered sites of a cloud hold together; None when it sets no limit."""
+    return cloud.promises.peered(sites, 2 ** (32 - POD_PREFIX))
+
+
+def _peered(environment: Environment) -> Iterator[tuple[str, ...]]:
+    """Yield the groups of sites whose networks are peered, directly or by others, each in the file's order."""
+    group = {name: name for name in environment.sites}
+    for link in links(environment):
+        if link.kind is LinkKind.BACKBONE and group[link.first] != group[link.second]:
+            joined = group[link.second]
+            group = {name: group[link.first] if first == joined else first for name, first in group.items()}
+    for first in dict.fromkeys(group.values()):
+        names = tuple(name for name in group if group[name] == first)
+        if len(names) > 1:
+            yield names
 
 
 def check_total(environment: Environment) -> Iterator[Fault]:

@@ -14,7 +14,7 @@ from clouds.base.words import choices
 from clouds.registry import cloud_of, clouds
 from components.model.access import check_access
 from components.model.address_plan import PlanError, machine_capacity, plan, plan_errors
-from components.model.capacity import check_capacity, check_total
+from components.model.capacity import check_capacity, check_peered, check_total
 from components.model.cloud_names import check_sets
 from components.model.environment import Environment
 from components.model.existing_checks import check_existing
@@ -30,6 +30,7 @@ from components.model.naming import check_lengths
 from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
 from components.model.pool_checks import check_fabric, check_fallbacks, check_purchase
 from components.model.public_addresses import check_public_addresses
+from components.model.rdma import huge_pages_2mib
 from components.model.tags import check_tags
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 HUGE_PAGES_SHARE = 0.85
 """Largest share of a machine type's memory that may be huge pages. The machine itself refuses more than nine tenths of
 the memory that its kernel sees, which is a little less than the type's."""
+
+SMALLER_PER_GIB = 512
+"""Number of huge pages of 2 MiB in a GiB."""
 
 OBJECTS = "-objects"
 """Suffix of the name of an environment's second stack."""
@@ -72,6 +76,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_host_keys,
         _check_plan,
         check_capacity,
+        check_peered,
         check_total,
     )
     for one in checks:
@@ -143,11 +148,14 @@ def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterat
     site = environment.sites.get(pool.site)
     if kind is None or site is None or kind.cloud != site.kind:
         return
-    most = int(HUGE_PAGES_SHARE * kind.memory_gib)
+    adapters_gib = huge_pages_2mib(environment, name) / SMALLER_PER_GIB
+    most = max(int(HUGE_PAGES_SHARE * kind.memory_gib - adapters_gib), 0)
     if pool.huge_pages_gib > most:
         wrong = f"{pool.huge_pages_gib} GiB leave too little of the {kind.memory_gib} GiB of a {pool.machine_type}"
+        if adapters_gib:
+            wrong += f", beside {adapters_gib:.1f} GiB for its network adapters"
         at = ("pools", name)
-        basis = ((*at, "machine_type"), ("machine_types", pool.machine_type, "memory_gib"))
+        basis = ((*at, "machine_type"), (*at, "efa"), ("machine_types", pool.machine_type, "memory_gib"))
         yield Fault(at=(*at, "huge_pages_gib"), wrong=wrong, write=f"at most {most}", basis=basis)
 
 

@@ -14,11 +14,21 @@ if TYPE_CHECKING:
 SHARED = (Rdma.INFINIBAND, Rdma.ROCE)
 """Kinds whose adapters all pods of a node that ask for them share, by one device plugin."""
 
+EFA_HUGE_PAGES = 5128
+"""Number of huge pages of 2 MiB on machines with Elastic Fabric Adapters: as many as AWS's driver package reserves
+(docs.aws.amazon.com, EKS, "Run machine learning training on Amazon EKS with Elastic Fabric Adapter"). AWS's script that
+checks an EFA installation calls them enough for current instance types."""
+
 
 def pool_rdma(environment: Environment, pool_name: str) -> Rdma | None:
     """Return the RDMA network of a pool's machines, if any."""
     pool = environment.pools[pool_name]
     return cloud_of(environment.sites[pool.site]).machine_types.rdma(pool)
+
+
+def huge_pages_2mib(environment: Environment, pool_name: str) -> int:
+    """Return the number of huge pages of 2 MiB that the network adapters of a pool's machines want."""
+    return EFA_HUGE_PAGES if pool_rdma(environment, pool_name) is Rdma.EFA else 0
 
 
 def host_rdma(host: Host) -> Rdma | None:

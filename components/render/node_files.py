@@ -15,7 +15,6 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from clouds.base.pool import Taint
-from clouds.base.rdma import Rdma
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.gpu_promises import GpuPromise, host_promise, pool_promise
@@ -33,7 +32,7 @@ from components.model.nodes import (
     pool_labels,
     pool_taints,
 )
-from components.model.rdma import pool_rdma
+from components.model.rdma import huge_pages_2mib
 from components.model.sites import Site
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
@@ -44,11 +43,6 @@ JOIN = f"{FOLDER}/join.kubeconfig"
 AUTHORITY = f"{FOLDER}/pki/kubernetes-ca.crt"
 COMPLETE = f"{FOLDER}/complete"
 """Marker that all other files exist; longhaul-node.path waits for it on a cloud machine."""
-
-EFA_HUGE_PAGES = 5128
-"""Number of huge pages of 2 MiB on machines with Elastic Fabric Adapters: as many as AWS's driver package reserves
-(docs.aws.amazon.com, EKS, "Run machine learning training on Amazon EKS with Elastic Fabric Adapter"). AWS's script that
-checks an EFA installation calls them enough for current instance types."""
 
 ROLE = "node"
 """Role of a worker in ``node.json``."""
@@ -84,7 +78,7 @@ def pool_files(
             vcpus=machine.vcpus,
             gpus=pool_promise(environment, pool_name),
             huge_pages_gib=pool.huge_pages_gib,
-            huge_pages_2mib=EFA_HUGE_PAGES if pool_rdma(environment, pool_name) is Rdma.EFA else 0,
+            huge_pages_2mib=huge_pages_2mib(environment, pool_name),
         ),
         taints=pool_taints(environment, pool_name),
         deletion_notice=pool.deletion_notice_min is not None,

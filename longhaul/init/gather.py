@@ -10,7 +10,7 @@ from longhaul.init import questions as q
 from longhaul.init.answers import SIZES, Answers
 from longhaul.init.interview import Interview
 from longhaul.init.places import gather_places
-from longhaul.init.ranges import supernet_prefix
+from longhaul.init.ranges import supernet_prefix, too_many
 
 
 def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str], home: Path) -> Answers:
@@ -26,6 +26,10 @@ def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str],
     size = interview.one(q.SIZE)
     subscription, tenant = interview.one(q.SUBSCRIPTION), interview.one(q.TENANT)
     places = gather_places(interview)
+    if not interview.problems:
+        interview.problems.extend(too_many(places))
+    if interview.ask is not None:
+        interview.finish()
     officers = interview.several(q.OFFICER)
     operators = interview.several(q.OPERATORS)
     key = interview.one(key_file)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
@@ -17,19 +18,53 @@ SMALLEST_PREFIX = 8
 
 def prefixes(places: Places) -> Mapping[str, int]:
     """Return the prefix length of each site's block, in the file's order: the default, or as much more as the pools'
-    maxima or the hosts need."""
-    found = {}
+    maxima or the hosts need. They fit into a block where :func:`too_many` says nothing."""
+    return {need.site: need.prefix() or SMALLEST_PREFIX for need in _needs(places)}
+
+
+def too_many(places: Places) -> Iterator[str]:
+    """Yield what is wrong with sites that no block is large enough for, and with peered sites that are too many
+    machines together."""
+    from clouds.registry import clouds
+    from components.model.capacity import peered_room
+
+    for need in _needs(places):
+        if need.prefix() is None:
+            most = max(need.room(prefix) for prefix in range(SMALLEST_PREFIX, DEFAULT_PREFIX + 1))
+            yield f"{need.site}: {need.machines:,} machines, and one site holds {most:,}: the others need a second site"
+    for name, cloud in clouds().items():
+        sites = [site.region for site in places.clouds if site.cloud == name]
+        machines = sum(pool.max for pool in places.pools if pool.site in sites)
+        together = peered_room(cloud, len(sites)) if len(sites) > 1 else None
+        if together is not None and machines > together:
+            yield (
+                f"{', '.join(sites)}: {machines:,} machines, and sites of one environment on {cloud.title} hold "
+                f"{together:,} together: the others need another environment"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Need:
+    """Machines of a site that need addresses."""
+
+    site: str
+    machines: int
+    room: Callable[[int], int]
+    """Number of machines that a block of a prefix length holds."""
+
+    def prefix(self) -> int | None:
+        """Return the prefix length of the smallest block that holds them, at least the default; None when none does."""
+        sizes = range(DEFAULT_PREFIX, SMALLEST_PREFIX - 1, -1)
+        return next((prefix for prefix in sizes if self.room(prefix) >= self.machines), None)
+
+
+def _needs(places: Places) -> Iterator[_Need]:
     for site in places.clouds:
         machines = sum(pool.max for pool in places.pools if pool.site == site.region)
-        found[site.region] = _prefix(machines, partial(pool_room, site))
+        yield _Need(site=site.region, machines=machines, room=partial(pool_room, site))
     for rack in places.racks:
-        found[rack.site] = _prefix(sum(host.site == rack.site for host in places.hosts), host_room)
-    return found
-
-
-def _prefix(machines: int, room: Callable[[int], int]) -> int:
-    fitting = (prefix for prefix in range(DEFAULT_PREFIX, SMALLEST_PREFIX, -1) if room(prefix) >= machines)
-    return next(fitting, SMALLEST_PREFIX)
+        hosts = sum(host.site == rack.site for host in places.hosts)
+        yield _Need(site=rack.site, machines=hosts, room=host_room)
 
 
 def pool_room(site: CloudSite, prefix: int) -> int:

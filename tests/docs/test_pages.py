@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from clouds.registry import clouds as clouds_by_name
 from components.model.address_plan import POD_PREFIX
+from components.model.capacity import peered_room
 from components.model.nodes import MAX_PODS
 from longhaul import cli
 from longhaul.init import ranges
@@ -30,11 +32,12 @@ def rows(text: str, mark: str) -> list[list[int]]:
 def test_the_sizes_are_the_models(root: Path) -> None:
     text = page(root, "sizing")
     clouds, racks = rows(text, "clouds"), rows(text, "racks")
-    assert [line[0] for line in clouds] == [line[0] for line in racks] == list(range(14, 21))
+    assert [line[0] for line in clouds] == [line[0] for line in racks] == list(range(13, 21))
     aws = [CloudSite(cloud="aws", region="r", zones=tuple("abcd"[:number])) for number in (1, 2, 3, 4)]
     azure = CloudSite(cloud="azure", region="r", zones=("1", "2", "3"))
     for prefix, *nodes in clouds:
         assert nodes == [ranges.pool_room(site, prefix) for site in (*aws, azure)]
+    assert f"{peered_room(clouds_by_name()['azure'], 2):,} nodes in two sites" in text
     for prefix, hosts in racks:
         assert hosts == ranges.host_room(prefix)
     assert (POD_PREFIX, MAX_PODS) == (28, 16)

@@ -150,6 +150,28 @@ def test_pages_of_2_mib_are_added_where_those_stand_for_larger_ones(tmp_path: Pa
     assert int((tmp_path / SMALL).read_text()) == 2 * 512 + 100
 
 
+@pytest.mark.parametrize("large", [True, False], ids=["1gib", "2mib-alone"])
+@pytest.mark.parametrize(("gib", "refused"), [(47, False), (48, True)])
+def test_both_sizes_count_and_adapters_keep_theirs(tmp_path: Path, gib: int, refused: bool, large: bool) -> None:
+    """Of 64 GiB, 57.6 may be huge pages, and the adapters' 5,128 are 10.02 GiB."""
+    place = machine(tmp_path, gib=64, wanted=Wanted(huge_pages_gib=gib, huge_pages_2mib=5128))
+    if not large:
+        (tmp_path / LARGE).unlink()
+        (tmp_path / LARGE).parent.rmdir()
+    said = wrong(place)
+    assert [text for text in said if "with 10.0 GiB for network adapters" in text] == said[:refused]
+    got = [int((tmp_path / name).read_text()) for name in (LARGE, SMALL) if (tmp_path / name).exists()]
+    kept = 0 if refused else gib
+    assert got == ([kept, 5128] if large else [kept * 512 + 5128])
+
+
+def test_adapters_alone_do_not_take_almost_all_memory(tmp_path: Path) -> None:
+    place = machine(tmp_path, gib=11, wanted=Wanted(huge_pages_2mib=5128))
+    (text,) = wrong(place)
+    assert "10.0 GiB for network adapters" in text
+    assert int((tmp_path / SMALL).read_text()) == 0
+
+
 def test_a_kernel_without_huge_pages(tmp_path: Path) -> None:
     write(tmp_path, {"proc/meminfo": f"MemTotal: {64 * GIB} kB\n"})
     found = list(node_performance.huge_pages(Machine(wanted=Wanted(huge_pages_gib=2), root=tmp_path)))

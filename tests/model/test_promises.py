@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clouds.aws.ranges import LARGEST_BLOCK, LARGEST_RANGE, vpc_ranges
 from components.model import ConfigurationError
+from components.model.address_plan import site_plan
 from components.model.load import examine
 from components.model.not_yet import ANY, NOT_YET
 from tests.model import make
@@ -82,6 +85,41 @@ def azure_room(raw: Raw) -> None:
     raw["pools"]["a100"]["max"] = 121
 
 
+def azure_network(raw: Raw) -> None:
+    """A network of Azure's has 65,536 addresses, however large its range."""
+    raw["sites"]["weu"]["prefix"] = 14
+    raw["pools"]["a100"]["max"] = 3852
+
+
+def azure_peered(raw: Raw) -> None:
+    """Each site has room, but networks that are peered have 128,000 addresses together."""
+    for name in ("weu", "neu"):
+        raw["sites"][name] = make.AZURE | {"prefix": 15}
+        raw["pools"][f"cpu-{name}"] = {"site": name, "machine_type": "Standard_D8s_v5", "max": 3700}
+    raw["pools"]["a100"]["max"] = 122
+
+
+def not_peered(raw: Raw) -> None:
+    azure_peered(raw)
+    raw["links"] = [{"between": ["weu", "neu"], "kind": "existing"}]
+
+
+def aws_block(raw: Raw) -> None:
+    """EC2's largest subnet is a /16, and a zone has an eighth of its site's block."""
+    raw["supernet"] = "10.0.0.0/8"
+    raw["sites"]["use1"] |= {"prefix": 12}
+    raw["sites"]["far"] = make.AWS | {"range": "10.128.0.0/11"}
+    raw["sites"]["large"] = make.AWS | {"prefix": 13}
+    for name, most in (("one", 3841), ("other", 3839)):
+        raw["pools"][name] = {"site": "large", "machine_type": "m7i.4xlarge", "max": most}
+
+
+def aws_room(raw: Raw) -> None:
+    aws_block(raw)
+    raw["sites"] = {name: raw["sites"][name] for name in ("weu", "colo", "large")} | {"use1": make.AWS | {"prefix": 16}}
+    raw["pools"]["other"]["max"] = 3840
+
+
 def total(raw: Raw) -> None:
     raw["max_nodes"] = 299
 
@@ -150,6 +188,22 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     ),
     "one-zone": (one_zone, {"sites.use1.prefix": "may have 600 nodes, which do not fit into 10.65.128.0/19 (480)"}, {}),
     "azure-room": (azure_room, {"pools.a100.max": "121 nodes do not fit into 10.64.8.0/21 (120)"}, {}),
+    "azure-network": (azure_network, {"pools.a100.max": "3,852 nodes do not fit into 10.66.0.0/15 (3,851)"}, {}),
+    "azure-peered": (
+        azure_peered,
+        {"pools.cpu-weu.max": "weu and neu may have 7,522 nodes, and peered networks have addresses for 7,521"},
+        {},
+    ),
+    "azure-not-peered": (not_peered, {}, {}),
+    "aws-block": (
+        aws_block,
+        {
+            "sites.use1.prefix": "a /12 has a /15 for each zone, and EC2 makes no subnet larger than a /16",
+            "sites.far.range": "a /11 has a /14 for each zone",
+        },
+        {},
+    ),
+    "aws-room": (aws_room, {"sites.large.prefix": "may have 7,681 nodes, which do not fit into"}, {}),
     "total": (total, {"max_nodes": "299 are fewer than the pools' maxima and the hosts together: 300 + 0"}, {}),
     "loop": (
         loop,
@@ -221,6 +275,20 @@ def test_a_larger_block_is_proposed(tmp_path: Path) -> None:
     zones(raw)
     with pytest.raises(ConfigurationError, match="such as a /15"):
         examine(write(tmp_path, raw))
+
+
+@pytest.mark.parametrize("change", [azure_network, aws_room])
+def test_what_no_block_holds_needs_a_second_site(change: Callable[[Raw], None], tmp_path: Path) -> None:
+    raw = valid()
+    change(raw)
+    with pytest.raises(ConfigurationError, match=r"at most( \d+)?; or a second site for the rest"):
+        examine(write(tmp_path, raw))
+
+
+def test_the_largest_block_on_aws_is_that_of_the_largest_subnet() -> None:
+    zone = site_plan(IPv4Network((10 << 24, LARGEST_BLOCK))).zone_pods(0)
+    assert zone.prefixlen == LARGEST_RANGE
+    assert [len(vpc_ranges(IPv4Network((10 << 24, prefix)))) for prefix in (13, 14, 16, 17)] == [8, 4, 1, 1]
 
 
 @pytest.mark.parametrize("key", NOT_YET, ids=".".join)

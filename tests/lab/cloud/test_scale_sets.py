@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lab.cloud.azure.schema import scale_set
 from lab.desired import MachineState
 from tests.lab.cloud import estate, sets
 from tests.lab.cloud.conftest import GROUP, IMAGE, Live
@@ -90,6 +91,13 @@ def test_a_put_of_the_whole_set_sets_its_capacity(live: Live) -> None:
     sets.scale(live, 3)
     live.put(sets.SET, sets.body(1, tags={"team": "a"}))
     assert (sets.ids(live), sets.capacity(live)) == (["0"], 1)
+
+
+def test_a_network_has_so_many_addresses(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale_set, "MOST_ADDRESSES", 3 * sets.ADDRESSES)
+    sets.build(live, 2)
+    assert code(live.arm("PATCH", sets.SET, {"sku": {"capacity": 4}})) == "PrivateIPAddressLimitReached"
+    assert len(sets.ids(live)) == 2
 
 
 def test_a_put_without_properties_keeps_the_model(live: Live) -> None:

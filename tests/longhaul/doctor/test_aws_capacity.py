@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from clouds.aws.offers import offers
-from clouds.aws.quotas import ADDRESSES, CONNECTIONS, REGION_CONNECTIONS, STANDARD, VPCS, quota_names
+from clouds.aws.quotas import ADDRESSES, BLOCKS, CONNECTIONS, REGION_CONNECTIONS, STANDARD, VPCS, quota_names
 from clouds.aws.quotas import quotas as looked_at
 from clouds.aws.reader import Reader
 from clouds.base.findings import Finding, RefusedError, Severity
-from tests.longhaul.doctor.world import FILE, GATEWAY, Sdk, named_environment, severities, share
+from tests.longhaul.doctor.world import FILE, GATEWAY, Sdk, named_environment, raw_environment, severities, share
 
 STANDARD_QUOTA = f"Running On-Demand {STANDARD} instances"
 OURS = [{"Key": "longhaul-environment", "Value": "dev"}]
@@ -60,9 +60,8 @@ def quotas(
     )
     more = {"ServiceCode": "ec2", "NextToken": "more"}
     sdk.says("service-quotas", "list_service_quotas", {"Quotas": lists[1:]}, more)
-    sdk.says(
-        "service-quotas", "list_service_quotas", {"Quotas": [quota(VPCS, "L-F678F1CE", vpcs)]}, {"ServiceCode": "vpc"}
-    )
+    lists = [quota(VPCS, "L-F678F1CE", vpcs), quota(BLOCKS, "L-83CA0A9D", 5)]
+    sdk.says("service-quotas", "list_service_quotas", {"Quotas": lists}, {"ServiceCode": "vpc"})
     instances = running or []
     sdk.says("ec2", "describe_instances", {"Reservations": [{"Instances": instances}]})
     if instances:
@@ -112,6 +111,18 @@ def test_vpn_connections_are_counted(sdk: Sdk) -> None:
     assert found[here].severity is Severity.PROBLEM
     assert "10 connections, 9 in use by others; the environment takes 3" in found[here].what
     assert found[here].where == (f"sites.use1 in {FILE}",)
+
+
+def test_a_site_of_more_ranges_than_aws_gives_unasked_is_a_problem(sdk: Sdk) -> None:
+    raw = raw_environment() | {"supernet": "10.0.0.0/8"}
+    raw["sites"]["use1"] |= {"prefix": 13}
+    found = quotas(sdk, raw=raw)[f"AWS us-east-1, {BLOCKS} (L-83CA0A9D)"]
+    assert found.severity is Severity.PROBLEM
+    assert "5 ranges, 0 in use by others; the environment takes 8" in found.what
+    assert found.do == (
+        "aws service-quotas request-service-quota-increase --service-code vpc --quota-code L-83CA0A9D "
+        "--region us-east-1 --desired-value 8"
+    )
 
 
 def test_too_little_for_every_minimum_is_a_problem(sdk: Sdk) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from components.model import plan
 from longhaul.exits import Exit
-from tests.longhaul.init.asked import ACCESS, AZURE, KEY, Here
+from tests.longhaul.init.asked import ACCESS, AZURE, KEY, LEAST_TYPED, Here, Person
 
 COMPANY = (
     *("--env", "train", *AZURE, *ACCESS, "--size", "large"),
@@ -18,6 +18,8 @@ COMPANY = (
     *("--pool", "us-west-2 p5.48xlarge 64", "--pool", "eu-west-1 g5.12xlarge 1400 a10g"),
     *("--onprem-site", "colo 198.51.100.20 198.51.100.21", "--hosts", "96x8", "--hosts", "24"),
 )
+
+NORTH, WEST = ("northeurope Standard_D8s_v5", "westeurope Standard_D8s_v5")
 
 
 def test_a_company_is_one_command(here: Here) -> None:
@@ -71,9 +73,47 @@ def test_many_large_sites_get_a_larger_range(here: Here) -> None:
     assert str(environment.supernet) == "10.0.0.0/11"
 
 
+def test_the_most_that_sites_hold_validates(here: Here) -> None:
+    """EC2's largest block, and all addresses of peered networks of Azure."""
+    words = [
+        "--aws-site",
+        "us-east-1 a,b",
+        "--pool",
+        "us-east-1 m7i.xlarge 7500",
+        "--pool",
+        "us-east-1 m7i.4xlarge 180",
+    ]
+    words += ["--azure-site", "northeurope", "--azure-machine-type", "Standard_D8s_v5", "--azure-max", "3851"]
+    assert here.init("--env", "train", *AZURE, *ACCESS, *words, "--pool", f"{NORTH} 3670").code == Exit.OK
+    assert {name: site.prefix for name, site in here.load().sites.items()} == {
+        "westeurope": 15,
+        "northeurope": 15,
+        "us-east-1": 13,
+    }
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (
+            [
+                "--aws-site",
+                "us-east-1 a,b",
+                "--pool",
+                "us-east-1 m7i.xlarge 7500",
+                "--pool",
+                "us-east-1 m7i.xlarge 181",
+            ],
+            "us-east-1: 7,681 machines, and one site holds 7,680: the others need a second site",
+        ),
+        (
+            ["--azure-site", "northeurope", "--pool", f"{NORTH} 3852"],
+            "northeurope: 3,852 machines, and one site holds 3,851: the others need a second site",
+        ),
+        (
+            ["--azure-site", "northeurope", "--pool", f"{NORTH} 3761", "--pool", f"{WEST} 3761"],
+            "westeurope, northeurope: 7,522 machines, and sites of one environment on Azure hold 7,521 together",
+        ),
         (["--aws-site", "us-east-1 a", "--pool", "x"], "--aws-site: 'a' is not 2 to 4 different zones"),
         (["--pool", "us-east-1 p5.48xlarg 4"], "'p5.48xlarg' is not a machine type that Longhaul knows"),
         (["--pool", "us-east-1 4"], "--pool: 'us-east-1 4' is not a site, a machine type, machines at most"),
@@ -94,6 +134,13 @@ def test_what_is_wrong_is_said(here: Here, words: list[str], said: str) -> None:
     assert done.code == Exit.USAGE
     assert said in done.err
     assert here.names() == []
+
+
+def test_a_person_hears_of_too_many_before_the_rest_is_asked(here: Here) -> None:
+    person = Person(*LEAST_TYPED[:5], "yes", "Standard_D8s_v5", "3852", "no", "no", *LEAST_TYPED[8:])
+    done = here.init("--env", "train", typed=person)
+    assert "westeurope: 3,852 machines, and one site holds 3,851" in done.err
+    assert person.left == len(LEAST_TYPED[8:])
 
 
 def test_an_overlap_names_all_owners_and_a_free_range(here: Here) -> None:

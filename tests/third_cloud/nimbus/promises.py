@@ -16,6 +16,11 @@ def rooms(_site: NimbusSite, _ranges: SiteRanges, /) -> tuple[Room, ...]:
     return ()
 
 
+def peered(_sites: int, _pods_each: int, /) -> int | None:
+    """Return None: nothing is known."""
+    return None
+
+
 def cautions(_place: Place[NimbusSite], /) -> Iterator[Caution]:
     """Yield nothing."""
     yield from ()

@@ -10,6 +10,10 @@ RESERVED_AT_START = 4
 """Number of addresses reserved at a subnet's start: network address, gateway and two for DNS
 (learn.microsoft.com/azure/virtual-network/virtual-networks-faq)."""
 
+MOST_ADDRESSES = 65_536
+"""Private addresses of a virtual network (learn.microsoft.com/azure/azure-resource-manager/management/
+azure-subscription-service-limits, virtual networks). The code of the error is not published."""
+
 
 def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]]:
     """Return the id and address of every IP configuration in a subnet: interfaces and load balancer frontends."""

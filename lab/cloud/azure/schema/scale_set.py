@@ -13,7 +13,7 @@ from typing import Any
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema import scale_set_limits, virtual_machine
 from lab.cloud.azure.schema.base import Put, TypeSpec
-from lab.cloud.azure.schema.occupancy import free
+from lab.cloud.azure.schema.occupancy import MOST_ADDRESSES, configurations, free
 from lab.cloud.azure.schema.scale_set_body import LARGEST_PLACEMENT_GROUP, ScaleSet
 from lab.cloud.azure.schema.scale_set_instance import TYPE, may_leave, present
 from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
@@ -141,12 +141,27 @@ def _check_change(put: Put, subnet: Document) -> None:
                 f"Subnet {subnet.name} with address prefix {subnet.body['properties']['addressPrefix']} does not have "
                 f"enough capacity for {missing * each} IP addresses.",
             )
+        _check_addresses(put, subnet, missing * each)
     elif -missing > len(may_leave(instances)):
         raise ArmError(
             409,
             "OperationNotAllowed",
             f"{put.id.name} cannot be reduced to {put.body['sku']['capacity']}: {len(instances)} instances exist, and "
             f"only {len(may_leave(instances))} of them are not protected from scale-in.",
+        )
+
+
+def _check_addresses(put: Put, subnet: Document, more: int) -> None:
+    """Refuse more private addresses than a virtual network may have."""
+    network = subnet.id.rsplit("/", 2)[0]
+    found = [one for one in put.store.below(network) if one.type == SUBNET_TYPE]
+    used = sum(len(configurations(put.store, one.id)) for one in found)
+    if used + more > MOST_ADDRESSES:
+        raise ArmError(
+            400,
+            "PrivateIPAddressLimitReached",
+            f"Virtual network {network} may have {MOST_ADDRESSES} private IP addresses: {used} are in use, and {more} "
+            "more were asked for.",
         )
 
 

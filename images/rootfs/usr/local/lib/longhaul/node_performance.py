@@ -76,6 +76,10 @@ class Machine:
         lines = self.path("/proc/meminfo").read_text().splitlines()
         return next((int(line.split()[1]) for line in lines if line.startswith("MemTotal:")), 0)
 
+    def is_too_much(self, *, gib: int = 0, smaller: int = 0) -> bool:
+        """Return whether so many huge pages, of 1 GiB and of 2 MiB, leave too little of the memory."""
+        return (gib + smaller / SMALLER_PER_GIB) * KIB_PER_GIB > MOST_HUGE * self.memory_kib
+
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
@@ -121,11 +125,12 @@ def huge_pages(machine: Machine) -> Iterator[Said]:
     gib = machine.wanted.huge_pages_gib
     if gib == 0:
         return
-    if gib * KIB_PER_GIB > MOST_HUGE * machine.memory_kib:
-        has = machine.memory_kib / KIB_PER_GIB
+    if machine.is_too_much(gib=gib, smaller=machine.wanted.huge_pages_2mib):
+        has, adapters_gib = machine.memory_kib / KIB_PER_GIB, machine.wanted.huge_pages_2mib / SMALLER_PER_GIB
+        beside = f", with {adapters_gib:.1f} GiB for network adapters," if adapters_gib else ","
         yield Said(
-            text=f"huge pages: huge_pages_gib is {gib}, and this machine has {has:.1f} GiB: none is reserved, since "
-            f"at most {MOST_HUGE:.0%} may be. Give the pool or the host fewer",
+            text=f"huge pages: huge_pages_gib is {gib}{beside} and this machine has {has:.1f} GiB: none is reserved "
+            f"for it, since at most {MOST_HUGE:.0%} may be. Give the pool or the host fewer",
             wrong=True,
         )
         return
@@ -145,13 +150,20 @@ def huge_pages(machine: Machine) -> Iterator[Said]:
 
 def smaller_huge_pages(machine: Machine) -> Iterator[Said]:
     """Reserve as many pages of 2 MiB as node.json says, for network adapters. On a machine without pages of 1 GiB,
-    whose place pages of 2 MiB take, :func:`huge_pages` has reserved both."""
+    whose place pages of 2 MiB take, :func:`huge_pages` has reserved both, unless it refused the others."""
     large, small = (machine.path(f"/sys/kernel/mm/hugepages/hugepages-{kib}kB") for kib in (KIB_PER_GIB, 2048))
-    wanted = machine.wanted
-    if not wanted.huge_pages_2mib or (wanted.huge_pages_gib and not large.is_dir()):
+    gib, count = machine.wanted.huge_pages_gib, machine.wanted.huge_pages_2mib
+    if not count or (gib and not large.is_dir() and not machine.is_too_much(gib=gib, smaller=count)):
         return
-    if small.is_dir():
-        yield from _reserve(machine, small, wanted.huge_pages_2mib, size="2 MiB")
+    if machine.is_too_much(smaller=count):
+        has, adapters_gib = machine.memory_kib / KIB_PER_GIB, count / SMALLER_PER_GIB
+        yield Said(
+            text=f"huge pages: {adapters_gib:.1f} GiB for network adapters, and this machine has {has:.1f} GiB: none "
+            f"is reserved, since at most {MOST_HUGE:.0%} may be. Use a larger machine type",
+            wrong=True,
+        )
+    elif small.is_dir():
+        yield from _reserve(machine, small, count, size="2 MiB")
     else:
         yield Said(text="huge pages: this kernel has none of 2 MiB, which network adapters want", wrong=True)
 
