@@ -163,6 +163,30 @@ def test_a_service_that_crashes_again_and_again_is_told(
     assert (done.returncode, done.stdout) == (0, f"unhealthy kubelet.service {said}\n" if said else ""), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("systemctl", "found"),
+    [
+        (UNIT.format(unit="strongswan", active="active", sub="running", restarts=0, since=0), (0, "")),
+        (
+            UNIT.format(unit="strongswan", active="inactive", sub="dead", restarts=0, since=0),
+            (0, "unhealthy strongswan.service does not run: it is inactive: bye\n"),
+        ),
+        ("", (0, "unhealthy strongswan.service does not run\n")),
+        (None, (1, "")),
+    ],
+    ids=["runs", "stopped", "not told of", "systemctl fails"],
+)
+def test_a_service_that_must_run_is_told_when_it_does_not(
+    tmp_path: Path, systemctl: str | None, found: tuple[int, str]
+) -> None:
+    (tmp_path / "units").write_text(systemctl or "")
+    show = "echo no bus >&2; exit 1" if systemctl is None else f"cat {tmp_path}/units"
+    program(tmp_path, "systemctl", f"case $1 in show) {show} ;; esac")
+    program(tmp_path, "journalctl", "" if systemctl == "" else "echo bye")
+    done = sh((ROLES / "preflight" / "files" / "units.sh").read_text(), "strongswan.service", path=tmp_path)
+    assert (done.returncode, done.stdout) == found, done.stderr
+
+
 SAS = """\
 a-0: #1, ESTABLISHED, IKEv2, 1_i 2_r
   a-0: #1, reqid 1, INSTALLED, TUNNEL-in-UDP, ESP:AES_GCM_16-256
