@@ -118,12 +118,28 @@ def test_a_host_knows_whether_its_node_is_there_and_ready(
 ) -> None:
     program(tmp_path, "openssl", "exit 0")
     program(tmp_path, "curl", f"echo $* >{tmp_path}/asked\nprintf '%s\\n%03d' '{body}' {code}")
-    certificate = tmp_path / "kubelet.pem"
+    (tmp_path / "ca.crt").touch()
+    assert membership(tmp_path) == said
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked[-1] == "https://api:6443/api/v1/nodes/e-node-0"
+    assert asked[asked.index("--cacert") + 1] == str(tmp_path / "ca.crt")
+    assert "--insecure" not in asked
+
+
+def test_a_host_that_cannot_know_the_api_believes_nobody(tmp_path: Path) -> None:
+    program(tmp_path, "openssl", "exit 0")
+    program(tmp_path, "curl", "printf '\n404'")
+    assert membership(tmp_path) == ["joined"]
+
+
+def membership(folder: Path) -> list[str]:
+    certificate = folder / "kubelet.pem"
     certificate.touch()
     script = (ROLES / "node" / "files" / "membership.sh").read_text()
-    done = sh(script, str(certificate), str(tmp_path / "join"), "https://api:6443", "0", "e-node-0", path=tmp_path)
-    assert (done.returncode, done.stdout.splitlines()) == (0, said), done.stderr
-    assert (tmp_path / "asked").read_text().rstrip().endswith("https://api:6443/api/v1/nodes/e-node-0")
+    words = (str(certificate), str(folder / "join"), "https://api:6443", "0", "e-node-0", str(folder / "ca.crt"))
+    done = sh(script, *words, path=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 UNIT = """\
