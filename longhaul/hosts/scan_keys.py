@@ -13,7 +13,7 @@ from longhaul.exits import CommandError
 from longhaul.hosts.inventory import OnpremMachine
 
 KINDS = {"ssh-ed25519": "ed25519", "ecdsa-sha2-nistp256": "ecdsa", "ssh-rsa": "rsa"}
-"""What ssh-keyscan(1), ``-t``, calls the types of keys that may be pinned."""
+"""Types of keys that may be pinned, and their names for ssh-keyscan(1), ``-t``."""
 BEST = "ssh-ed25519"
 """Type that is asked of a machine without a pinned key."""
 TIMEOUT_S = 5

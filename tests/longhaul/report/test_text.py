@@ -66,7 +66,7 @@ def test_a_file_cannot_steer_the_terminal() -> None:
 
 
 FORGED = "Ready\x1b[2J\x9b1m\r\nnode-9\tok\u202e\u2028"
-"""What a node may say: control sequences, a row of its own, and a turn of what follows."""
+"""Words of a hostile node: control sequences, a row of its own, and a turn of what follows."""
 SHOWN = "Ready?[2J?1m  node-9 ok? "
 
 
