@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from longhaul.report.printable import printable
+
 
 def say(line: str) -> None:
     """Print one line for people, in one write: phases that run side by side share the terminal."""
-    sys.stderr.write(f"longhaul: {line}\n")
+    sys.stderr.write(f"longhaul: {printable(line)}\n")
     sys.stderr.flush()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from longhaul.hosts.inventory import ANSWER_S, OnpremMachine, Reach
+from longhaul.hosts.inventory import ANSWER_S, GATEWAYS, OnpremMachine, Reach
 from longhaul.hosts.reach import ssh_words
 from longhaul.hosts.script import CHECKOUT
 from longhaul.hosts.verdicts import WRONG_KEY
@@ -16,6 +16,9 @@ UNITS = CHECKOUT / "playbooks" / "roles" / "preflight" / "files" / "units.sh"
 """Script that names ill services, a line each."""
 UNHEALTHY = "unhealthy "
 """Beginning of its lines."""
+GATEWAY_UNITS = ("longhaul-gateway-firewall.service", "strongswan.service")
+"""Units that run on a gateway (playbooks/roles/gateway). Nothing else says that they were stopped; of a host, its Node
+does."""
 LIMIT_S = ANSWER_S + 2.0
 """Time limit in seconds for connection and script together."""
 AT_ONCE = 64
@@ -51,6 +54,7 @@ def knock(machine: OnpremMachine, reach: Reach) -> Knock:
     if not machine.host_key:
         return Knock(reached=None, said=f"its SSH host key is not pinned ({machine.pin_at})")
     argv = ["ssh", "-o", "BatchMode=yes", *ssh_words(machine, reach, patient=False), "sh", "-s"]
+    argv += ["--", *GATEWAY_UNITS] if machine.group == GATEWAYS else []
     try:
         done = subprocess.run(
             argv, input=UNITS.read_text(encoding="utf-8"), capture_output=True, text=True, timeout=LIMIT_S, check=False
@@ -68,7 +72,8 @@ def answer(code: int, stdout: str, stderr: str) -> Knock:
     if code != SSH_FAILED:
         lines = stdout.splitlines()
         troubles = tuple(line.removeprefix(UNHEALTHY) for line in lines if line.startswith(UNHEALTHY))
-        return Knock(reached=True, troubles=troubles, said=last if code else "")
+        unseen = (f"its services cannot be looked at: {last}",) if code else ()
+        return Knock(reached=True, troubles=(*troubles, *unseen))
     if WRONG_KEY in stderr:
         return Knock(reached=True, troubles=("its SSH host key is not the pinned one: find out who answers, and why",))
     return Knock(reached=DENIED in stderr, said=last)

@@ -70,8 +70,16 @@ def _show(env: str, found: Sequence[Scanned], *, as_json: bool) -> None:
         ]
         print(document({"environment": env, "machines": machines}))
         return
-    rows = [(one.machine.name, str(one.machine.reached_at), one.fingerprint or "-", one.state.value) for one in found]
-    print("\n".join(table(("MACHINE", "ADDRESS", "FINGERPRINT (ED25519)", "STATE"), rows, width=None)))
+    rows = [
+        (
+            one.machine.name,
+            str(one.machine.reached_at),
+            f"{one.fingerprint} ({one.kind})" if one.key else "-",
+            one.state.value,
+        )
+        for one in found
+    ]
+    print("\n".join(table(("MACHINE", "ADDRESS", "FINGERPRINT", "STATE"), rows, width=None)))
 
 
 def _agreed(number: int, *, yes: bool) -> bool:

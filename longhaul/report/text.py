@@ -6,11 +6,12 @@ import os
 import sys
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
 from clouds.base.findings import Severity
+from longhaul.report.printable import one_line
 
 WIDTH = 100
 """Maximum width of text, columns."""
@@ -31,20 +32,6 @@ COLOURS: Mapping[Severity, str] = {
 }
 """Escape sequences that make a terminal write in green, yellow or red."""
 PLAIN = "\033[0m"
-
-_ASCII = str.maketrans(
-    {
-        **dict.fromkeys("┌┐└┘├┤┬┴┏┓┳", "+"),
-        **dict.fromkeys("─┄", "-"),
-        **dict.fromkeys("│┆", "|"),
-        "━": "=",
-        "┃": "#",
-        "║": "#",
-        "×": "x",
-        "…": "~",
-    }
-)
-"""Substitutes of one character for one, so that columns stay aligned."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +59,9 @@ def table(
 ) -> list[str]:
     """Return aligned columns under ``head``, which may be empty. Columns whose numbers are in ``right`` are
     right-aligned. When the columns together are wider than ``width``, cells are wrapped between words, from the last
-    column to the first; with ``None``, no cell is wrapped. With ``colour``, marked cells are coloured."""
-    lines: list[tuple[Cell, ...]] = [*([tuple(head)] if head else []), *map(tuple, rows)]
+    column to the first; with ``None``, no cell is wrapped. Each cell becomes one line without control characters. With
+    ``colour``, marked cells are coloured."""
+    lines = [tuple(map(_safe, row)) for row in [*([head] if head else []), *rows]]
     columns = [[str(cell) for cell in column] for column in zip(*lines, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     if width is not None:
@@ -83,6 +71,10 @@ def table(
         for line in lines
         for cells in _padded(line, widths, right=right, wrap=width is not None, colour=colour)
     ]
+
+
+def _safe(cell: Cell) -> Cell:
+    return replace(cell, text=one_line(cell.text)) if isinstance(cell, Marked) else one_line(cell)
 
 
 def _narrowed(columns: Sequence[Sequence[str]], widths: Sequence[int], *, excess: int) -> list[int]:
@@ -132,7 +124,7 @@ def wrapped(text: str, *, indent: str = "", hanging: str | None = None, hyphens:
     """Return ``text`` as lines. Lines after the first begin with ``hanging``, or with ``indent`` when that is not
     given. With ``hyphens``, a line may end with a hyphen."""
     return textwrap.wrap(
-        text,
+        one_line(text),
         WIDTH,
         initial_indent=indent,
         subsequent_indent=indent if hanging is None else hanging,
@@ -161,10 +153,3 @@ def seen_from(folder: Path, path: Path) -> Path:
 def clip(text: str, width: int) -> str:
     """Return ``text``, cut to ``width`` columns with an ellipsis when it is longer."""
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def printable(text: str, *, unicode: bool) -> str:
-    """Return ``text`` as a terminal may show it. Control characters are replaced, because a file's author could steer
-    the terminal with them. When the reader has no UTF-8, the text is plain ASCII."""
-    shown = "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
-    return shown if unicode else shown.translate(_ASCII).encode("ascii", "replace").decode("ascii")

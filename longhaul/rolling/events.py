@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from longhaul.exits import Exit
+from longhaul.report.printable import one_line
 from longhaul.report.programs import line
 from longhaul.rolling.plan import State
 from longhaul.say import say
@@ -86,7 +87,8 @@ class Report:
 
 def as_lines(event: Event) -> None:
     """Show an event to people."""
-    say(f"{event.node}: {event.detail}" if event.node else event.detail)
+    detail = one_line(event.detail)
+    say(f"{event.node}: {detail}" if event.node else detail)
 
 
 def as_json(event: Event) -> None:
@@ -124,11 +126,11 @@ def report_text(report: Report) -> str:
     for name in named[:SHOWN]:
         reason = report.failed.get(name) or report.reasons.get(name, "")
         state = "failed" if name in report.failed else str(report.states.get(name, ""))
-        lines.append(f"  {name}  {state}{f': {reason}' if reason else ''}")
+        lines.append(f"  {name}  {state}{f': {one_line(reason)}' if reason else ''}")
     if len(named) > SHOWN:
         lines.append(f"  and {len(named) - SHOWN} others: --json names them")
     if report.stopped:
-        lines.append(f"stopped: {report.stopped}")
+        lines.append(f"stopped: {one_line(report.stopped)}")
     return "\n".join(lines)
 
 

@@ -12,8 +12,9 @@ from components.model.links import LinkKind
 from components.model.machines import Role
 from longhaul.prices.cost import EnvironmentCost
 from longhaul.prices.text import cost_json
+from longhaul.report.printable import printable
 from longhaul.report.programs import document
-from longhaul.report.text import INDENT, counted, printable, table, wrapped
+from longhaul.report.text import INDENT, counted, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
 from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, SiteView, Totals, folded, where

@@ -48,8 +48,10 @@ def _judge(
         return Verdict.UNKNOWN, f"it was not asked: {knock.said if knock else 'there are too many'}"
     if knock.troubles:
         return Verdict.UNHEALTHY, "; ".join(knock.troubles)
+    if knock.reached and knock.said:
+        return Verdict.UNKNOWN, f"it answers, and says no more: {knock.said}"
     if knock.reached:
-        return Verdict.OK, f"it answers, and says no more: {knock.said}" if knock.said else "its services run"
+        return Verdict.OK, "its services run"
     if not inside and _carries(environment, machine.site, observed):
         return Verdict.UNKNOWN, f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.said}"
     return Verdict.UNREACHABLE, f"it does not answer over SSH: {knock.said}: switch it on, or see its console"

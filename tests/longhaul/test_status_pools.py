@@ -156,7 +156,7 @@ def test_the_age_of_unjoined_alone_is_asked_for(environment: Environment, monkey
     ("knocked", "up", "verdict", "says"),
     [
         (Knock(reached=True), True, Verdict.OK, "its services run"),
-        (Knock(reached=True, said="Permission denied"), True, Verdict.OK, "Permission denied"),
+        (Knock(reached=True, said="Permission denied"), True, Verdict.UNKNOWN, "Permission denied"),
         (Knock(reached=True, troubles=("strongswan.service has failed: no",)), True, Verdict.UNHEALTHY, "failed: no"),
         (SILENT, False, Verdict.UNREACHABLE, "Connection timed out"),
         (SILENT, True, Verdict.UNKNOWN, "all tunnels of rack are up"),
@@ -237,7 +237,7 @@ def test_a_lab_without_gpus_is_not_ill_for_ever(
         ),
         (255, "", "ssh: connect to host a port 22: No route to host\r\n", Knock(reached=False, said="ssh: connect to")),
         (255, "", "root@a: Permission denied (publickey).", Knock(reached=True, said="root@a: Permission denied")),
-        (127, "", "sh: not found", Knock(reached=True, said="sh: not found")),
+        (127, "", "sh: not found", Knock(reached=True, troubles=("its services cannot be looked at: sh: not found",))),
     ],
 )
 def test_what_ssh_says(code: int, stdout: str, stderr: str, found: Knock) -> None:
@@ -257,7 +257,8 @@ def test_a_machine_has_ten_seconds(environment: Environment, monkeypatch: pytest
     reach = Reach(known_hosts=Path("/pins"), control_folder=Path("/c"), user="root", key=None)
 
     def run(argv: list[str], *, timeout: float, **_: Any) -> None:
-        assert argv[-3:] == ["root@198.51.100.20", "sh", "-s"]
+        after = argv.index("root@198.51.100.20") + 1
+        assert argv[after:] == ["sh", "-s", "--", "longhaul-gateway-firewall.service", "strongswan.service"]
         assert {"ConnectTimeout=8", "ConnectionAttempts=1", "BatchMode=yes", "HostKeyAlias=lab-gw-0"} <= set(argv)
         assert timeout == 10
         raise subprocess.TimeoutExpired(argv, timeout)

@@ -118,12 +118,28 @@ def test_a_host_knows_whether_its_node_is_there_and_ready(
 ) -> None:
     program(tmp_path, "openssl", "exit 0")
     program(tmp_path, "curl", f"echo $* >{tmp_path}/asked\nprintf '%s\\n%03d' '{body}' {code}")
-    certificate = tmp_path / "kubelet.pem"
+    (tmp_path / "ca.crt").touch()
+    assert membership(tmp_path) == said
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked[-1] == "https://api:6443/api/v1/nodes/e-node-0"
+    assert asked[asked.index("--cacert") + 1] == str(tmp_path / "ca.crt")
+    assert "--insecure" not in asked
+
+
+def test_a_host_that_cannot_know_the_api_believes_nobody(tmp_path: Path) -> None:
+    program(tmp_path, "openssl", "exit 0")
+    program(tmp_path, "curl", "printf '\n404'")
+    assert membership(tmp_path) == ["joined"]
+
+
+def membership(folder: Path) -> list[str]:
+    certificate = folder / "kubelet.pem"
     certificate.touch()
     script = (ROLES / "node" / "files" / "membership.sh").read_text()
-    done = sh(script, str(certificate), str(tmp_path / "join"), "https://api:6443", "0", "e-node-0", path=tmp_path)
-    assert (done.returncode, done.stdout.splitlines()) == (0, said), done.stderr
-    assert (tmp_path / "asked").read_text().rstrip().endswith("https://api:6443/api/v1/nodes/e-node-0")
+    words = (str(certificate), str(folder / "join"), "https://api:6443", "0", "e-node-0", str(folder / "ca.crt"))
+    done = sh(script, *words, path=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 UNIT = """\
@@ -161,6 +177,30 @@ def test_a_service_that_crashes_again_and_again_is_told(
     program(tmp_path, "journalctl", "echo 'panic: no'; echo 'kubelet.service: Failed with result exit-code.'")
     done = sh((ROLES / "preflight" / "files" / "units.sh").read_text(), path=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"unhealthy kubelet.service {said}\n" if said else ""), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("systemctl", "found"),
+    [
+        (UNIT.format(unit="strongswan", active="active", sub="running", restarts=0, since=0), (0, "")),
+        (
+            UNIT.format(unit="strongswan", active="inactive", sub="dead", restarts=0, since=0),
+            (0, "unhealthy strongswan.service does not run: it is inactive: bye\n"),
+        ),
+        ("", (0, "unhealthy strongswan.service does not run\n")),
+        (None, (1, "")),
+    ],
+    ids=["runs", "stopped", "not told of", "systemctl fails"],
+)
+def test_a_service_that_must_run_is_told_when_it_does_not(
+    tmp_path: Path, systemctl: str | None, found: tuple[int, str]
+) -> None:
+    (tmp_path / "units").write_text(systemctl or "")
+    show = "echo no bus >&2; exit 1" if systemctl is None else f"cat {tmp_path}/units"
+    program(tmp_path, "systemctl", f"case $1 in show) {show} ;; esac")
+    program(tmp_path, "journalctl", "" if systemctl == "" else "echo bye")
+    done = sh((ROLES / "preflight" / "files" / "units.sh").read_text(), "strongswan.service", path=tmp_path)
+    assert (done.returncode, done.stdout) == found, done.stderr
 
 
 SAS = """\

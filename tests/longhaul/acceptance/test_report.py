@@ -34,8 +34,7 @@ Steps
   ok      up        61 s  it succeeded
 
 Checks
-  FAILED  dns        1 s  a | b
-c
+  FAILED  dns        1 s  a | b c
   -       gpus       0 s  no node has
   ok      nodes      2 s  2 nodes
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import difflib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,11 @@ from tests.longhaul.init.asked import ACCESS, AZURE, HOST_KEY, Here, Person
 
 KEYS = {f"198.51.100.{last}": f"ssh-ed25519 {HOST_KEY.split()[1][:-2]}{last}" for last in (20, 21)}
 NODES = {f"10.1.32.{10 + index}": f"ssh-ed25519 {HOST_KEY.split()[1][:-2]}0{index}" for index in range(3)}
+
+HOST, ED25519 = "10.1.32.10", NODES["10.1.32.10"]
+_PARTS = (b"ecdsa-sha2-nistp256", b"nistp256", bytes(65))
+ECDSA = f"ecdsa-sha2-nistp256 {base64.b64encode(b''.join(len(p).to_bytes(4) + p for p in _PARTS)).decode()}"
+OTHER = f"{ECDSA[:-8]}B{ECDSA[-7:]}"
 
 
 @dataclass
@@ -47,8 +53,10 @@ def _room(here: Here, monkeypatch: pytest.MonkeyPatch) -> Room:
     assert here.init("--env", "train", *AZURE, *ACCESS, *site).code == Exit.OK
     room = Room(here=here, answers={**KEYS, **NODES})
 
-    def keyscan(addresses: Sequence[str]) -> str:
-        return "".join(f"{one} {room.answers[one]}\n" for one in addresses if one in room.answers)
+    def keyscan(addresses: Sequence[str], kinds: Collection[str]) -> str:
+        """Answer as ssh-keyscan(1) does: a line for each key of a wanted type."""
+        keys = ((one, key) for one in addresses for key in room.answers.get(one, "").splitlines())
+        return "".join(f"{one} {key}\n" for one, key in keys if key.split()[0] in kinds)
 
     monkeypatch.setattr(scanning, "keyscan", keyscan)
     return room
@@ -88,6 +96,30 @@ def test_another_key_than_the_pinned_one_is_never_pinned(room: Room) -> None:
     assert "another key answers than the pinned one" in out
     assert "no answer" in out
     assert room.files() == before
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "said"),
+    [
+        (f"{ED25519}\n{ECDSA}", Exit.OK, "(ECDSA)"),
+        (f"{ED25519}\n{OTHER}", Exit.FAILED, "another key answers"),
+        (ED25519, Exit.FAILED, "another key answers"),
+    ],
+    ids=["it", "another", "another type alone"],
+)
+def test_a_pinned_key_is_compared_with_the_answer_of_its_type(room: Room, answers: str, code: Exit, said: str) -> None:
+    assert room.scan("--yes")[0] == Exit.OK
+    ((name, text),) = ((name, text) for name, text in room.files().items() if NODES[HOST] in text)
+    (room.here.stacks / name).write_text(text.replace(NODES[HOST], ECDSA))
+    room.answers[HOST] = answers
+    given, out, _ = room.scan()
+    assert (given, said in out) == (code, True)
+
+
+def test_one_without_a_pin_is_asked_for_the_best_type_alone(room: Room) -> None:
+    room.answers[HOST] = ECDSA
+    assert room.scan("--yes", "--limit", "nodes")[0] == Exit.FAILED
+    assert [host.host_key for host in room.here.load().hosts].count(None) == 1
 
 
 def test_a_part_and_for_programs(room: Room) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from clouds.base.findings import Severity
-from longhaul.report.text import COLOURS, PLAIN, WIDTH, Marked, counted, names, printable, seen_from, table
+from longhaul.report.printable import one_line, printable
+from longhaul.report.text import COLOURS, PLAIN, WIDTH, Marked, counted, names, seen_from, table, wrapped
+from longhaul.say import say
 
 
 def test_columns_are_aligned_and_numbers_end_alike() -> None:
@@ -61,3 +63,20 @@ def test_a_path_is_seen_from_a_folder_above_it() -> None:
 def test_a_file_cannot_steer_the_terminal() -> None:
     assert printable("a\x1b[31mb\nc\x07", unicode=True) == "a?[31mb\nc?"
     assert printable("é × ┌", unicode=False) == "? x +"
+
+
+FORGED = "Ready\x1b[2J\x9b1m\r\nnode-9\tok\u202e\u2028"
+"""Words of a hostile node: control sequences, a row of its own, and a turn of what follows."""
+SHOWN = "Ready?[2J?1m  node-9 ok? "
+
+
+@pytest.mark.parametrize("width", [None, WIDTH])
+def test_what_is_said_elsewhere_forges_no_row_and_steers_no_terminal(
+    width: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert one_line(FORGED) == SHOWN
+    (line,) = table((), [("a", Marked(FORGED, Severity.OK), FORGED)], indent="", width=width, colour=True)
+    assert line.removeprefix(f"a  {COLOURS[Severity.OK]}").replace(PLAIN, "").split() == SHOWN.split() * 2
+    assert " ".join(wrapped(FORGED)).split() == SHOWN.split()
+    say(f"refused: {FORGED}")
+    assert capsys.readouterr().err.split() == ["longhaul:", "refused:", *SHOWN.split()]

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Whether this machine is a node of the cluster. Arguments: its certificate, the file it joins with, the URL of the API, how long the API
-# may take to be reached, seconds, and the name of its Node. Prints "joined", "stranger" (its certificate is of a cluster that is gone, or
-# has ended) or "new"; then "ready" if its Node is, "absent" if there is none; and "join_file" when that file is still there.
-certificate=$1 join=$2 api=$3 end=$(($(date +%s) + $4)) name=$5
+# may take to be reached, seconds, the name of its Node, and the file of the cluster's authority. Prints "joined", "stranger" (its
+# certificate is of a cluster that is gone, or has ended) or "new"; then "ready" if its Node is, "absent" if there is none; and "join_file"
+# when that file is still there.
+certificate=$1 join=$2 api=$3 end=$(($(date +%s) + $4)) name=$5 authority=$6
 if [ -e "$join" ]; then echo join_file; fi
 if [ ! -e "$certificate" ]; then
   echo new
@@ -17,9 +18,10 @@ ready='import json, sys
 conditions = {one["type"]: one["status"] for one in json.load(sys.stdin)["status"]["conditions"]}
 sys.exit(conditions.get("Ready") != "True")'
 while :; do
-  # Not whether the API is who it says, which nothing here hangs on: the authority of a cluster that is gone knows no other. It lets a
-  # node read its own Node, whether there is one or not.
-  answer=$(curl --silent --insecure --max-time 5 --write-out '\n%{http_code}' --cert "$certificate" "$api/api/v1/nodes/$name")
+  # Kubelets are restarted, and made to forget their cluster, by what is answered: only the API that the authority knows is believed, and
+  # nobody where that file is not there yet. The API lets a node read its own Node, whether there is one or not.
+  if [ ! -e "$authority" ]; then break; fi
+  answer=$(curl --silent --cacert "$authority" --max-time 5 --write-out '\n%{http_code}' --cert "$certificate" "$api/api/v1/nodes/$name")
   case $(echo "$answer" | tail -n 1) in
     401) echo stranger && exit 0 ;;
     404) echo absent && break ;;
