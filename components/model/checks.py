@@ -36,9 +36,9 @@ from components.model.tags import check_tags
 if TYPE_CHECKING:
     from clouds.registry import AnyCloud
 
-HUGE_PAGES_SHARE = 0.85
-"""Largest share of a machine type's memory that may be huge pages. The machine itself refuses more than nine tenths of
-the memory that its kernel sees, which is a little less than the type's."""
+HUGE_PAGES_PERCENT = 85
+"""Largest share of a machine type's memory that may be huge pages, in percent. The machine itself refuses more than
+nine tenths of the memory that its kernel sees, which is a little less than the type's."""
 
 SMALLER_PER_GIB = 512
 """Number of huge pages of 2 MiB in a GiB."""
@@ -148,12 +148,13 @@ def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterat
     site = environment.sites.get(pool.site)
     if kind is None or site is None or kind.cloud != site.kind:
         return
-    adapters_gib = huge_pages_2mib(environment, name) / SMALLER_PER_GIB
-    most = max(int(HUGE_PAGES_SHARE * kind.memory_gib - adapters_gib), 0)
+    adapters = huge_pages_2mib(environment, name)
+    possible = kind.memory_gib * SMALLER_PER_GIB * HUGE_PAGES_PERCENT // 100
+    most = max((possible - adapters) // SMALLER_PER_GIB, 0)
     if pool.huge_pages_gib > most:
         wrong = f"{pool.huge_pages_gib} GiB leave too little of the {kind.memory_gib} GiB of a {pool.machine_type}"
-        if adapters_gib:
-            wrong += f", beside {adapters_gib:.1f} GiB for its network adapters"
+        if adapters:
+            wrong += f", beside {adapters / SMALLER_PER_GIB:.1f} GiB for its network adapters"
         at = ("pools", name)
         basis = ((*at, "machine_type"), (*at, "efa"), ("machine_types", pool.machine_type, "memory_gib"))
         yield Fault(at=(*at, "huge_pages_gib"), wrong=wrong, write=f"at most {most}", basis=basis)

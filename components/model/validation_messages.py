@@ -12,7 +12,8 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from clouds.base.fault import Fault, Location
-from components.model.document import DocumentError, parse_document
+from components.model.document import parse_document
+from components.model.document_error import DocumentError
 from components.model.not_yet import not_yet
 from components.model.schema import Node, Schema, sample, walk
 
