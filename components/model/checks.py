@@ -29,8 +29,9 @@ from components.model.machines import Role
 from components.model.naming import check_lengths
 from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
 from components.model.pool_checks import check_fabric, check_fallbacks, check_purchase
-from components.model.public_addresses import check_public_addresses
+from components.model.public_addresses import check_operators, check_public_addresses
 from components.model.rdma import huge_pages_2mib
+from components.model.site_checks import check_zones
 from components.model.tags import check_tags
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_lengths,
         check_tags,
         check_public_addresses,
+        check_operators,
+        check_zones,
         check_host_keys,
         _check_plan,
         check_capacity,

@@ -81,8 +81,8 @@ class Access(Section):
     """Object ids of the people and CI identities that run `up`, each with its type, `user` or `service`. They may write
     to the vault."""
     operators: tuple[Range, ...] = ()
-    """Public ranges of operators and CI runners. From them the vault, SSH on on-premises gateways, and machines that
-    bake images can be reached; nothing else."""
+    """Public ranges of operators and CI runners; a private one, or 0.0.0.0/0, is refused. From them the vault, SSH on
+    on-premises gateways, and machines that bake images can be reached; nothing else."""
     aws_identity_provider: str | None = Field(
         default=None,
         pattern=r"^arn:aws:iam::\d{12}:oidc-provider/sts\.windows\.net/[0-9a-f-]{36}/$",

@@ -118,7 +118,7 @@ def test_validate(third: Checkout) -> None:
     assert "sites.nim.project" in said
     assert "sites.nim.cloud_cover" in said
     write(third, zones=["low", "high", "low"])
-    assert "low is a layer of nim already" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
+    assert "'low' is named twice" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
     write(third, tags={"weather": ""})
     assert "'weather' has no value, which Nimbus does not take" in run(
         third, "validate", "--env", "dev", code=Exit.USAGE
