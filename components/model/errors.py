@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from clouds.base.inputs import MASKED, PRIVATE_KEY
+
 REPEATS = 3
 """Fewest problems that are folded into one."""
 NAMED = 5
@@ -13,7 +15,8 @@ NAMED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that is wrong."""
+    """One thing that is wrong. Its texts quote the file, but no private key, and no control character that a terminal
+    would act on."""
 
     file: str
     line: int | None = None
@@ -25,10 +28,23 @@ class Problem:
     write: str
     """Value to write instead, or advice."""
 
+    def __post_init__(self) -> None:
+        for name in ("file", "key", "wrong", "write"):
+            object.__setattr__(self, name, _shown(getattr(self, name)))
+
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         what = f"{self.key}: {self.wrong}" if self.key else self.wrong
         return f"{place}: {what}\n    write: {self.write}"
+
+
+def _shown(text: str) -> str:
+    masked = PRIVATE_KEY.sub(MASKED, text)
+    return masked if masked.isprintable() else "".join(map(_character, masked))
+
+
+def _character(each: str) -> str:
+    return each if each.isprintable() or each == "\n" else "?"
 
 
 class ConfigurationError(Exception):
