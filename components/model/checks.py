@@ -33,6 +33,7 @@ from components.model.public_addresses import check_operators, check_public_addr
 from components.model.rdma import huge_pages_2mib
 from components.model.site_checks import check_zones
 from components.model.tags import check_tags
+from components.model.waiver_checks import check_waivers
 
 if TYPE_CHECKING:
     from clouds.registry import AnyCloud
@@ -76,6 +77,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_public_addresses,
         check_operators,
         check_zones,
+        check_waivers,
         check_host_keys,
         _check_plan,
         check_capacity,
