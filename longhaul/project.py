@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +66,12 @@ class Project:
 
     def examine(self, env: str) -> Examined:
         """Load the environment ``env`` as :meth:`load` does, with the doubts about its file."""
-        from components.model.load import check_neighbours, examine
+        from components.model.load import check_neighbours, examine, not_compared
 
         path = self._existing(env)
         examined = examine(path)
         check_neighbours(examined.environment, source=path)
-        return examined
+        return replace(examined, warnings=(*examined.warnings, *not_compared(path)))
 
     def _existing(self, env: str) -> Path:
         """Return the path of what is called as the environment's file. What it is, and whether it can be read, is said

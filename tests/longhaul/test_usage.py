@@ -61,6 +61,12 @@ def test_a_file_that_is_none_is_told_to_programs_too(
     assert wrong in told["problems"][0]["wrong"]
 
 
+def test_a_neighbour_that_cannot_be_read_is_a_warning(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout.path / "stacks" / "Pulumi.broken.yaml").write_text("a: [")
+    assert cli.main(["validate", "--project", str(checkout.path), "--env", "dev"]) == Exit.OK
+    assert "Pulumi.dev.yaml was not compared with this file" in capsys.readouterr().out
+
+
 def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as ended:
         cli.main(words)
