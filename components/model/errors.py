@@ -30,7 +30,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name in ("file", "key", "wrong", "write"):
-            object.__setattr__(self, name, _shown(getattr(self, name)))
+            kept = "\n" if name == "write" else ""
+            object.__setattr__(self, name, _shown(getattr(self, name), kept=kept))
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -38,13 +39,10 @@ class Problem:
         return f"{place}: {what}\n    write: {self.write}"
 
 
-def _shown(text: str) -> str:
+def _shown(text: str, *, kept: str) -> str:
+    """Return ``text`` without private keys, and with ``?`` in place of control characters that are not ``kept``."""
     masked = PRIVATE_KEY.sub(MASKED, text)
-    return masked if masked.isprintable() else "".join(map(_character, masked))
-
-
-def _character(each: str) -> str:
-    return each if each.isprintable() or each == "\n" else "?"
+    return masked if masked.isprintable() else "".join(e if e.isprintable() or e in kept else "?" for e in masked)
 
 
 class ConfigurationError(Exception):
