@@ -38,6 +38,7 @@ DEBIAN = (
 PROGRAMS = (
     "api_wait",
     "containerd_config",
+    "disk_gate",
     "etcd_endpoints",
     "etcd_join",
     "etcd_promote",

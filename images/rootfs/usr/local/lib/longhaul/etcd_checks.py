@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+import disk_gate
 from checks import Check
 from etcd_client import Cluster, Etcdctl, EtcdError, Member
 from node_config import Node, client_url
@@ -39,14 +41,17 @@ class Survival:
 
 def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
     """Return the id of the etcd cluster in hexadecimal (empty when this member does not answer), and the checks:
-    whether the member has started, votes, is in a quorum, and has the right version."""
+    whether its disk was found fast enough, and whether the member has started, votes, is in a quorum, and has the right
+    version."""
     endpoint = client_url(node.address)
+    disk = disk_checks(disk_gate.RECORD)
     try:
         status = etcdctl.status(endpoint)
     except EtcdError as error:
-        return "", (Check(name="started", ok=False, detail=str(error)),)
+        return "", (*disk, Check(name="started", ok=False, detail=str(error)))
     healthy = etcdctl.healthy(endpoint)
     return f"{status.cluster:x}", (
+        *disk,
         Check(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
         Check(
             name="voting",
@@ -60,6 +65,12 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
             detail=f"runs {status.version}, the environment wants {node.version}",
         ),
     )
+
+
+def disk_checks(record: Path) -> tuple[Check, ...]:
+    """Return the check of the disk's syncs; none when they were not measured, as by an older image."""
+    found = disk_gate.Measured.read(record)
+    return (Check(name="disk", ok=found.fast_enough, detail=str(found), final=True),) if found else ()
 
 
 def members(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:

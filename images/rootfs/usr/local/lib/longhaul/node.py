@@ -89,7 +89,8 @@ def await_ready(*, worker: bool, wait_s: float) -> Report:
     deadline = time.monotonic() + wait_s
     while True:
         found = worker_report() if worker else report(Node.read(), with_members=False)
-        if found.ready or time.monotonic() + RETRY_S > deadline:
+        hopeless = any(check.final and not check.ok for check in found.checks)
+        if found.ready or hopeless or time.monotonic() + RETRY_S > deadline:
             return found
         time.sleep(RETRY_S)
 
