@@ -49,7 +49,7 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
         status = etcdctl.status(endpoint)
     except EtcdError as error:
         return "", (*disk, Check(name="started", ok=False, detail=str(error)))
-    healthy = etcdctl.healthy(endpoint)
+    commits = etcdctl.healthy(endpoint)
     return f"{status.cluster:x}", (
         *disk,
         Check(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
@@ -58,7 +58,7 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
             ok=not status.learner,
             detail="is a learner still" if status.learner else "is a voting member",
         ),
-        Check(name="quorum", ok=healthy, detail="commits" if healthy else "does not commit, or has an alarm"),
+        Check(name="quorum", ok=commits, detail="commits" if commits else "does not commit, or has an alarm"),
         Check(
             name="version",
             ok=status.version == node.version,
@@ -97,16 +97,16 @@ def survival(node: Node, etcdctl: Etcdctl, *, without: str) -> Survival:
         )
     voters = [member for member in cluster.members if not member.learner]
     quorum = len(voters) // 2 + 1
-    healthy = sum(_healthy(member, etcdctl) for member in voters if member.name != without)
+    standing = sum(healthy(member, etcdctl) for member in voters if member.name != without)
     present = any(member.name == without for member in cluster.members)
     return Survival(
         without=without,
         member=present,
         voters=len(voters),
         quorum=quorum,
-        healthy_without=healthy,
-        survives=healthy >= quorum,
-        reason=f"{healthy} healthy of {len(voters)} voting members remain without {without}, {quorum} are needed",
+        healthy_without=standing,
+        survives=standing >= quorum,
+        reason=f"{standing} healthy of {len(voters)} voting members remain without {without}, {quorum} are needed",
     )
 
 
@@ -115,7 +115,8 @@ def _cluster(node: Node, etcdctl: Etcdctl) -> Cluster | None:
     return etcdctl.first_cluster(client_url(address) for address in addresses)
 
 
-def _healthy(member: Member, etcdctl: Etcdctl) -> bool:
+def healthy(member: Member, etcdctl: Etcdctl) -> bool:
+    """Return whether a member commits through a quorum."""
     return bool(member.client_urls) and etcdctl.healthy(member.client_urls[0])
 
 
@@ -131,7 +132,7 @@ def _report(member: Member, etcdctl: Etcdctl) -> MemberReport:
         name=member.name,
         id=f"{member.id:x}",
         # A learner answers no health query, because it serves no reads that need a quorum.
-        healthy=_healthy(member, etcdctl) if not member.learner else size > 0,
+        healthy=healthy(member, etcdctl) if not member.learner else size > 0,
         leader=leader,
         learner=member.learner,
         db_size_bytes=size,
