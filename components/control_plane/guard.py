@@ -231,7 +231,7 @@ def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run)
     not come back: itself without a successor, and members that are dead and replaced after it. etcd takes no new member
     while one is down, so its successor would wait for them for ever."""
     for other in leaving.doomed:
-        take_out(other, peers=[peer for peer in peers if peer != other], run=run)
+        take_out(other, peers=[peer for peer in peers if peer != other], run=run, if_dead=True)
     if leaving.for_good:
         take_out(machine, peers=peers, run=run)
     else:
@@ -239,20 +239,21 @@ def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run)
         check_quorum(machine=machine, peers=peers, ask=lambda peer: run(peer, command))
 
 
-def take_out(machine: str, *, peers: Sequence[str], run: Run) -> None:
-    """Take ``machine``'s member out of its etcd cluster, by asking its peers. Raise ``RefusedError`` when none of them
-    does it: the cluster would go on counting the member."""
+def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = False) -> None:
+    """Take ``machine``'s member out of its etcd cluster, by asking its peers; with ``if_dead``, unless it answers. Raise
+    ``RefusedError`` when none of them does it: the cluster would go on counting the member."""
     said: list[str] = []
+    command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
     for peer in peers:
         try:
-            answer = json.loads(run(peer, f"longhaul-node remove --member {machine}"))
+            answer = json.loads(run(peer, command))
         except AzureError as error:
             said.append(f"{peer}: {error.code or 'no answer'}")
             continue
         except ValueError:
             said.append(f"{peer}: its image is older than this Longhaul and takes no member out")
             continue
-        if answer.get("removed"):
+        if answer.get("removed") or answer.get("alive"):
             return
         said.append(f"{peer}: {answer.get('reason', 'it gives no reason')}")
     raise RefusedError(

@@ -90,7 +90,10 @@ def test_two_of_five_are_dead_and_the_successor_of_the_first_does_not_wait_for_t
     with pytest.raises(EtcdError, match="unhealthy cluster"):  # as it was: etcd lets nobody in while one is down
         eventually(lambda: control[first].prepare() and False, what="it is refused")
 
-    assert removal(control, second).removed
+    alive = etcd_remove.remove(control[NAMES[0]].node, control[NAMES[0]].etcdctl, name=NAMES[1], if_dead=True)
+    assert (alive.removed, alive.alive) == (False, True)
+    dead = etcd_remove.remove(control[NAMES[0]].node, control[NAMES[0]].etcdctl, name=second, if_dead=True)
+    assert (dead.removed, dead.alive) == (True, False)
     eventually(lambda: started(control[first]), what="the successor of the first is let in")
     eventually(lambda: promoted(control[first]), what="it votes")
     await_voters(control, *NAMES[:4])

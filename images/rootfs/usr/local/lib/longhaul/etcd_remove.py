@@ -22,20 +22,22 @@ class Removal:
 
     removed: bool
     reason: str
+    alive: bool = False
+    """True when only a dead member was to be removed, and this one is not."""
 
 
-def remove(node: Node, etcdctl: Etcdctl, *, name: str) -> Removal:
-    """Remove the member ``name``, dead or alive, unless the members that remain would have no quorum. One that leads
-    hands over first, so that nobody waits for an election."""
+def remove(node: Node, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) -> Removal:
+    """Remove the member ``name`` unless the members that remain would have no quorum; with ``if_dead`` only one that
+    does not answer. One that leads hands over first, so that nobody waits for an election."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        found = _tried(node, etcdctl, name)
-        if found.removed or time.monotonic() + RETRY_S > deadline:
+        found = _tried(node, etcdctl, name, if_dead=if_dead)
+        if found.removed or found.alive or time.monotonic() + RETRY_S > deadline:
             return found
         time.sleep(RETRY_S)
 
 
-def _tried(node: Node, etcdctl: Etcdctl, name: str) -> Removal:
+def _tried(node: Node, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal:
     address = node.stores[node.role].get(name, "")
     others = (other for other in (node.address, *node.peers.values()) if other != address)
     cluster = etcdctl.first_cluster(client_url(other) for other in others)
@@ -45,6 +47,8 @@ def _tried(node: Node, etcdctl: Etcdctl, name: str) -> Removal:
     leaving = [one for one in cluster.members if one.name == name or (address and peer_url(address) in one.peer_urls)]
     if not leaving:
         return Removal(removed=True, reason=f"{name} is no member of cluster {cluster.id:x}")
+    if if_dead and any(etcd_checks.healthy(one, etcdctl) for one in leaving):
+        return Removal(removed=False, alive=True, reason=f"{name} is alive")
     remaining = [one for one in cluster.members if one not in leaving and not one.learner]
     healthy = [one for one in remaining if etcd_checks.healthy(one, etcdctl)]
     quorum = len(remaining) // 2 + 1

@@ -6,7 +6,8 @@
 ``leave``: take an API server out of the load balancer, once another one serves there.
 ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
 it does.
-``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes.
+``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
+only one that does not answer.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ def main() -> int:
     leave.add_argument("--frontend", required=True, metavar="ADDRESS:PORT")
     remove = commands.add_parser("remove", help="take a member out of the etcd cluster for good")
     remove.add_argument("--member", required=True, metavar="NAME")
+    remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command == "leave":
@@ -131,7 +133,7 @@ def main() -> int:
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
         if arguments.command == "remove":
-            removal = etcd_remove.remove(node, member_etcdctl(), name=arguments.member)
+            removal = etcd_remove.remove(node, member_etcdctl(), name=arguments.member, if_dead=arguments.if_dead)
             _print(removal)
             return 0 if removal.removed else 1
         survival = etcd_checks.survival(node, member_etcdctl(), without=arguments.without)
