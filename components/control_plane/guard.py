@@ -240,7 +240,7 @@ def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run)
 
 
 def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = False) -> None:
-    """Take ``machine``'s member out of its etcd cluster, by asking its peers; with ``if_dead``, unless it answers. Raise
+    """Take a machine's member out of its etcd cluster, by asking its peers; with ``if_dead``, unless it answers. Raise
     ``RefusedError`` when none of them does it: the cluster would go on counting the member."""
     said: list[str] = []
     command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
