@@ -1,4 +1,5 @@
-"""A control plane of five members: two dead ones are replaced in one run, then it shrinks to three under writes."""
+"""A control plane of five members: a slow disk keeps its member out, an API server heals, two dead members are replaced in
+one run, and it shrinks to three under writes."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.control_plane import changed, generations, repeated, tried_twice, with_part
-from tests.support.project import Project, environment
+from tests.support.project import Project, environment, eventually
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
@@ -60,6 +61,26 @@ def test_a_disk_that_is_too_slow_keeps_its_member_out(project: Project) -> None:
     assert "fdatasync takes" in json.dumps(row)
     project.on(machine, f"mv /root/limits {limits}; systemctl start longhaul-etcd.target")
     assert _voters(project) == set(MEMBERS)
+
+
+def test_an_api_server_starts_without_the_events_and_its_watchdog_ends_it_when_it_hangs(project: Project) -> None:
+    server = "five-api-0"
+    project.on("five-events-0", "systemctl stop etcd")
+    try:
+        project.on(server, "systemctl restart kube-apiserver")
+        project.kubectl("annotate", "configmap", "kept", "--overwrite", "longhaul.test/events=away")
+        project.on(server, "systemctl kill --kill-whom=main --signal=STOP kube-apiserver")
+        eventually(lambda: "is hung and killed" in _journal(project, server))
+    finally:
+        project.on("five-events-0", "systemctl start etcd")
+    project.await_healthy()
+    units = "kube-apiserver kube-apiserver-watchdog kube-apiserver-events"
+    assert project.on(server, f"systemctl is-active {units}").stdout.split() == ["active"] * 3
+    eventually(lambda: project.kubectl("get", "--raw", "/readyz", check=False).returncode == 0)
+
+
+def _journal(project: Project, machine: str) -> str:
+    return project.on(machine, "journalctl --unit kube-apiserver-watchdog --output cat --no-pager").stdout
 
 
 def test_two_dead_of_five_are_replaced_in_one_run(project: Project) -> None:
