@@ -1,5 +1,5 @@
-"""A control plane of five members: a slow disk keeps its member out, an API server heals, two dead members are replaced in
-one run, and it shrinks to three under writes."""
+"""A control plane of five members: a slow disk keeps its member out, an API server heals, two dead members are
+replaced in one run, and it shrinks to three under writes."""
 
 from __future__ import annotations
 
