@@ -142,6 +142,10 @@ class Etcdctl:
         """Remove a member for good."""
         self.run(endpoint, "member", "remove", f"{member:x}")
 
+    def move_leader(self, endpoint: str, member: int) -> None:
+        """Make another member the leader; ``endpoint`` is the one that leads now."""
+        self.run(endpoint, "move-leader", f"{member:x}")
+
     def promote(self, endpoint: str, member: int) -> None:
         """Make a learner a voting member; ``EtcdError`` until it has caught up with the leader."""
         self.run(endpoint, "member", "promote", f"{member:x}")

@@ -6,6 +6,8 @@
 ``leave``: take an API server out of the load balancer, once another one serves there.
 ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
 it does.
+``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
+only one that does not answer.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any
 import api_checks
 import api_leave
 import etcd_checks
+import etcd_remove
 import worker_checks
 from checks import Check
 from etcd_client import Etcdctl
@@ -89,7 +92,8 @@ def await_ready(*, worker: bool, wait_s: float) -> Report:
     deadline = time.monotonic() + wait_s
     while True:
         found = worker_report() if worker else report(Node.read(), with_members=False)
-        if found.ready or time.monotonic() + RETRY_S > deadline:
+        hopeless = any(check.final and not check.ok for check in found.checks)
+        if found.ready or hopeless or time.monotonic() + RETRY_S > deadline:
             return found
         time.sleep(RETRY_S)
 
@@ -114,6 +118,9 @@ def main() -> int:
     cluster.add_argument("--without", required=True, metavar="NAME")
     leave = commands.add_parser("leave", help="leave the load balancer once another API server serves there")
     leave.add_argument("--frontend", required=True, metavar="ADDRESS:PORT")
+    remove = commands.add_parser("remove", help="take a member out of the etcd cluster for good")
+    remove.add_argument("--member", required=True, metavar="NAME")
+    remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command == "leave":
@@ -122,9 +129,13 @@ def main() -> int:
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
-    if arguments.command == "cluster":
+    if arguments.command in ("cluster", "remove"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
+        if arguments.command == "remove":
+            removal = etcd_remove.remove(node, member_etcdctl(), name=arguments.member, if_dead=arguments.if_dead)
+            _print(removal)
+            return 0 if removal.removed else 1
         survival = etcd_checks.survival(node, member_etcdctl(), without=arguments.without)
         _print(survival)
         return 0 if survival.survives else 1
