@@ -21,6 +21,7 @@ import api_checks
 import api_leave
 import etcd_checks
 import worker_checks
+from backup import state as backups
 from checks import Check
 from etcd_client import Etcdctl
 from node_config import PATH, PKI, Node
@@ -42,6 +43,8 @@ class Report:
     cluster: str = ""
     """Id of a member's etcd cluster in hexadecimal."""
     members: tuple[etcd_checks.MemberReport, ...] = ()
+    backup: dict[str, Any] | None = None
+    """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
 
 
 WORKER = "node"
@@ -81,6 +84,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         checks=checks,
         cluster=cluster,
         members=members,
+        backup=backups.read() if node.role != "api" and with_members else None,
     )
 
 
