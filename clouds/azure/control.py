@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from clouds.azure.api import AzureApi, Vault
+from clouds.azure.blobs import listed
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from clouds.azure.site import AzureSite
-from clouds.base.control import CommandOutput, MachineView
+from clouds.base.control import BackupView, CommandOutput, MachineView
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
 
@@ -35,6 +36,11 @@ def restart(place: Place[AzureSite], machine: str) -> None:
 def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
     """Return the newest value of a secret in a Key Vault; None when there is no such secret."""
     return Vault(f"https://{vault}.vault.azure.net").get(name)
+
+
+def backups(_place: Place[AzureSite], storage: str, container: str, prefix: str, /) -> list[BackupView]:
+    """Return the blobs of a container of the storage account below a prefix, the oldest first."""
+    return sorted(listed(storage, container, prefix), key=lambda one: one.made)
 
 
 def free_vault(place: Place[AzureSite], vault: str) -> None:

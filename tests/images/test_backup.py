@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -128,10 +129,10 @@ def node(index: int = 1) -> Node:
     )  # fmt: skip
 
 
-@pytest.fixture(name="live", scope="module")
-def _live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Storage as the program declares it: no deletion, retention."""
-    with running(tmp_path_factory.mktemp("cloud")) as live, pytest.MonkeyPatch.context() as patch:
+@contextmanager
+def storage_as_declared(folder: Path) -> Iterator[Live]:
+    """Run the lab's Azure with the account for backups as the program declares it: no deletion, retention."""
+    with running(folder) as live, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(live.cloud.ca_certificate))
         estate.build(live, with_machine=False)
         live.put(ACCOUNT, account())
@@ -140,6 +141,12 @@ def _live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
             live.put(container, {})
             live.put(f"{container}/immutabilityPolicies/default", RETENTION)
         live.put(GRANT, grant(live, condition=NO_DELETION, conditionVersion="2.0"))
+        yield live
+
+
+@pytest.fixture(name="live", scope="module")
+def _live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with storage_as_declared(tmp_path_factory.mktemp("cloud")) as live:
         yield live
 
 

@@ -11,7 +11,9 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import ContentSettings
 
+from clouds.azure.blobs import listed
 from clouds.azure.containers import end_retention, retain
+from clouds.azure.session import AzureError
 from components.azure.roles import NO_DELETION
 from lab.cloud.azure.roles import BLOB_CONTRIBUTOR
 from tests.lab.cloud import estate
@@ -106,3 +108,12 @@ def test_a_retention_is_set_changed_and_ended(storage: Live) -> None:
     end_retention(CONTAINER)
     end_retention(CONTAINER)
     assert storage.arm("DELETE", CONTAINER).status_code == 200
+
+
+def test_the_operator_lists_what_members_made(storage: Live) -> None:
+    client().get_container_client("daily").upload_blob("etcd/1", b"one", metadata={"revision": "7"})
+    (found,) = listed("lhlabsnapshots", "daily", "etcd/")
+    assert (found.name, found.size, found.metadata) == ("etcd/1", 3, {"revision": "7"})
+    assert not list(listed("lhlabsnapshots", "daily", "events/"))
+    with pytest.raises(AzureError, match="404"):
+        list(listed("lhlabsnapshots", "none", ""))

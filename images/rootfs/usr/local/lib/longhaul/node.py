@@ -4,6 +4,7 @@
 ``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
 ``status``: the same object and the etcd cluster's members, exit code 0 in any case.
 ``leave``: take an API server out of the load balancer, once another one serves there.
+``backup``: back the etcd cluster of this member up now, unless it leads.
 ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
 it does.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -26,6 +28,8 @@ from checks import Check
 from etcd_client import Etcdctl
 from node_config import PATH, PKI, Node
 from node_place import Worker
+
+BACKUP = "/usr/local/lib/longhaul/etcd_backup.py"
 
 RETRY_S = 0.5
 """Seconds between looks while waiting: nothing signals from outside when an etcd cluster has a leader or a server has
@@ -103,6 +107,15 @@ def member_etcdctl() -> Etcdctl:
     return Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
 
 
+def _backup() -> int:
+    """Make a backup as the unit does, by etcd's own user, and print what is known of backups then."""
+    command = ["runuser", "-u", "etcd", "--", BACKUP, "--now"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    words = done.stderr.strip().splitlines() or [f"{BACKUP} ended with {done.returncode}"]
+    print(json.dumps({**(backups.read() or {}), "error": words[-1] if done.returncode else ""}))
+    return done.returncode
+
+
 def _print(value: Any) -> None:
     print(json.dumps(asdict(value)))
 
@@ -118,6 +131,7 @@ def main() -> int:
     cluster.add_argument("--without", required=True, metavar="NAME")
     leave = commands.add_parser("leave", help="leave the load balancer once another API server serves there")
     leave.add_argument("--frontend", required=True, metavar="ADDRESS:PORT")
+    commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command == "leave":
@@ -126,6 +140,10 @@ def main() -> int:
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
+    if arguments.command == "backup":
+        if worker or Node.read().role == "api":
+            parser.error("this machine is no etcd member")
+        return _backup()
     if arguments.command == "cluster":
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")

@@ -1,0 +1,141 @@
+"""Backups as they are listed, and one that is made at once."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clouds.azure import control
+from clouds.azure.session import AzureError
+from clouds.base.control import BackupView, CommandOutput
+from components.model import Environment, Role, load
+from components.model.backups import Backups
+from longhaul.backups.at_once import back_up
+from longhaul.backups.listing import backups
+from longhaul.exits import CommandError, Exit
+
+NOW = datetime(2030, 1, 2, tzinfo=UTC)
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+TOLD = {
+    "format": "1",
+    "environment": "lab",
+    "role": "etcd",
+    "etcd": "3.6.8",
+    "revision": "7",
+    "keys": "3",
+    "member": "m",
+}
+
+
+@pytest.fixture(name="environment")
+def _environment(root: Path) -> Environment:
+    lab = load(root / "stacks" / "Pulumi.lab.yaml")
+    return lab.model_copy(update={"backups": Backups(recipients=(KEY,))})
+
+
+def view(minutes: int, *, size: int = 5, **told: str) -> BackupView:
+    return BackupView(
+        name=f"etcd/{minutes}", size=size, made=NOW - timedelta(minutes=minutes), metadata={**TOLD, **told}
+    )
+
+
+def stored(patch: pytest.MonkeyPatch, **containers: list[BackupView]) -> list[str]:
+    asked: list[str] = []
+
+    def answer(_place: Any, storage: str, container: str, prefix: str) -> list[BackupView]:
+        asked.append(f"{storage}/{container}/{prefix}")
+        return containers.get(container, [])
+
+    patch.setattr(control, "backups", answer)
+    return asked
+
+
+def test_backups_of_all_classes_are_listed_the_newest_first(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = stored(monkeypatch, daily=[view(1500), view(60)], frequent=[view(4)])
+    found = backups(environment, (Role.ETCD,), now=NOW)
+    assert [(one.name, one.age_s) for one in found] == [
+        ("frequent/etcd/4", 240),
+        ("daily/etcd/60", 3600),
+        ("daily/etcd/1500", 90000),
+    ]
+    assert (found[0].revision, found[0].keys, found[0].size_bytes, found[0].flaw) == (7, 3, 5, "")
+    assert {one.split("/")[1] for one in asked} == {"frequent", "hourly", "daily"}
+    assert all(one.endswith("/etcd/") for one in asked)
+
+
+@pytest.mark.parametrize(
+    ("bad", "flaw"),
+    [
+        (view(1, size=0), "it is empty"),
+        (view(1, format="2"), "its format is 2"),
+        (view(1, environment="prod"), "it is of the environment prod"),
+        (view(1, role="events"), "it is of the etcd cluster events"),
+        (view(1, etcd="3.7.0"), "etcd 3.7.0 made it, which is newer"),
+        (view(1, etcd="3.6.99"), ""),
+    ],
+    ids=["empty", "format", "environment", "role", "newer", "patch"],
+)
+def test_a_backup_that_is_not_for_here_is_told(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, bad: BackupView, flaw: str
+) -> None:
+    stored(monkeypatch, daily=[bad])
+    (found,) = backups(environment, (Role.ETCD,), now=NOW)
+    assert found.flaw.startswith(flaw)
+    assert bool(found.flaw) == bool(flaw)
+
+
+def test_a_storage_that_does_not_answer_is_unreachable(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> list[BackupView]:
+        raise AzureError("no answer")
+
+    monkeypatch.setattr(control, "backups", refuse)
+    with pytest.raises(CommandError, match="does not list the frequent backups: no answer") as refused:
+        backups(environment, (Role.ETCD,), now=NOW)
+    assert refused.value.code is Exit.UNREACHABLE
+
+
+def test_who_has_declared_none_is_told_how(environment: Environment) -> None:
+    with pytest.raises(CommandError, match="declare `backups`"):
+        backups(environment.model_copy(update={"backups": None}), (Role.ETCD,), now=NOW)
+
+
+def answers(patch: pytest.MonkeyPatch, told: dict[str, Any]) -> list[str]:
+    asked: list[str] = []
+
+    def run(_place: Any, machine: str, _script: str, *, timeout_s: float) -> CommandOutput:
+        asked.append(machine)
+        said = told[machine]
+        if isinstance(said, AzureError):
+            raise said
+        return CommandOutput(stdout=said if isinstance(said, str) else json.dumps(said), stderr="")
+
+    patch.setattr(control, "run_command", run)
+    return asked
+
+
+def test_the_first_member_that_may_makes_it(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    newest = {"name": "frequent/etcd/x"}
+    told = {
+        "lab-etcd-0": {"newest": newest, "error": "lab-etcd-0 leads"},
+        "lab-etcd-1": {"newest": newest, "error": ""},
+    }
+    asked = answers(monkeypatch, told)
+    assert back_up(environment, Role.ETCD) == "frequent/etcd/x"
+    assert asked == ["lab-etcd-0", "lab-etcd-1"]
+
+
+def test_each_members_reason_is_told_when_none_makes_one(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"lab-etcd-0": {"error": "it leads"}, "lab-etcd-1": AzureError("gone"), "lab-etcd-2": "no such command"}
+    answers(monkeypatch, told)
+    with pytest.raises(CommandError, match="etcd-0: it leads; lab-etcd-1: gone; lab-etcd-2: no such command"):
+        back_up(environment, Role.ETCD)
