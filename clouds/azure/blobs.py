@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlencode
+from pathlib import Path
+from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
 from clouds.azure.session import AzureError, Session
@@ -31,6 +32,12 @@ def listed(account: str, container: str, prefix: str) -> Iterator[BackupView]:
         marker = page.findtext("NextMarker") or ""
         if not marker:
             return
+
+
+def fetched(account: str, container: str, name: str, to: Path) -> None:
+    """Write a blob's content to a file. Raise ``AzureError``."""
+    url = f"https://{account}.blob.core.windows.net/{container}/{quote(name)}"
+    Session(AUDIENCE, headers={"x-ms-version": VERSION}).fetch(url, to)
 
 
 def _view(blob: ElementTree.Element) -> BackupView:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from clouds.azure.api import AzureApi, Vault
-from clouds.azure.blobs import listed
+from clouds.azure.blobs import fetched, listed
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from clouds.azure.site import AzureSite
@@ -41,6 +43,11 @@ def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
 def backups(_place: Place[AzureSite], storage: str, container: str, prefix: str, /) -> list[BackupView]:
     """Return the blobs of a container of the storage account below a prefix, the oldest first."""
     return sorted(listed(storage, container, prefix), key=lambda one: one.made)
+
+
+def fetch_backup(_place: Place[AzureSite], storage: str, container: str, name: str, to: Path, /) -> None:
+    """Write a blob of the storage account to a file."""
+    fetched(storage, container, name, to)
 
 
 def free_vault(place: Place[AzureSite], vault: str) -> None:

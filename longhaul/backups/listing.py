@@ -40,6 +40,10 @@ class Backup:
     member: str
     """Member that made it."""
     etcd_version: str
+    sha256: str
+    """Hash of the encrypted content, hexadecimal, as the member said."""
+    snapshot_sha256: str
+    """Hash of the database in it, which etcd has written behind it."""
     flaw: str
     """Reason why it cannot be restored here; empty when none is known."""
 
@@ -90,6 +94,8 @@ def _read(
             keys=_number(told.get("keys")),
             member=told.get("member", ""),
             etcd_version=told.get("etcd", ""),
+            sha256=told.get("sha256", ""),
+            snapshot_sha256=told.get("snapshot_sha256", ""),
             flaw=_flaw(environment, role, view),
         )
 

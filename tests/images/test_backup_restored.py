@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,13 +13,18 @@ from backup.storage import Storage
 from etcd_backup import Backup, BackupError, Settings
 from node_config import client_url
 
+from components.model import Role, load
+from components.model.backups import Backups
 from lab import tools
+from longhaul.backups.listing import backups as backups_of
+from longhaul.backups.opened import BUMP, restored, snapshot_of
+from longhaul.exits import CommandError
 from tests.images.fakes import FakeVault
-from tests.images.machines import Control, Place
+from tests.images.machines import STACK, Control, Place
 from tests.images.test_backup import storage_as_declared
 from tests.images.test_membership import FIRST, SECOND, THIRD, found, join
 from tests.lab.cloud.conftest import Live
-from tests.lab.cloud.test_blobs import URL, client
+from tests.lab.cloud.test_blobs import URL
 
 pytestmark = pytest.mark.lab
 
@@ -61,7 +65,7 @@ def backup_of(place: Place, live: Live, recipient: str, binaries: dict[str, Path
 
 
 def test_what_a_follower_saved_can_be_had_back(
-    control: Control, live: Live, binaries: dict[str, Path], tmp_path: Path
+    control: Control, live: Live, binaries: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = tmp_path / "key.txt"
     subprocess.run([binaries["age-keygen"], "-o", key], check=True, capture_output=True)
@@ -82,18 +86,20 @@ def test_what_a_follower_saved_can_be_had_back(
     (seen,) = [one for one in stored_by(live).backups(kept, "etcd") if one.name == blob]
     assert (int(seen.metadata["revision"]), int(seen.metadata["keys"])) == (newest.revision, newest.keys)
 
-    sealed, plain = tmp_path / "sealed", tmp_path / "snapshot.db"
-    sealed.write_bytes(client().get_container_client(kept).download_blob(blob).readall())
-    opened = subprocess.run([binaries["age"], "--decrypt", "-i", key, sealed], check=True, capture_output=True)
-    plain.write_bytes(subprocess.run(["gunzip"], input=opened.stdout, check=True, capture_output=True).stdout)
-    restored = tmp_path / "restored"
-    bump = ["--bump-revision=1000000000", "--mark-compacted", f"--data-dir={restored}"]
-    subprocess.run([binaries["etcdutl"], "snapshot", "restore", plain, *bump], check=True, capture_output=True)
-    database = restored / "member" / "snap" / "db"
-    status = [binaries["etcdutl"], "snapshot", "status", database, "--write-out=json"]
-    after = json.loads(subprocess.run(status, check=True, capture_output=True).stdout)
-    assert after["revision"] == newest.revision + 1_000_000_000
-    assert after["totalKey"] >= KEYS
+    monkeypatch.setattr("longhaul.backups.opened.account_name", lambda _environment: "lhlabsnapshots")
+    monkeypatch.setattr("longhaul.backups.listing.account_name", lambda _environment: "lhlabsnapshots")
+    lab = load(STACK).model_copy(update={"backups": Backups(recipients=(recipient.strip(),))})
+    (listed,) = backups_of(lab, (Role.ETCD,), now=datetime.now(tz=UTC))
+    folder = tmp_path / "opened"
+    folder.mkdir()
+    snapshot = snapshot_of(lab, listed, identity=key, folder=folder, programs=binaries)
+    again = restored(snapshot, folder=folder, programs=binaries)
+    assert again.revision == newest.revision + BUMP
+    assert again.keys >= KEYS
+    other = tmp_path / "other.txt"
+    subprocess.run([binaries["age-keygen"], "-o", other], check=True, capture_output=True)
+    with pytest.raises(CommandError, match="cannot be decrypted"):
+        snapshot_of(lab, listed, identity=other, folder=folder, programs=binaries)
 
 
 def _leads(backup: Backup) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +18,7 @@ from components.model import Environment, Role, load
 from components.model.backups import Backups
 from longhaul.backups.at_once import back_up
 from longhaul.backups.listing import backups
+from longhaul.backups.opened import snapshot_of
 from longhaul.exits import CommandError, Exit
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
@@ -139,3 +142,61 @@ def test_each_members_reason_is_told_when_none_makes_one(
     answers(monkeypatch, told)
     with pytest.raises(CommandError, match="etcd-0: it leads; lab-etcd-1: gone; lab-etcd-2: no such command"):
         back_up(environment, Role.ETCD)
+
+
+def script(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o700)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "told", "age", "said"),
+    [
+        (b"sealed", {}, 'exec cat "$4"', ""),
+        (b"seal", {}, "", "was cut short: 4 of 6 bytes came"),
+        (b"SEALED", {}, "", "is not what was made: its SHA-256 is"),
+        (
+            b"sealed",
+            {},
+            "echo 'age: error: no identity matched any of the recipients' >&2; exit 1",
+            "no identity matched",
+        ),
+        (b"sealed", {"snapshot_sha256": "00"}, 'exec cat "$4"', "another than the member saved"),
+        (b"sealed", {"environment": "prod"}, "", "it is of the environment prod"),
+        (AzureError("no answer"), {}, "", "does not come: no answer"),
+    ],
+    ids=["good", "cut-short", "wrong-hash", "wrong-key", "other-snapshot", "other-environment", "unreachable"],
+)
+def test_a_backup_is_opened_only_when_it_is_what_was_made(
+    environment: Environment,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    content: bytes | AzureError,
+    told: dict[str, str],
+    age: str,
+    said: str,
+) -> None:
+    snapshot = b"database" + bytes(range(32))
+    sealed = gzip.compress(snapshot, mtime=0) if content == b"sealed" else content
+    whole = len(sealed) if content == b"sealed" else 6
+    right = hashlib.sha256(sealed if content == b"sealed" else b"sealed").hexdigest()  # type: ignore[arg-type]
+    told = {"sha256": right, "snapshot_sha256": bytes(range(32)).hex(), **told}
+    stored(monkeypatch, daily=[view(1, size=whole, **told)])
+
+    def fetch(_place: Any, _storage: str, container: str, name: str, to: Path) -> None:
+        assert f"{container}/{name}" == "daily/etcd/1"
+        if isinstance(sealed, AzureError):
+            raise sealed
+        to.write_bytes(sealed)
+
+    monkeypatch.setattr(control, "fetch_backup", fetch)
+    (backup,) = backups(environment, (Role.ETCD,), now=NOW)
+    programs = {"age": script(tmp_path, "age", age)}
+    if said:
+        with pytest.raises(CommandError, match=said):
+            snapshot_of(environment, backup, identity=tmp_path / "key", folder=tmp_path, programs=programs)
+    else:
+        found = snapshot_of(environment, backup, identity=tmp_path / "key", folder=tmp_path, programs=programs)
+        assert found.read_bytes() == snapshot
