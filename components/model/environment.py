@@ -9,6 +9,7 @@ from pydantic import Field
 from clouds.base import machine_type
 from clouds.base.pool import Pool
 from clouds.base.section import Name, Principal, Range, Section
+from components.model.backups import Backups
 from components.model.hosts import Host
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.sites import Site
@@ -160,6 +161,9 @@ class Environment(Section):
     """Sites by name."""
     control_plane: ControlPlane
     """The control plane."""
+    backups: Backups | None = None
+    """Backups of the etcd clusters. Left out, none are made, and an etcd cluster that loses its quorum for good is
+    lost."""
     pools: dict[Name, Pool] = Field(default_factory=dict)
     """Node pools in clouds by name."""
     max_nodes: int | None = Field(default=None, ge=1, examples=[5000])

@@ -95,6 +95,13 @@ def full() -> dict[str, Any]:
         | {"deletion_notice_min": 10}
         | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand"}},
     }
+    raw["backups"] = {
+        "recipients": ["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"],
+        "every_minutes": 10,
+        "frequent_days": 2,
+        "hourly_days": 14,
+        "daily_days": 365,
+    }
     raw["max_nodes"] = 5000
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]

@@ -60,6 +60,8 @@ class Status:
     version: str
     db_size: int
     """Size of the database in bytes."""
+    revision: int = 0
+    """Newest revision that the member has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +126,7 @@ class Etcdctl:
             learner=raw.get("isLearner", False),
             version=raw["version"],
             db_size=raw.get("dbSize", 0),
+            revision=raw["header"].get("revision", 0),
         )
 
     def healthy(self, endpoint: str) -> bool:

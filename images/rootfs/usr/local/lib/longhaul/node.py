@@ -4,6 +4,7 @@
 ``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
 ``status``: the same object and the etcd cluster's members, exit code 0 in any case.
 ``leave``: take an API server out of the load balancer, once another one serves there.
+``backup``: back the etcd cluster of this member up now, unless it leads.
 ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
 it does.
 ``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -24,10 +26,13 @@ import api_leave
 import etcd_checks
 import etcd_remove
 import worker_checks
+from backup import state as backups
 from checks import Check
 from etcd_client import Etcdctl
 from node_config import PATH, PKI, Node
 from node_place import Worker
+
+BACKUP = "/usr/local/lib/longhaul/etcd_backup.py"
 
 RETRY_S = 0.5
 """Seconds between looks while waiting: nothing signals from outside when an etcd cluster has a leader or a server has
@@ -45,6 +50,8 @@ class Report:
     cluster: str = ""
     """Id of a member's etcd cluster in hexadecimal."""
     members: tuple[etcd_checks.MemberReport, ...] = ()
+    backup: dict[str, Any] | None = None
+    """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
 
 
 WORKER = "node"
@@ -84,6 +91,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         checks=checks,
         cluster=cluster,
         members=members,
+        backup=backups.read() if node.role != "api" and with_members else None,
     )
 
 
@@ -101,6 +109,15 @@ def await_ready(*, worker: bool, wait_s: float) -> Report:
 def member_etcdctl() -> Etcdctl:
     """Return etcdctl with a member's own client certificate."""
     return Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
+
+
+def _backup() -> int:
+    """Make a backup as the unit does, by etcd's own user, and print what is known of backups then."""
+    command = ["runuser", "-u", "etcd", "--", BACKUP, "--now"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    words = done.stderr.strip().splitlines() or [f"{BACKUP} ended with {done.returncode}"]
+    print(json.dumps({**(backups.read() or {}), "error": words[-1] if done.returncode else ""}))
+    return done.returncode
 
 
 def _print(value: Any) -> None:
@@ -121,6 +138,7 @@ def main() -> int:
     remove = commands.add_parser("remove", help="take a member out of the etcd cluster for good")
     remove.add_argument("--member", required=True, metavar="NAME")
     remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
+    commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command == "leave":
@@ -129,6 +147,10 @@ def main() -> int:
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
+    if arguments.command == "backup":
+        if worker or Node.read().role == "api":
+            parser.error("this machine is no etcd member")
+        return _backup()
     if arguments.command in ("cluster", "remove"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
