@@ -39,6 +39,7 @@ PROGRAMS = (
     "api_wait",
     "containerd_config",
     "etcd_endpoints",
+    "etcd_backup",
     "etcd_join",
     "etcd_promote",
     "fetch_secrets",
