@@ -80,7 +80,7 @@ class BackupStorage(ComponentResource):
         args = self._args
         rules = storage.NetworkRuleSetArgs(
             bypass="None",
-            default_action="Deny",
+            default_action=storage.DefaultAction.DENY,
             ip_rules=[storage.IPRuleArgs(i_p_address_or_range=one) for one in _public(args.environment)],
             virtual_network_rules=[
                 storage.VirtualNetworkRuleArgs(virtual_network_resource_id=args.subnet_ids[part])

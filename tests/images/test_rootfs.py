@@ -41,6 +41,7 @@ PROGRAMS = (
     "containerd_config",
     "disk_gate",
     "etcd_endpoints",
+    "etcd_backup",
     "etcd_join",
     "etcd_promote",
     "events_relay",

@@ -83,14 +83,15 @@ class Backup:
         found = self._newest()
         last = max(found.values(), key=lambda one: one.made, default=None)
         age_s = None if last is None else (now - last.made).total_seconds()
+        known = None if last is None else _newest(last)
         ranks = turn.order(self._voices())
         if self.node.machine not in ranks:
             if at_once:
                 raise BackupError(f"{self.node.machine} leads or is behind; one of {', '.join(ranks)} makes backups")
-            return last and _newest(last)
+            return known
         rank = ranks.index(self.node.machine)
         if not at_once and not self._is_due(rank, age_s):
-            return last and _newest(last)
+            return known
         made = self._make(turn.kept_as(now, {kept: one.made for kept, one in found.items()}), now)
         print(f"backed up: {made.name}, revision {made.revision}, {made.keys} keys, {made.size} bytes", flush=True)
         return made
@@ -174,7 +175,6 @@ def _newest(found: Found) -> Newest:
 
 def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
     """Look, and make a backup if it is time. A failure becomes part of the state, beside what was known before."""
-    told = {"declared": True, "looked": now.timestamp()}
     every_s, newest = 0.0, state.last_newest()
     try:
         settings = Settings.parse(vault.read(SECRET))
@@ -192,8 +192,8 @@ def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
     except WithheldError as error:
         return State(declared=False, looked=now.timestamp(), error=str(error) if at_once else "")
     except (AwayError, BackupError, EtcdError, OSError, SnapshotError, StorageError, VaultError) as error:
-        return State(**told, every_s=every_s, newest=newest, error=str(error))
-    return State(**told, every_s=every_s, newest=newest)
+        return State(declared=True, looked=now.timestamp(), every_s=every_s, newest=newest, error=str(error))
+    return State(declared=True, looked=now.timestamp(), every_s=every_s, newest=newest)
 
 
 def _token(identity: OwnIdentity) -> str:
