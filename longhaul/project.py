@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,8 @@ class Project:
         return content
 
     def load(self, env: str) -> Environment:
-        """Load the environment ``env`` and check it against its neighbours; ``ConfigurationError`` with every problem,
-        ``CommandError`` when it has no file."""
+        """Load the environment ``env`` and check it against its neighbours; ``ConfigurationError`` with every
+        problem."""
         from components.model import load
         from components.model.load import check_neighbours
 
@@ -65,19 +66,24 @@ class Project:
 
     def examine(self, env: str) -> Examined:
         """Load the environment ``env`` as :meth:`load` does, with the doubts about its file."""
-        from components.model.load import check_neighbours, examine
+        from components.model.load import check_neighbours, examine, not_compared
 
         path = self._existing(env)
         examined = examine(path)
         check_neighbours(examined.environment, source=path)
-        return examined
+        return replace(examined, warnings=(*examined.warnings, *not_compared(path)))
 
     def _existing(self, env: str) -> Path:
+        """Return the path of what is called as the environment's file. What it is, and whether it can be read, is said
+        by who reads it."""
+        from components.model import ConfigurationError, Problem
+
         path = self.stack_file(env)
-        if not path.is_file():
+        if not os.path.lexists(path):
             known = ", ".join(self.environments()) or "none"
-            raise CommandError(
-                f"{path} does not exist{_meant(env, self.environments())}; environments here: {known}", code=Exit.USAGE
+            wrong = f"does not exist{_meant(env, self.environments())}"
+            raise ConfigurationError(
+                [Problem(file=str(path), key="", wrong=wrong, write=f"an environment here: {known}")]
             )
         return path
 

@@ -12,6 +12,7 @@ from clouds.base.place import Place
 from clouds.base.region_cautions import region_cautions
 from clouds.base.regions import Regions
 from clouds.base.room import Room
+from clouds.base.words import listed
 
 KEPT = 5
 """Addresses of a subnet that Azure keeps for itself (learn.microsoft.com, "Azure Virtual Network FAQ")."""
@@ -23,6 +24,10 @@ subscription and service limits", virtual networks: "Private IP addresses per vi
 PEERED_ADDRESSES = 128_000
 """The same for peered virtual networks together (there: "Total Private Addresses for a group of Peered Virtual
 networks"). Support raises neither."""
+
+ZONES = ("1", "2", "3")
+"""Names of the zones of a region, as each subscription sees them (learn.microsoft.com, "What are Azure availability
+zones?", physical and logical zones)."""
 
 OTHERS = 64
 """Addresses of a site that are not for nodes: the control plane's, at most 29 machines, and as many again for what
@@ -43,8 +48,17 @@ def peered(sites: int, pods_each: int, /) -> int | None:
 
 
 def cautions(place: Place[AzureSite], /) -> Iterator[Caution]:
-    """Yield the doubts about the site's region. A region that holds the control plane and has no service tag is refused
-    (clouds/azure/checks.py). Azure publishes no list of types by region that needs no account."""
+    """Yield the doubts about the site's zones and region. A region that holds the control plane and has no service tag
+    is refused (clouds/azure/checks.py). Azure publishes no list of types by region that needs no account."""
+    unknown = [zone for zone in place.site.zones if zone not in ZONES]
+    if unknown:
+        yield Caution(
+            name="zones",
+            site=place.name,
+            at=("sites", place.name, "zones"),
+            wrong=f"no region of Azure is known to have the zone {listed(unknown)}: they are called {listed(ZONES)}",
+            write=f"some of {listed(ZONES)}",
+        )
     if place.is_control and place.site.region not in service_tags.regions():
         return
     table = Regions(

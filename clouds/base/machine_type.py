@@ -12,23 +12,23 @@ class MachineType(Section):
 
     cloud: str
     """Kind of the cloud that offers the type."""
-    vcpus: int = Field(ge=1)
+    vcpus: int = Field(ge=1, le=10_000)
     """Number of virtual cores."""
-    memory_gib: int = Field(ge=1)
+    memory_gib: int = Field(ge=1, le=1_000_000)
     """Memory in GiB."""
-    gpus: int = Field(default=0, ge=0)
+    gpus: int = Field(default=0, ge=0, le=100)
     """Number of whole GPUs."""
     gpu_model: GpuModel = ""
     """Words that every GPU's name must contain, such as `H100` or `A100 80GB`. Left out, any GPU is accepted."""
     gpu_nvlinks: GpuNvlinks | None = None
     """Least number of active NVLinks of each GPU; 0 turns this check off. Left out, all NVLinks that a GPU knows must
     be active as soon as one NVLink of the machine is active."""
-    local_ssd_gb: int = Field(default=0, ge=0)
+    local_ssd_gb: int = Field(default=0, ge=0, le=10_000_000)
     """Local NVMe storage in GB (10⁹ bytes), all disks together; 0 when the type has none."""
     efa_cards: int = Field(default=0, ge=0, le=32)
     """Number of network cards that can have an Elastic Fabric Adapter, the first among them; 0 when the type has none.
     EC2 tells it as `MaximumEfaInterfaces`."""
-    rdma_gbps: int = Field(default=0, ge=0)
+    rdma_gbps: int = Field(default=0, ge=0, le=1_000_000)
     """Bandwidth of one machine's RDMA network in Gbit/s as its cloud publishes it, all adapters together; 0 when it is
     not known. `longhaul acceptance --all-reduce` compares with it."""
 

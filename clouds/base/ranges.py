@@ -12,12 +12,35 @@ PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16
 SHARED = IPv4Network("100.64.0.0/10")
 """Addresses behind a carrier's address translation (RFC 6598)."""
 
+NOT_PUBLIC = (
+    *PRIVATE,
+    SHARED,
+    *map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4")),
+)
+"""Ranges without an address on the internet: private ones, this network, loopback, link-local, multicast and reserved
+(IANA IPv4 Special-Purpose Address Registry). Ranges that are reserved for documentation are not among them, because
+examples and labs use them as public ones."""
 
-def is_public(address: IPv4Address) -> bool:
-    """Return whether the address can be public. Ranges reserved for documentation count as public, because examples and
-    labs use them."""
-    kept = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
-    return not kept and not any(address in range_ for range_ in (*PRIVATE, SHARED))
+
+def is_public(range_: IPv4Address | IPv4Network) -> bool:
+    """Return whether the address, or every address of the range, can be public."""
+    own = IPv4Network(range_)
+    return not any(own.overlaps(kept) for kept in NOT_PUBLIC)
+
+
+def why_not_operators(range_: IPv4Network) -> str:
+    """Return why a range cannot be one of operators, which the clouds see from outside; empty when it can be. Azure's
+    vaults accept no private range (learn.microsoft.com, "Configure Azure Key Vault firewalls and virtual
+    networks")."""
+    if range_.prefixlen == 0:
+        return "is the whole internet"
+    if any(range_.subnet_of(private) for private in PRIVATE):
+        return "is private"
+    return "" if is_public(range_) else "holds addresses that are not public"
+
+
+OPERATORS = "the public range that people and CI leave by, such as 198.51.100.0/28"
+"""Advice in place of a range that cannot be one of operators."""
 
 
 def parse_range(text: str) -> Network | None:

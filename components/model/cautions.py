@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
 
 from clouds.base.caution import Caution
+from clouds.base.fault import Location
 from clouds.base.pool import Pool
 from clouds.base.words import listed
 from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.host_keys import pinned
 from components.model.places import place_of
+from components.model.versions import Versions
+from components.model.versions import pinned as tested
+from components.model.waiver_checks import ended
 
 _NAMED = 3
 """Largest number of pools or machines that are named one by one."""
 
 
-def cautions(environment: Environment) -> Iterator[Caution]:
-    """Yield the doubts about a checked environment, by section of the file."""
+def cautions(environment: Environment, *, today: date | None = None) -> Iterator[Caution]:
+    """Yield the doubts about a checked environment, by section of the file. ``today`` defaults to the current date in
+    UTC."""
+    yield from _untested(environment)
     for name, site in environment.sites.items():
         cloud = cloud_of(site)
         yield from cloud.promises.cautions(place_of(environment, name))
@@ -31,7 +39,35 @@ def cautions(environment: Environment) -> Iterator[Caution]:
                 never_safe=True,
             )
     yield from _idle_keys(environment)
+    yield from _no_node(environment)
     yield from _missing_keys(environment)
+    yield from _shared_keys(environment)
+    yield from ended(environment, today or datetime.now(UTC).date())
+
+
+def _untested(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each version that this release was not tested with."""
+    for release in Versions.model_fields:
+        wanted = getattr(environment.versions, release)
+        if wanted != tested(release):
+            yield Caution(
+                name=f"untested-{release}",
+                at=("versions", release),
+                wrong=f"{wanted} is not the version that this release was tested with, {tested(release)}",
+                write="leave it out, or try it in another environment first",
+            )
+
+
+def _no_node(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if no pool begins with a machine, and there is no host."""
+    pools = environment.pools
+    if pools and not environment.hosts and not any(pool.min for pool in pools.values()):
+        yield Caution(
+            name="no-node",
+            at=("pools",),
+            wrong="no pool has a `min`, and there is no host: nothing runs CoreDNS until somebody scales a pool",
+            write="`min: 1` at a pool without GPUs",
+        )
 
 
 def _idle_keys(environment: Environment) -> Iterator[Caution]:
@@ -60,6 +96,23 @@ def _missing_keys(environment: Environment) -> Iterator[Caution]:
                 at=places[0],
                 wrong=f"is missing for {_few(names)}: Ansible does not connect without it",
                 write="what `ssh-keyscan` prints of each machine, compared with what its console shows",
+            )
+
+
+def _shared_keys(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each key that several machines have: as a rule they were cloned, or one key was copied."""
+    holders: defaultdict[str, list[Location]] = defaultdict(list)
+    for at, key in pinned(environment):
+        if key is not None:
+            holders[key].append(at)
+    for first, *others in holders.values():
+        if others:
+            names = [_name(environment, at) for at in (first, *others)]
+            yield Caution(
+                name=f"shared-host-key-{names[0]}",
+                at=others[0],
+                wrong=f"is one key of {_few(names)}: who has one of these machines can pose as the others",
+                write="each machine's own: `longhaul hosts scan-keys`, after `ssh-keygen -A` on a cloned one",
             )
 
 

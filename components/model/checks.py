@@ -29,16 +29,18 @@ from components.model.machines import Role
 from components.model.naming import check_lengths
 from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
 from components.model.pool_checks import check_fabric, check_fallbacks, check_purchase
-from components.model.public_addresses import check_public_addresses
+from components.model.public_addresses import check_operators, check_public_addresses
 from components.model.rdma import huge_pages_2mib
+from components.model.site_checks import check_zones
 from components.model.tags import check_tags
+from components.model.waiver_checks import check_waivers
 
 if TYPE_CHECKING:
     from clouds.registry import AnyCloud
 
-HUGE_PAGES_SHARE = 0.85
-"""Largest share of a machine type's memory that may be huge pages. The machine itself refuses more than nine tenths of
-the memory that its kernel sees, which is a little less than the type's."""
+HUGE_PAGES_PERCENT = 85
+"""Largest share of a machine type's memory that may be huge pages, in percent. The machine itself refuses more than
+nine tenths of the memory that its kernel sees, which is a little less than the type's."""
 
 SMALLER_PER_GIB = 512
 """Number of huge pages of 2 MiB in a GiB."""
@@ -73,6 +75,9 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_lengths,
         check_tags,
         check_public_addresses,
+        check_operators,
+        check_zones,
+        check_waivers,
         check_host_keys,
         _check_plan,
         check_capacity,
@@ -148,12 +153,13 @@ def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterat
     site = environment.sites.get(pool.site)
     if kind is None or site is None or kind.cloud != site.kind:
         return
-    adapters_gib = huge_pages_2mib(environment, name) / SMALLER_PER_GIB
-    most = max(int(HUGE_PAGES_SHARE * kind.memory_gib - adapters_gib), 0)
+    adapters = huge_pages_2mib(environment, name)
+    possible = kind.memory_gib * SMALLER_PER_GIB * HUGE_PAGES_PERCENT // 100
+    most = max((possible - adapters) // SMALLER_PER_GIB, 0)
     if pool.huge_pages_gib > most:
         wrong = f"{pool.huge_pages_gib} GiB leave too little of the {kind.memory_gib} GiB of a {pool.machine_type}"
-        if adapters_gib:
-            wrong += f", beside {adapters_gib:.1f} GiB for its network adapters"
+        if adapters:
+            wrong += f", beside {adapters / SMALLER_PER_GIB:.1f} GiB for its network adapters"
         at = ("pools", name)
         basis = ((*at, "machine_type"), (*at, "efa"), ("machine_types", pool.machine_type, "memory_gib"))
         yield Fault(at=(*at, "huge_pages_gib"), wrong=wrong, write=f"at most {most}", basis=basis)

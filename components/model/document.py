@@ -16,7 +16,9 @@ from typing import Any
 import yaml
 
 from clouds.base.fault import Location
+from components.model.document_error import DocumentError
 from components.model.errors import ConfigurationError, Problem
+from components.model.text_file import read_text
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _CONSTANTS: Mapping[str, bool | None] = {
@@ -28,6 +30,13 @@ _NUMBER_START = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"[-+]?\d+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?")
 
+DEEPEST = 64
+"""Number of lists and mappings that may be inside each other. The environment's format needs 8."""
+MOST_REPEATED = 100_000
+"""Number of values that all aliases of a document may stand for. Aliases of aliases multiply: 9 lines can stand for a
+thousand million values, which no memory holds."""
+LONGEST_NUMBER = 64
+"""Number of characters of the longest number. No key takes one of more than 20."""
 
 AS_YAML = (
     'indentation by spaces alone, brackets and quotes closed, and quotes around a text that has ": " or " #" in it'
@@ -51,14 +60,6 @@ class _Decimal(float):
 
     def __repr__(self) -> str:
         return self.text
-
-
-class DocumentError(Exception):
-    """The text is not a document that can be read; ``line`` counts from 1."""
-
-    def __init__(self, wrong: str, write: str, line: int | None = None) -> None:
-        super().__init__(wrong)
-        self.wrong, self.write, self.line = wrong, write, line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,17 +87,10 @@ class Document:
 def read_document(path: Path) -> Document:
     """Read the YAML mapping in ``path``; raise ``ConfigurationError`` with one problem when that cannot be done."""
     try:
-        return parse_document(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        error = DocumentError("does not exist", "the name of a file that exists")
-    except UnicodeDecodeError:
-        error = DocumentError("is not text in UTF-8", "a YAML file")
-    except OSError as failure:
-        error = DocumentError(f"cannot be read: {failure.strerror}", "the name of a file that can be read")
-    except DocumentError as failure:
-        error = failure
-    problem = Problem(file=str(path), line=error.line, key="", wrong=error.wrong, write=error.write)
-    raise ConfigurationError([problem]) from None
+        return parse_document(read_text(path))
+    except DocumentError as error:
+        problem = Problem(file=str(path), line=error.line, key="", wrong=error.wrong, write=error.write)
+        raise ConfigurationError([problem]) from None
 
 
 def parse_document(text: str) -> Document:
@@ -131,6 +125,13 @@ class _Builder:
     events: Iterator[Any]
     lines: dict[int, Mapping[str | int, int]] = field(default_factory=dict)
     anchors: dict[str, Any] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Number of values in each anchor's, those that aliases inside it stand for among them."""
+    depth: int = 0
+    count: int = 0
+    """Number of values so far, counted as ``sizes`` counts."""
+    repeated: int = 0
+    """Number of values so far that aliases stand for."""
 
     def document(self) -> Any:
         """Return the only document in the stream; ``None`` when there is none."""
@@ -145,20 +146,36 @@ class _Builder:
         return data
 
     def _value(self, event: Any) -> Any:
-        if isinstance(event, yaml.ScalarEvent):
-            value = _scalar(event)
-        elif isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self.anchors:
-                raise DocumentError(
-                    f"*{event.anchor} has no anchor &{event.anchor} above it", f"&{event.anchor} first", _line(event)
-                )
-            return self.anchors[event.anchor]
-        elif isinstance(event, yaml.MappingStartEvent):
-            value = self._mapping()
-        else:
-            value = self._sequence()
+        if isinstance(event, yaml.AliasEvent):
+            return self._repeated(event)
+        before = self.count
+        self.count += 1
+        value = _scalar(event) if isinstance(event, yaml.ScalarEvent) else self._inside(event)
         if event.anchor is not None:
             self.anchors[event.anchor] = value
+            self.sizes[event.anchor] = self.count - before
+        return value
+
+    def _repeated(self, event: Any) -> Any:
+        """Return the value that an alias stands for."""
+        name = event.anchor
+        if name not in self.anchors:
+            raise DocumentError(f"*{name} has no anchor &{name} above it", f"&{name} first", _line(event))
+        self.count += self.sizes[name]
+        self.repeated += self.sizes[name]
+        if self.repeated > MOST_REPEATED:
+            wrong = f"repeats more than {MOST_REPEATED:,} values by aliases, here by *{name}"
+            raise DocumentError(wrong, "the values themselves, or fewer aliases", _line(event))
+        return self.anchors[name]
+
+    def _inside(self, event: Any) -> Any:
+        """Return the list or mapping that begins with ``event``."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            wrong = f"holds more than {DEEPEST} lists and mappings inside each other"
+            raise DocumentError(wrong, "fewer", _line(event))
+        value = self._mapping() if isinstance(event, yaml.MappingStartEvent) else self._sequence()
+        self.depth -= 1
         return value
 
     def _sequence(self) -> list[Any]:
@@ -214,7 +231,11 @@ def _scalar(event: Any) -> Any:
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] in _NUMBER_START:
-        if _INTEGER.fullmatch(text):
+        is_integer = _INTEGER.fullmatch(text)
+        if len(text) > LONGEST_NUMBER and (is_integer or _FLOAT.fullmatch(text)):
+            wrong = f"holds a number of {len(text):,} characters, {text[:8]}…"
+            raise DocumentError(wrong, f"at most {LONGEST_NUMBER}, or quotes around what is text", _line(event))
+        if is_integer:
             return _as_written(_Integer(text, 0) if text[:2] in ("0o", "0x") else _Integer(text), text)
         if _FLOAT.fullmatch(text):
             return _as_written(_Decimal(text), text)

@@ -85,18 +85,23 @@ class Access(Section):
     administrator_key: str = Field(
         pattern=r"^(ssh-ed25519|ecdsa-sha2-nistp256|ssh-rsa) [A-Za-z0-9+/]+=*( \S+)?$",
         examples=["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8VQtMAAl2UUtHkVsmz0sSN0oGVSwoL2Ktm4xLZLyXS admin"],
-        json_schema_extra={"patternErrorMessage": "an SSH public key, as in `~/.ssh/id_ed25519.pub`"},
+        json_schema_extra={
+            "patternErrorMessage": "an SSH public key, as in `~/.ssh/id_ed25519.pub`",
+            "placeholder": "<your SSH public key>",
+        },
     )
     """SSH public key of the administrator account on Azure machines: the last resort, through the cloud's bastion, when
     all else fails. Azure takes Ed25519, and RSA of 2,048 bits or more. Machines on AWS are made without it."""
     vault_officers: dict[Principal, Literal["user", "service"]] = Field(
-        min_length=1, examples=[{"00000000-0000-4000-8000-000000000003": "service"}]
+        min_length=1,
+        examples=[{"00000000-0000-4000-8000-000000000003": "service"}],
+        json_schema_extra={"placeholder": {"<object id of who runs up>": "service"}},
     )
     """Object ids of the people and CI identities that run `up`, each with its type, `user` or `service`. They may write
     to the vault."""
     operators: tuple[Range, ...] = ()
-    """Public ranges of operators and CI runners. From them the vault, SSH on on-premises gateways, and machines that
-    bake images can be reached; nothing else."""
+    """Public ranges of operators and CI runners; a private one, or 0.0.0.0/0, is refused. From them the vault, SSH on
+    on-premises gateways, and machines that bake images can be reached; nothing else."""
     aws_identity_provider: str | None = Field(
         default=None,
         pattern=r"^arn:aws:iam::\d{12}:oidc-provider/sts\.windows\.net/[0-9a-f-]{36}/$",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from clouds.base.inputs import MASKED, PRIVATE_KEY
+
 REPEATS = 3
 """Fewest problems that are folded into one."""
 NAMED = 5
@@ -13,7 +15,8 @@ NAMED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that is wrong."""
+    """One thing that is wrong. Its texts quote the file, but no private key, and no control character that a terminal
+    would act on."""
 
     file: str
     line: int | None = None
@@ -25,10 +28,21 @@ class Problem:
     write: str
     """Value to write instead, or advice."""
 
+    def __post_init__(self) -> None:
+        for name in ("file", "key", "wrong", "write"):
+            kept = "\n" if name == "write" else ""
+            object.__setattr__(self, name, _shown(getattr(self, name), kept=kept))
+
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         what = f"{self.key}: {self.wrong}" if self.key else self.wrong
         return f"{place}: {what}\n    write: {self.write}"
+
+
+def _shown(text: str, *, kept: str) -> str:
+    """Return ``text`` without private keys, and with ``?`` in place of control characters that are not ``kept``."""
+    masked = PRIVATE_KEY.sub(MASKED, text)
+    return masked if masked.isprintable() else "".join(e if e.isprintable() or e in kept else "?" for e in masked)
 
 
 class ConfigurationError(Exception):

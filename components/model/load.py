@@ -150,6 +150,15 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
     raise ConfigurationError(_overlap(own, other, offer=offer) for other in overlapping)
 
 
+def not_compared(source: Path) -> tuple[Problem, ...]:
+    """Return a doubt for each other file in the folder of ``source`` whose supernet cannot be read: nothing says
+    whether the two overlap."""
+    unread = (path for path in environment_files(source.parent) if path != source and _claim(path) is None)
+    wrong = f"{source.name} was not compared with this file: no supernet can be read in it"
+    write = "what `longhaul validate` without --env says of it, or take it out of the folder"
+    return tuple(Problem(file=str(path), key="", wrong=wrong, write=write) for path in unread)
+
+
 def taken_ranges(directory: Path, *, but: Path) -> dict[Range, str]:
     """Return the supernets of the environments in ``directory`` that can be read, each with the environment's name and
     file, without the file ``but``."""

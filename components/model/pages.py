@@ -34,8 +34,10 @@ An editor with the YAML language server checks a file and completes its keys whe
 
     # yaml-language-server: $schema=../docs/reference/environment.schema.json
 
-and a hosts file with `hosts.schema.json` in its place. YAML is read as version 1.2: `no` and `on` are text. Whatever is
-wrong with a file is told at once: file, line, key, what is wrong, what to write.
+and a hosts file with `hosts.schema.json` in its place. YAML is read as version 1.2: `no` and `on` are text. All that
+can be judged is told at once: file, line, key, what is wrong, what to write. What cannot be judged while another value
+is wrong, such as a machine type at a site that is not there, or whether pools fit into ranges that overlap, is told
+once that value is right; of a file that is not YAML, the first fault is told.
 
 What the ranges become is in [the address plan](../address-plan.md).
 """

@@ -144,7 +144,7 @@ def _public(environment: Environment) -> frozenset[str]:
 def _apply(found: Iterable[Finding], waivers: Sequence[Waiver], *, today: date) -> tuple[list[Finding], list[Waived]]:
     """Return the findings that stand, including those about the waivers themselves, and those that are waived; both
     sorted."""
-    refused = {index: reason for index, one in enumerate(waivers) if (reason := _refusal(one))}
+    refused = {index: reason for index, one in enumerate(waivers) if (reason := refusal(one))}
     used: set[int] = set()
     stands: list[Finding] = []
     waived: list[Waived] = []
@@ -165,7 +165,7 @@ def _covers(waiver: Waiver, finding: Finding) -> bool:
     return waiver.rule == finding.check and fnmatchcase(name_of(finding), waiver.resource)
 
 
-def _refusal(waiver: Waiver) -> str:
+def refusal(waiver: Waiver) -> str:
     """Return the reason why the waiver is refused; empty when it is not."""
     rule = next((one for one in RULES if one.id == waiver.rule), None)
     if rule is None:

@@ -1,4 +1,4 @@
-"""Public addresses of gateways: each can be reached from the internet, and belongs to one machine."""
+"""Public addresses: a gateway can be reached at one from the internet, and operators come from them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 
 from clouds.base.fault import Fault, Location
-from clouds.base.ranges import is_public
+from clouds.base.ranges import OPERATORS, is_public, why_not_operators
 from components.model.environment import Environment
 
 
@@ -24,3 +24,11 @@ def check_public_addresses(environment: Environment) -> Iterator[Fault]:
             if earlier != at:
                 wrong = f"{address} is the address of {name} in {earlier[1]} too: its tunnels would end at one of them"
                 yield Fault(at=at, wrong=wrong, write="an address of its own", basis=(earlier,))
+
+
+def check_operators(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each range of operators that is not public, or is the whole internet."""
+    for index, range_ in enumerate(environment.access.operators):
+        wrong = why_not_operators(range_)
+        if wrong:
+            yield Fault(at=("access", "operators", index), wrong=f"{range_} {wrong}", write=OPERATORS)

@@ -113,7 +113,20 @@ def values_of(node: Node) -> Node | None:
 def sample(schema: Schema, node: Node) -> Any:
     """Return a value that ``node`` accepts: an example, a fixed or default value, or the smallest one that it
     accepts."""
+    return _sample(schema, node, first=())
+
+
+def suggestion(schema: Schema, node: Node) -> Any:
+    """Return a value as a person should write it: a sample, with a placeholder for what only that person has. Nothing
+    accepts a placeholder, so that none is copied in earnest."""
+    return _sample(schema, node, first=("placeholder",))
+
+
+def _sample(schema: Schema, node: Node, *, first: tuple[str, ...]) -> Any:
     node = resolve(schema, node)
+    for key in first:
+        if key in node:
+            return node[key]
     for key in ("examples", "enum"):
         if key in node:
             return node[key][0]
@@ -121,19 +134,19 @@ def sample(schema: Schema, node: Node) -> Any:
         if node.get(key) is not None:
             return node[key]
     if "oneOf" in node:
-        return sample(schema, node["oneOf"][0])
-    return _least(schema, node)
+        return _sample(schema, node["oneOf"][0], first=first)
+    return _least(schema, node, first)
 
 
-def _least(schema: Schema, node: Node) -> Any:
+def _least(schema: Schema, node: Node, first: tuple[str, ...]) -> Any:
     kind = node.get("type")
     if kind == "object":
-        required = {key: sample(schema, node["properties"][key]) for key in node.get("required", ())}
+        required = {key: _sample(schema, node["properties"][key], first=first) for key in node.get("required", ())}
         values = values_of(node)
         if values is not None and node.get("minProperties"):
-            return {**required, "example": sample(schema, values)}
+            return {**required, "example": _sample(schema, values, first=first)}
         return required
     if kind == "array":
         items = node.get("prefixItems") or [node.get("items", {})] * node.get("minItems", 0)
-        return [sample(schema, item) for item in items]
+        return [_sample(schema, item, first=first) for item in items]
     return {"integer": node.get("minimum", 0), "boolean": False}.get(str(kind), "text")

@@ -12,9 +12,11 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from clouds.base.fault import Fault, Location
-from components.model.document import DocumentError, parse_document
+from clouds.base.inputs import PRIVATE_KEY
+from components.model.document import parse_document
+from components.model.document_error import DocumentError
 from components.model.not_yet import not_yet
-from components.model.schema import Node, Schema, sample, walk
+from components.model.schema import Node, Schema, suggestion, walk
 
 _KINDS: Mapping[str, str] = {
     "string_type": "text",
@@ -37,7 +39,7 @@ def describe(item: ErrorDetails, schema: Schema) -> Fault:
         _, whole = walk(schema, item["loc"][:-1])
         return Fault(at=location[:-1], wrong=_count(len(item["input"])), write=entries(whole or {}))
     if kind == "missing":
-        return Fault(at=location, wrong="is missing", write=f"{location[-1]}: {_flow(sample(schema, node or {}))}")
+        return Fault(at=location, wrong="is missing", write=f"{location[-1]}: {_flow(suggestion(schema, node or {}))}")
     if kind == "extra_forbidden":
         return _unknown_key(location, schema, item["loc"])
     if kind.startswith("union_tag"):
@@ -58,7 +60,14 @@ def show(value: object) -> str:
         return "a list"
     if isinstance(value, bool):
         return str(value).lower()
-    return repr(value)
+    if isinstance(value, str) and PRIVATE_KEY.search(value):
+        return "a private key"
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+
+
+_LONGEST = 400
+"""Number of characters of the longest value that is shown whole."""
 
 
 def _flow(value: Any) -> str:
@@ -156,11 +165,11 @@ def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:
         return f"a whole number, {between(node.get('minimum'), node.get('maximum'))}"
     if kind == "bool_type":
         return "true or false"
-    if "examples" in node:
-        return f"for example {_flow(node['examples'][0])}"
+    if "placeholder" in node or "examples" in node:
+        return _flow(node["placeholder"]) if "placeholder" in node else f"for example {_flow(node['examples'][0])}"
     if kind == "string_too_long" or kind == "string_pattern_mismatch":
         return _hint(node)
-    return f"for example {_flow(sample(schema, node))}"
+    return f"for example {_flow(suggestion(schema, node))}"
 
 
 def _count(count: int) -> str:

@@ -117,7 +117,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     from longhaul.plan.policies import policies
 
     if invocation.options.source:
-        previewed = _read(invocation.options.source)
+        previewed = _read(invocation.options.source, environment)
     else:
         previewed = _preview(where, environment, invocation)
     prices, prices_source = _prices(where)
@@ -180,11 +180,11 @@ class _Previewed:
     """Parts that were not looked at, each with the reason."""
 
 
-def _read(sources: Sequence[Path]) -> _Previewed:
+def _read(sources: Sequence[Path], environment: Environment) -> _Previewed:
     """Read previews that were made elsewhere."""
-    from longhaul.plan.document import read_document
+    from longhaul.plan.document import read_files
 
-    documents = tuple(read_document(path.read_text(encoding="utf-8"), source=str(path)) for path in sources)
+    documents = read_files(sources, env=environment.name)
     return _Previewed(documents=documents, against=f"as previewed in {', '.join(path.name for path in sources)}")
 
 

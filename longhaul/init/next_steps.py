@@ -13,20 +13,23 @@ def next_commands(answers: Answers) -> tuple[tuple[str, str], ...]:
     """Return the next commands, each with its purpose."""
     env = f"--env {answers.name}"
     return (
+        (f"longhaul validate {env}", "after every change of the file"),
         (f"longhaul plan {env}", "what would be made; needs no account"),
-        _second(env, tuple(_bakes(answers))),
+        (f"longhaul doctor {env}", "what the clouds lack: permissions, quotas, machine types"),
+        *_image(env, tuple(_bakes(answers))),
         (f"longhaul up {env}", "docs/getting-started.md says what it needs before"),
     )
 
 
-def _second(env: str, bakes: Sequence[tuple[str, str]]) -> tuple[str, str]:
+def _image(env: str, bakes: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the command for the first image that is to be baked, which names the others."""
     if not bakes:
-        return f"longhaul validate {env}", "after every change of the file"
+        return
     site, wanted = bakes[0]
     option = "" if wanted == "node" else f" --kind {wanted}"
     others = [name for name, _ in bakes[1:]]
     more = f"; {listed(others)} need{'s' if len(others) == 1 else ''} one too" if others else ""
-    return f"longhaul image build {env} --site {site}{option}", f"its id goes into the file{more}"
+    yield f"longhaul image build {env} --site {site}{option}", f"its id goes into the file{more}"
 
 
 def _bakes(answers: Answers) -> Iterator[tuple[str, str]]:

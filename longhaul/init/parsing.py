@@ -94,12 +94,13 @@ def supernet(text: str, *, taken: Mapping[IPv4Network, str]) -> IPv4Network:
 
 
 def operators(text: str) -> IPv4Network:
-    """Parse a public range that people and CI come from: Azure's vaults accept no private one."""
-    from clouds.base.ranges import PRIVATE
+    """Parse a public range that people and CI come from."""
+    from clouds.base.ranges import OPERATORS, why_not_operators
 
     found = network(text)
-    if any(found.overlaps(private) for private in PRIVATE):
-        raise ValueError(f"{found} is private: give the public range that it leaves by")
+    wrong = why_not_operators(found)
+    if wrong:
+        raise ValueError(f"{found} {wrong}: give {OPERATORS}")
     return found
 
 

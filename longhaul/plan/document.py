@@ -7,11 +7,14 @@ Field names are those of pulumi v3.250.0: ``pkg/display/json.go`` (``PreviewDige
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longhaul.exits import CommandError, Exit
+from longhaul.project import OBJECTS
 
 
 class _Part(BaseModel):
@@ -79,9 +82,59 @@ class Document(_Part):
         """Messages of the errors that made the preview fail."""
         return tuple(one.message.strip() for one in self.diagnostics if one.severity == "error")
 
+    @property
+    def stacks(self) -> frozenset[str]:
+        """Names of the stacks that it is of. The engine writes the step of the stack itself whether it changes or not
+        (``pkg/backend/display/json.go``, ``ShowPreviewDigest``)."""
+        parts = (step.urn.split("::") for step in self.steps)
+        return frozenset(part[0].rpartition(":")[2] for part in parts if part[2:3] == [_STACK])
 
+
+_STACK = "pulumi:pulumi:Stack"
+"""Type of the resource that stands for a stack."""
 _KEYS = {"steps", "diagnostics", "changeSummary"}
 _WRITE = "write it with `pulumi preview --json`, the variable PULUMI_ENABLE_STREAMING_JSON_PREVIEW unset"
+
+
+def read_files(paths: Sequence[Path], *, env: str) -> tuple[Document, ...]:
+    """Read previews of the environment ``env``, of its own stack and perhaps of the stack of what runs on its cluster,
+    from files.
+
+    Raises:
+        CommandError: a file cannot be read, holds no preview or one of another environment, or none is of its stack.
+    """
+    documents = []
+    for path in paths:
+        document = read_document(_text(path), source=str(path))
+        _require_own(document, env, source=str(path))
+        documents.append(document)
+    if not any(env in document.stacks for document in documents):
+        raise CommandError(
+            f"{paths[0]} is of {env}{OBJECTS} alone: give the preview of {env} itself with --from, too",
+            code=Exit.USAGE,
+        )
+    return tuple(documents)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", code=Exit.USAGE) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{path} is not text in UTF-8; {_WRITE}", code=Exit.USAGE) from None
+
+
+def _require_own(document: Document, env: str, *, source: str) -> None:
+    """Refuse a document that says nothing of the environment: what it does not name would be judged as unchanged."""
+    if not document.steps:
+        raise CommandError(f"{source} has no steps, so it says nothing of {env}; {_WRITE}", code=Exit.USAGE)
+    if not document.stacks:
+        wrong = f"no step is of a stack ({_STACK}), so nothing says which environment it is of"
+        raise CommandError(f"{source}: {wrong}; {_WRITE}", code=Exit.USAGE)
+    if not document.stacks <= {env, f"{env}{OBJECTS}"}:
+        others = ", ".join(sorted(document.stacks - {env, f"{env}{OBJECTS}"}))
+        raise CommandError(f"{source} is a preview of {others}, not of {env}", code=Exit.USAGE)
 
 
 def read_document(text: str, *, source: str) -> Document:
@@ -94,6 +147,8 @@ def read_document(text: str, *, source: str) -> Document:
         content = json.loads(text)
     except ValueError as error:
         raise CommandError(f"{source} is not JSON ({error}); {_WRITE}", code=Exit.USAGE) from error
+    except RecursionError:
+        raise CommandError(f"{source} is nested too deep for a preview; {_WRITE}", code=Exit.USAGE) from None
     if not isinstance(content, dict) or not _KEYS & set(content):
         raise CommandError(f"{source} is not a preview of the engine: it has no `steps`; {_WRITE}", code=Exit.USAGE)
     try:

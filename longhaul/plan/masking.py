@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.base.inputs import MASKED, SECRET, SIGNATURE, UNKNOWN
+from clouds.base.inputs import MASKED, PRIVATE_KEY, SECRET, SIGNATURE, UNKNOWN
 
 LATER = "[known later]"
 """Text that is shown for a value that is not known yet."""
@@ -22,7 +22,6 @@ _OPEN = frozenset(("http_tokens", "automount_service_account_token"))
 """Keys that only sound secret. A reviewer has to see, for example, whether EC2 requires tokens for requests to its
 metadata service."""
 
-_PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _TOKEN = re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
 _LOGIN = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")
@@ -54,7 +53,7 @@ def masked(value: Any, *, key: str = "") -> Any:
 
 def masked_text(text: str) -> str:
     """Mask private keys, tokens, and credentials in URLs and in ``bearer`` or ``basic`` authorizations."""
-    text = _PEM.sub(MASKED, text)
+    text = PRIVATE_KEY.sub(MASKED, text)
     text = _LOGIN.sub(MASKED, _TOKEN.sub(MASKED, text))
     return _BEARER.sub(lambda found: f"{found[1]} {MASKED}", text)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from clouds.base.findings import Finding, Severity
 from clouds.base.policy import Resource
 from components.model import Environment, policy
-from components.model.policy import Waived, name_of
+from components.model.policy import WHY, Waived, name_of
 from longhaul.plan.document import Document, Step
 
 SAME, READ = "same", "refresh"
@@ -36,9 +36,11 @@ def _resource(step: Step) -> Resource:
 
 
 def _finding(rule: str, faults: list[Finding], *, fresh: bool) -> Finding:
+    # A waiver is in the file, of which no resource says what it was before.
+    since = "" if fresh or rule in WHY else "; it was so before"
     return Finding(
         severity=Severity.PROBLEM if fresh else Severity.WARNING,
-        what=f"policy {rule}: {_each_once(fault.what for fault in faults)}" + ("" if fresh else "; it was so before"),
+        what=f"policy {rule}: {_each_once(fault.what for fault in faults)}{since}",
         where=tuple(sorted({name_of(fault) for fault in faults})),
         why=_each_once(fault.why for fault in faults),
         do=f"{_each_once(fault.do for fault in faults)}; or waive it in the environment file (docs/policy.md)",

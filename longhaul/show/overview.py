@@ -137,6 +137,17 @@ class GatewayView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HostView:
+    """A bare-metal host."""
+
+    name: str
+    """Name of the machine and of its node."""
+    address: IPv4Address
+    pods: IPv4Network
+    """Range of its pods, which the site's routers send to it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class HostsView:
     """Hosts of one on-premises site."""
 
@@ -150,6 +161,8 @@ class HostsView:
     last: IPv4Address | None
     """Highest address of a host; ``None`` when there is no host."""
     gateways: tuple[GatewayView, ...]
+    machines: tuple[HostView, ...]
+    """Hosts in the order of their addresses."""
 
 
 @dataclass(frozen=True, kw_only=True)

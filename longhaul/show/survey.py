@@ -14,7 +14,7 @@ from components.model.cloud_names import pool_groups
 from components.model.host_places import GatewayPlace, gateway_places, host_places
 from components.model.links import links
 from components.model.machines import Machine, Role, members
-from components.model.nodes import api_address, pod_mtu
+from components.model.nodes import api_address, host_node_name, pod_mtu
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.names import cloud_names
 from longhaul.show.overview import (
@@ -23,6 +23,7 @@ from longhaul.show.overview import (
     ControlRole,
     GatewayView,
     HostsView,
+    HostView,
     Overview,
     PoolView,
     SiteView,
@@ -154,6 +155,9 @@ def _hosts(environment: Environment, addresses: AddressPlan) -> Iterator[HostsVi
             first=own[0].address if own else None,
             last=own[-1].address if own else None,
             gateways=tuple(_gateway(environment, one) for one in gateways if one.site == name),
+            machines=tuple(
+                HostView(name=host_node_name(environment, one.name), address=one.address, pods=one.pods) for one in own
+            ),
         )
 
 

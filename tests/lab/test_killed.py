@@ -30,6 +30,7 @@ MOMENTS = (
     pytest.param("up-*.log", "Deployment coredns creating", id="while objects are awaited"),
 )
 
+SIGNS = [one.values[1] for one in MOMENTS if str(one.values[1]).endswith(" creating")]
 STARTS = {"while a scale set is made": "killed-spare-000000"}
 """Machines that have to be there as well at a moment: then the request that makes them is being answered."""
 
@@ -45,8 +46,16 @@ def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         project.lab("down", "--all", check=False)
 
 
+@pytest.fixture(scope="module", name="caught")
+def _caught() -> set[str]:
+    """Signs of the moments that an earlier kill has met too: the engine makes much at once, and in no fixed order."""
+    return set()
+
+
 @pytest.mark.parametrize(("log", "sign"), MOMENTS)
-def test_it_is_killed(project: Project, log: str, sign: str, request: pytest.FixtureRequest) -> None:
+def test_it_is_killed(project: Project, log: str, sign: str, request: pytest.FixtureRequest, caught: set[str]) -> None:
+    if sign in caught:
+        return
     logs = project.path / ".lab" / "log"
     for path in logs.glob(f"killed-{log}"):
         path.unlink()
@@ -59,6 +68,8 @@ def test_it_is_killed(project: Project, log: str, sign: str, request: pytest.Fix
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+    said = "".join(path.read_text(encoding="utf-8", errors="replace") for path in logs.glob("killed-up-*.log"))
+    caught |= {one for one in SIGNS if one in said and one.replace(" creating", " created") not in said}
 
 
 def _await_sign(logs: Path, log: str, sign: str, process: subprocess.Popen[bytes]) -> None:

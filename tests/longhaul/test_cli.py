@@ -114,7 +114,7 @@ def test_the_environment_may_come_from_a_variable(checkout: Checkout) -> None:
 def test_an_unknown_environment_names_those_there_are(checkout: Checkout) -> None:
     done = checkout.run("validate", "--env", "dve")
     assert done.returncode == Exit.USAGE
-    assert "environments here: dev" in done.stderr
+    assert "an environment here: dev" in done.stderr
 
 
 def test_outside_a_project_it_says_how_to_name_one(checkout: Checkout) -> None:

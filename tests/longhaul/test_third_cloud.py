@@ -17,7 +17,7 @@ import pytest
 from lab import tools
 from longhaul.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, Checkout
-from tests.longhaul.plan.steps import step, text
+from tests.longhaul.plan.steps import stack, step, text
 from tests.support.project import REPOSITORY
 
 PACKAGE = REPOSITORY / "tests" / "third_cloud"
@@ -118,7 +118,7 @@ def test_validate(third: Checkout) -> None:
     assert "sites.nim.project" in said
     assert "sites.nim.cloud_cover" in said
     write(third, zones=["low", "high", "low"])
-    assert "low is a layer of nim already" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
+    assert "'low' is named twice" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
     write(third, tags={"weather": ""})
     assert "'weather' has no value, which Nimbus does not take" in run(
         third, "validate", "--env", "dev", code=Exit.USAGE
@@ -166,7 +166,7 @@ def test_doctor(third: Checkout) -> None:
 def test_a_public_machine_is_refused(third: Checkout) -> None:
     bad = step("create", FLOCK, "dev-work", after={"skylight": True, "tags": TAGS})
     good = step("create", FLOCK, "dev-work-f1", after={"skylight": False, "tags": TAGS})
-    (third.path / "preview.json").write_text(text([bad, good]), encoding="utf-8")
+    (third.path / "preview.json").write_text(text([stack("dev"), bad, good]), encoding="utf-8")
     said = run(third, "plan", "--env", "dev", "--from", "preview.json", "--format", "json", code=Exit.REFUSED)
     assert "skylight is true" in said
     assert "public-interface" in said
@@ -174,7 +174,7 @@ def test_a_public_machine_is_refused(third: Checkout) -> None:
 
 def test_the_gateway_s_address_alone_may_be_public(third: Checkout) -> None:
     steps = [step("create", ADDRESS, name, after={"tags": TAGS}) for name in ("dev-links-nim-address", "dev-other")]
-    (third.path / "preview.json").write_text(text(steps), encoding="utf-8")
+    (third.path / "preview.json").write_text(text([stack("dev"), *steps]), encoding="utf-8")
     said = run(third, "plan", "--env", "dev", "--from", "preview.json", "--format", "json", code=Exit.REFUSED)
     assert [one["where"] for one in json.loads(said)["policy"]] == [["dev-other"]]
 
@@ -182,7 +182,7 @@ def test_the_gateway_s_address_alone_may_be_public(third: Checkout) -> None:
 def test_a_range_that_moves_is_refused(third: Checkout) -> None:
     before, after = ({"range": range_, "tags": TAGS} for range_ in ("10.65.0.0/16", "10.66.0.0/16"))
     moved = step("update", FABRIC, "dev-nim-fabric", before, after, detailed={"range": "update"})
-    (third.path / "preview.json").write_text(text([moved]), encoding="utf-8")
+    (third.path / "preview.json").write_text(text([stack("dev"), moved]), encoding="utf-8")
     said = run(third, "plan", "--env", "dev", "--from", "preview.json", code=Exit.REFUSED)
     assert "dev-nim-fabric: 10.65.0.0/16 -> 10.66.0.0/16" in said
 

@@ -43,6 +43,30 @@ def test_a_slip_in_an_environments_name(
     assert (f"; did you mean {meant}?" in said) if meant else ("did you mean" not in said)
 
 
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [("none", "does not exist"), ("directory", "is a directory"), ("dead link", "is a link to")],
+)
+def test_a_file_that_is_none_is_told_to_programs_too(
+    made: str, wrong: str, checkout: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = checkout.path / "stacks" / "Pulumi.odd.yaml"
+    if made == "directory":
+        path.mkdir()
+    elif made == "dead link":
+        path.symlink_to("nowhere")
+    assert cli.main(["validate", "--json", "--project", str(checkout.path), "--env", "odd"]) == Exit.USAGE
+    told = json.loads(capsys.readouterr().out)
+    assert [problem["file"] for problem in told["problems"]] == [str(path)]
+    assert wrong in told["problems"][0]["wrong"]
+
+
+def test_a_neighbour_that_cannot_be_read_is_a_warning(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout.path / "stacks" / "Pulumi.broken.yaml").write_text("a: [")
+    assert cli.main(["validate", "--project", str(checkout.path), "--env", "dev"]) == Exit.OK
+    assert "Pulumi.dev.yaml was not compared with this file" in capsys.readouterr().out
+
+
 def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as ended:
         cli.main(words)

@@ -145,6 +145,24 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             "Azure takes no key of type ecdsa-sha2-nistp256",
             "`ssh-keygen -t ed25519`",
         ),
+        ("sites.use1.zones/2", ["a", "b", "b"], "'b' is named twice", "each zone once"),
+        ("sites.weu.zones/1", ["1", "1"], "'1' is named twice", "each zone once"),
+        *(
+            ("access.operators/0", [range_], f"{range_} {why}", "the public range that people and CI leave by")
+            for range_, why in (
+                ("10.0.0.0/8", "is private"),
+                ("192.168.7.0/24", "is private"),
+                ("0.0.0.0/0", "is the whole internet"),
+                ("8.0.0.0/5", "holds addresses that are not public"),
+                ("169.254.0.0/16", "holds addresses that are not public"),
+                ("100.64.0.0/24", "holds addresses that are not public"),
+                ("240.0.0.0/8", "holds addresses that are not public"),
+            )
+        ),
+        *(
+            ("sites.colo.gateways.1.public_address", address, f"{address} is not public", "the static address")
+            for address in ("240.0.0.1", "255.255.255.255", "0.1.2.3")
+        ),
         pytest.param(
             "access.administrator_key",
             ssh_key(1024),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.model.document import DocumentError, parse_document, read_document
+from components.model.document import MOST_REPEATED, parse_document, read_document
+from components.model.document_error import DocumentError
 from components.model.errors import ConfigurationError
 
 KEYS = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters="-_. :#'\""), min_size=1)
@@ -81,6 +84,17 @@ def test_what_is_not_there_is_on_the_line_of_what_would_hold_it() -> None:
     assert document.line(("missing",)) is None
 
 
+LETTERS = "abcdefghi"
+BOMB = "a: &a [1]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{inner}'] * 10)}]\n" for inner, name in pairwise(LETTERS)
+)
+"""Nine lines that stand for a hundred million values."""
+BOMB_OF_MERGES = "a: &a {x: 1}\n" + "".join(
+    f"{name}: &{name} {{{', '.join(f'{index}: {{<<: *{inner}}}' for index in range(10))}}}\n"
+    for inner, name in pairwise(LETTERS)
+)
+
+
 @pytest.mark.parametrize(
     ("text", "line", "wrong"),
     [
@@ -97,7 +111,15 @@ def test_what_is_not_there_is_on_the_line_of_what_would_hold_it() -> None:
         ("a: {<<: 3}\n", 1, "not a mapping"),
         ("\ta: 1", 1, "is not YAML"),
         ("a: b: c", 1, "is not YAML"),
+        ("a:\n " + "[" * 100, 2, "more than 64 lists and mappings"),
+        ("a:\n " + "{b: " * 20_000, 2, "more than 64 lists and mappings"),
+        ("a: 1\nb: " + "9" * 5_000, 2, "a number of 5,000 characters, 99999999…"),
+        (f"a: -0.{'1' * 70}", 1, "a number of 73 characters"),
+        (f"a: 0x{'f' * 70}", 1, "a number of 72 characters"),
+        (BOMB, 6, "more than 100,000 values by aliases, here by *e"),
+        (BOMB_OF_MERGES, 6, "more than 100,000 values by aliases"),
     ],
+    ids=range(20),
 )
 def test_what_cannot_be_read(text: str, line: int | None, wrong: str) -> None:
     with pytest.raises(DocumentError) as caught:
@@ -127,11 +149,35 @@ def test_where_the_parser_gave_up_is_said(text: str, place: str) -> None:
     assert caught.value.wrong.endswith(place)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
-    for name, wrong in (("none.yaml", "does not exist"), ("latin.yaml", "not text in UTF-8"), (".", "cannot be read")):
-        with pytest.raises(ConfigurationError) as caught:
-            read_document(tmp_path / name)
-        (problem,) = caught.value.problems
-        assert problem.file == str(tmp_path / name)
-        assert wrong in problem.wrong
+def test_aliases_of_an_ordinary_file_are_no_fault() -> None:
+    text = "a: &a {x: 1, y: [1, 2]}\nb: [" + ", ".join(["*a"] * (MOST_REPEATED // 5)) + "]\n"
+    assert len(parse_document(text).data["b"]) == MOST_REPEATED // 5
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wrong"),
+    [
+        ("none.yaml", None, "does not exist"),
+        ("dead.yaml", None, "is a link to none.yaml, which does not exist"),
+        ("loop.yaml", None, "cannot be read: Too many levels of symbolic links"),
+        ("pipe.yaml", None, "is a pipe, a socket or a device, not a file"),
+        ("latin.yaml", 2, "is not text in UTF-8"),
+        ("large.yaml", None, "is larger than 16 MiB"),
+        (".", None, "is a directory"),
+        ("a\0b", None, "is not the name of a file"),
+        ("n" * 300, None, "cannot be read: File name too long"),
+    ],
+    ids=["none", "dead", "loop", "pipe", "latin", "large", "directory", "nul", "long"],
+)
+def test_files_that_cannot_be_read(name: str, line: int | None, wrong: str, tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"a: 1\nb: \xe9\n")
+    (tmp_path / "dead.yaml").symlink_to("none.yaml")
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with (tmp_path / "large.yaml").open("wb") as file:
+        file.truncate(16 * 1024 * 1024 + 1)
+    with pytest.raises(ConfigurationError) as caught:
+        read_document(tmp_path / name)
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == (str(tmp_path / name).replace("\0", "?"), line)
+    assert wrong in problem.wrong

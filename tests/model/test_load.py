@@ -146,3 +146,39 @@ def test_thousands_of_hosts_each_have_their_place(tmp_path: Path) -> None:
     hosts = make.rack(*(make.host(f"rack-{index}") for index in range(7500)))
     environment: Environment = load(write(tmp_path, raw, hosts=hosts))
     assert len(environment.hosts) == 7500
+
+
+PRIVATE = "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0c2VjcmV0\n-----END OPENSSH PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("text", [PRIVATE, PRIVATE.partition("-----END")[0]], ids=["whole", "cut"])
+def test_a_private_key_is_never_shown(text: str, tmp_path: Path) -> None:
+    raw = make.minimal()
+    raw["access"]["administrator_key"] = text
+    raw["tags"] = {"owner": text}
+    raw[text] = text
+    told = "\n".join(map(str, problems_of(write(tmp_path, raw))))
+    assert "c2VjcmV0" not in told
+    assert "access.administrator_key: a private key is not an SSH public key" in told
+
+
+def test_no_control_character_of_a_file_is_shown(tmp_path: Path) -> None:
+    told = problems_of(write(tmp_path, {**make.minimal(), "\x1b[2J\x9b\nx.yaml:1": 1, "domain": "\x1b[1m"}))
+    assert [one.key for one in told] == ["domain", "?[2J??x.yaml:1"]
+    assert all(text.isprintable() for one in told for text in (one.key, one.wrong, one.write))
+
+
+def test_what_is_suggested_for_missing_access_is_accepted_by_nothing(tmp_path: Path) -> None:
+    raw = make.minimal()
+    del raw["access"]
+    suggested = only(write(tmp_path, raw)).write
+    assert suggested == (
+        "access: {administrator_key: <your SSH public key>, vault_officers: {<object id of who runs up>: service}}"
+    )
+    refused = {**raw, **yaml.safe_load(suggested)}
+    assert {problem.key for problem in problems_of(write(tmp_path, refused))} >= {"access.administrator_key"}
+
+
+def test_a_long_value_is_not_shown_whole(tmp_path: Path) -> None:
+    problem = only(write(tmp_path, {**make.minimal(), "domain": "X" * 1_000_000}))
+    assert len(str(problem)) < 1000

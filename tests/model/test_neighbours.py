@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import ConfigurationError, load, load_directory
-from components.model.load import check_neighbours, stack_name, taken_ranges
+from components.model.load import check_neighbours, not_compared, stack_name, taken_ranges
 from components.model.schema import CONFIG_KEY
 from tests.model import make
 from tests.model.files import write
@@ -32,6 +32,17 @@ def test_environments_that_overlap_are_both_named(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=f"{neighbour}:5") as found:
             check_neighbours(load(path), source=path)
         assert [(one.file, one.line) for one in found.value.problems] == [(str(path), 5)]
+
+
+def test_a_neighbour_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    own = write(tmp_path, other(name="own"), name="own")
+    write(tmp_path, other(name="other", supernet="10.0.0.0/12", sites={}), name="other")
+    write(tmp_path, other(name="vague", supernet="ten"), name="vague")
+    (tmp_path / "Pulumi.broken.yaml").write_text("a: [")
+    (tmp_path / "Pulumi.own-objects.yaml").write_text("a: [")
+    told = not_compared(own)
+    assert [Path(one.file).name for one in told] == ["Pulumi.broken.yaml", "Pulumi.vague.yaml"]
+    assert all(one.wrong.startswith("Pulumi.own.yaml was not compared with this file") for one in told)
 
 
 def test_where_no_range_is_free_none_is_offered(tmp_path: Path) -> None:

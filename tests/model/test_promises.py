@@ -20,6 +20,7 @@ from tests.model.files import write
 
 Raw = dict[str, Any]
 CUT = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEUNXLRu8WjgGD6C9kQ"
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"
 OTHER_TYPE = "ssh-ed25519 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY="
 
 
@@ -37,7 +38,7 @@ def valid() -> Raw:
     raw["sites"] |= {"use1": make.AWS | {"prefix": 16}, "colo": make.ONPREM}
     raw["sites"]["colo"] = {"kind": "onprem", "gateways": [gateway("gw-0", "203.0.113.10")]}
     raw["pools"] = {
-        "cpu": {"site": "use1", "machine_type": "m7i.4xlarge", "max": 100},
+        "cpu": {"site": "use1", "machine_type": "m7i.4xlarge", "min": 1, "max": 100},
         "gpu": {"site": "use1", "machine_type": "p5.48xlarge", "max": 100},
         "a100": {"site": "weu", "machine_type": "Standard_ND96amsr_A100_v4", "max": 100},
     }
@@ -64,7 +65,7 @@ def said(folder: Path, raw: Raw, *, hosts: object = None) -> Said:
 def absurd(raw: Raw) -> None:
     """Four absurdities that were once called safe."""
     raw["sites"]["use1"] |= {"region": "us-east-9", "prefix": 20}
-    raw["sites"]["colo"]["gateways"].append(gateway("gw-1", "203.0.113.10"))
+    raw["sites"]["colo"]["gateways"].append(gateway("gw-1", "203.0.113.10", OTHER_KEY))
     raw["pools"]["cpu"]["max"] = 7400
     raw["pools"]["gpu"] |= {"max": 500, "fallbacks": ["cpu"]}
 
@@ -130,7 +131,7 @@ def loop(raw: Raw) -> None:
 
 
 def private(raw: Raw) -> None:
-    raw["sites"]["colo"]["gateways"] = [gateway("gw-0", "10.1.2.3"), gateway("gw-1", "100.64.0.1")]
+    raw["sites"]["colo"]["gateways"] = [gateway("gw-0", "10.1.2.3"), gateway("gw-1", "100.64.0.1", OTHER_KEY)]
 
 
 def cut_keys(raw: Raw) -> None:
@@ -165,6 +166,35 @@ def placeholder(raw: Raw) -> None:
 
 def idle(raw: Raw) -> None:
     raw["pools"]["gpu"] |= {"priority": 20, "fallbacks": ["a100"]}
+
+
+def azure_zones(raw: Raw) -> None:
+    raw["sites"]["weu"]["zones"] = ["1", "4"]
+
+
+def untested(raw: Raw) -> None:
+    raw["versions"] = {"kubernetes": "1.99.0", "etcd": "9.9.9"}
+
+
+def no_node(raw: Raw) -> None:
+    del raw["pools"]["cpu"]["min"]
+
+
+def one_key(raw: Raw) -> None:
+    raw["sites"]["colo"]["gateways"] = [gateway("gw-0", "203.0.113.10"), gateway("gw-1", "203.0.113.11")]
+
+
+def waivers(raw: Raw) -> None:
+    common = {"resource": "test-x", "why": "made anew every week", "approved_by": "somebody"}
+    raw["waivers"] = [
+        {"rule": "nope", "until": "2030-01-01", **common},
+        {"rule": "secret-in-plain", "until": "2030-01-01", **common},
+    ]
+
+
+def ended_waiver(raw: Raw) -> None:
+    waivers(raw)
+    raw["waivers"] = [raw["waivers"][0] | {"rule": "vault-recoverable", "until": "2020-01-01"}]
 
 
 CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] = {
@@ -238,6 +268,26 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     "azure-region": (no_such_azure_region, {}, {"sites.far.region": "'atlantis' is no region of Azure"}),
     "four-zones": (four_zones, {}, {"sites.use1.zones": "us-east-2 has 3 zones in AWS's table of"}),
     "placeholder": (placeholder, {}, {"sites.use1.image": "still to be baked", "sites.weu.image": "still to be baked"}),
+    "azure-zones": (azure_zones, {}, {"sites.weu.zones": "no region of Azure is known to have the zone 4"}),
+    "untested": (
+        untested,
+        {},
+        {
+            "versions.kubernetes": "1.99.0 is not the version that this release was tested with",
+            "versions.etcd": "9.9.9 is not the version",
+        },
+    ),
+    "no-node": (no_node, {}, {"pools": "no pool has a `min`, and there is no host: nothing runs CoreDNS"}),
+    "one-key": (one_key, {}, {"sites.colo.gateways.1.host_key": "is one key of gw-0 and gw-1"}),
+    "waivers": (
+        waivers,
+        {
+            "waivers.0.rule": "there is no rule 'nope'",
+            "waivers.1.rule": "secret-in-plain cannot be waived",
+        },
+        {},
+    ),
+    "ended-waiver": (ended_waiver, {}, {"waivers.0.until": "vault-recoverable for test-x ended on 2020-01-01"}),
     "idle": (
         idle,
         {},

@@ -116,15 +116,17 @@ def test_a_disk_is_full_where_too_little_is_left_for_what_comes(machine: Machine
 
 
 def test_a_disk_is_full_where_the_kubelet_would_take_no_pods(machine: Machine) -> None:
-    machine.has_room(kib=100_000_000, free=12_000_000)
-    (found,) = machine.problems()
-    assert "12% left" in found
+    machine.has_room(kib=100_000_000, free=99 * 1024)
+    room = {"free": "50", "images_free": "100", "kubelet_free": "99"}
+    (found,) = machine.problems(**room)
+    assert "99 MiB left, and 100 are needed for the kubelet to take pods" in found
     assert "containerd" in found
-    assert machine.problems(node="") == [], "a gateway runs no kubelet"
+    assert machine.problems(**room | {"images_free": "99"}) == []
+    assert machine.problems(node="", **room) == [], "a gateway runs no kubelet"
     machine.writes(CERTIFICATE, "")
     machine.tool("openssl", "echo '    commonName                = lab nodes'")
-    assert machine.problems() == [], "one that runs looks after its images itself"
-    assert "fact node" in machine.says()
+    assert machine.problems(**room) == [], "one that runs looks after its images itself"
+    assert "fact node" in machine.says(**room)
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ StartLimitIntervalSec=0
 @contextmanager
 def full_disk(_project: Project, _name: str) -> Iterator[Caught]:
     """Require more space than any disk has."""
-    says = rf"/\S*, where /\S+ is, has \d+ MiB left, and {NEEDED_MIB} are needed: make room"
+    says = rf"/\S*, where /\S+ is, has \d+ MiB left, and {NEEDED_MIB} are needed.*: make room"
     yield Caught(says=says, options=("--extra-vars", f"preflight_free_mib={NEEDED_MIB}"))
 
 

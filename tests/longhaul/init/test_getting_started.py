@@ -238,7 +238,7 @@ def test_the_aws_policy_covers_what_the_lab_needs(policy: dict[str, Any]) -> Non
     assert missing == NOT_THE_OPERATORS
 
 
-IN_BOTOCORE = {"servicequotas": "service-quotas"}
+IN_BOTOCORE = {"servicequotas": "service-quotas", "tag": "resourcegroupstaggingapi"}
 """Services with different names in IAM and in the SDK."""
 
 

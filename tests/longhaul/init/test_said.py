@@ -43,7 +43,7 @@ def test_json_is_what_was_written(here: Here) -> None:
         key: raw[key] for key in ("name", "supernet", "domain")
     }
     assert list(said["content"]["sites"]) == list(raw["sites"])
-    assert len(said["next"]) == 3
+    assert len(said["next"]) == 5
     assert any("SSH host keys" in note for note in said["notes"])
 
 

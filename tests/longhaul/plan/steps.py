@@ -71,6 +71,13 @@ def machine(op: str, name: str, *, guarded: bool = True, size: str = "Standard_L
     return step(op, VM, name, inputs, {"hardwareProfile": {"vmSize": "Standard_L16s_v3"}}, resourceHooks=hooks)
 
 
+def stack(name: str) -> Step:
+    """Return the step of a stack that stays as it is."""
+    urn = f"urn:pulumi:{name}::longhaul::pulumi:pulumi:Stack::longhaul-{name}"
+    state = {"urn": urn, "custom": False, "type": "pulumi:pulumi:Stack"}
+    return {"op": "same", "urn": urn, "oldState": state, "newState": state}
+
+
 def text(steps: Sequence[Step], *, same: int = 0, **beside: Any) -> str:
     """Return the engine's document."""
     return json.dumps({"steps": list(steps), "changeSummary": {"same": same}, **beside})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from longhaul.exits import CommandError
+from longhaul.exits import CommandError, Exit
 from longhaul.plan.changes import Action, read_changes
-from longhaul.plan.document import read_document
-from tests.longhaul.plan.steps import changes, step, text
+from longhaul.plan.document import read_document, read_files
+from tests.longhaul.plan.steps import changes, stack, step, text
 
 SUBNET = "azure-native:network:Subnet"
 
@@ -72,11 +73,48 @@ def test_changes_come_in_the_order_of_their_names() -> None:
         ('{"steps": [{"op": "create"}]}', r"steps\.0\.urn: Field required"),
         ('{"steps": [], "maybeCorrupt": true}', "state may be corrupt"),
         ('{"steps": [{"op": "create", "urn": "nonsense"}]}', "no URN"),
+        ('{"steps": ' + "[" * 100_000, "nested too deep"),
     ],
+    ids=range(7),
 )
 def test_what_is_no_preview_is_said(content: str, message: str) -> None:
     with pytest.raises(CommandError, match=message):
         read_changes(map(partial(read_document, source="ci.json"), [content]))
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        ([text([])], "has no steps, so it says nothing of dev"),
+        ([text([step("update", SUBNET, "a")])], "no step is of a stack"),
+        ([text([stack("lab")])], "is a preview of lab, not of dev"),
+        ([text([stack("dev"), stack("lab")])], "is a preview of lab, not of dev"),
+        ([text([stack("dev-objects")])], "is of dev-objects alone"),
+        ([text([stack("dev")]), text([stack("dev2")])], "is a preview of dev2, not of dev"),
+        (["\xff"], "is not text in UTF-8"),
+        ([None], "Is a directory"),
+    ],
+    ids=["empty", "no-stack", "another", "two", "objects-alone", "second-of-another", "bytes", "folder"],
+)
+def test_a_file_that_says_nothing_of_the_environment_is_refused(
+    contents: list[str | None], message: str, tmp_path: Path
+) -> None:
+    paths = [tmp_path / str(index) for index, _ in enumerate(contents)]
+    for path, content in zip(paths, contents, strict=True):
+        if content is None:
+            path.mkdir()
+        else:
+            path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(CommandError, match=message) as caught:
+        read_files(paths, env="dev")
+    assert caught.value.code is Exit.USAGE
+
+
+def test_both_stacks_of_an_environment_are_its_own(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("dev", "dev-objects")]
+    for path in paths:
+        path.write_text(text([stack(path.name)]))
+    assert [document.stacks for document in read_files(paths, env="dev")] == [{"dev"}, {"dev-objects"}]
 
 
 def test_a_failed_preview_is_no_plan() -> None:

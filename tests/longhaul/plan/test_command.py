@@ -11,7 +11,7 @@ import pytest
 
 from longhaul.exits import Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
-from tests.longhaul.plan.steps import Step, machine, step, text
+from tests.longhaul.plan.steps import Step, machine, stack, step, text
 
 DOCUMENTS = Path(__file__).parent / "documents"
 SAFE = step("update", "longhaul:Nothing", "dev-x", {"a": 1}, {"a": 2}, custom=False)
@@ -104,7 +104,7 @@ def test_a_preview_of_earlier_needs_no_engine(
     form: str, checkout: Checkout, engine: FakeEngine, tmp_path: Path
 ) -> None:
     file = tmp_path / "preview.json"
-    file.write_text(text([CARE]))
+    file.write_text(text([stack("dev"), CARE]))
     done = checkout.run("plan", "--env", "dev", "--from", str(file), "--format", form)
     assert done.returncode == Exit.OK
     assert "needs care" in done.stdout
@@ -115,8 +115,8 @@ def test_a_preview_of_earlier_needs_no_engine(
 
 def test_several_previews_are_one_plan(checkout: Checkout, tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.json" for name in ("a", "b")]
-    for file, one in zip(files, (CARE, REFUSED), strict=True):
-        file.write_text(text([one], same=2))
+    for file, one, name in zip(files, (CARE, REFUSED), ("dev", "dev-objects"), strict=True):
+        file.write_text(text([stack(name), one], same=2))
     options = [word for file in files for word in ("--from", str(file))]
     plan = json.loads(checkout.run("plan", "--env", "dev", *options, "--format", "json").stdout)
     assert (plan["verdict"], plan["same"], plan["counts"]) == ("refused", 4, {"change": 1, "destroy": 1})
@@ -130,7 +130,7 @@ def test_the_file_of_before(checkout: Checkout, tmp_path: Path) -> None:
     raw["supernet"] = "10.80.0.0/12"
     checkout.write(raw)
     preview = tmp_path / "preview.json"
-    preview.write_text(text([machine("update", "dev-api-0")]))
+    preview.write_text(text([stack("dev"), machine("update", "dev-api-0")]))
     done = checkout.run("plan", "--env", "dev", "--from", str(preview), "--base", str(base))
     assert done.returncode == Exit.REFUSED
     assert "supernet: 10.64.0.0/12 -> 10.80.0.0/12" in " ".join(done.stdout.split())
@@ -145,8 +145,8 @@ def test_without_a_stack_the_file_of_before_is_compared_with(
     raw["control_plane"]["api"]["machine_type"] = "Standard_D16s_v5"
     checkout.write(raw)
     made = {"type": "pulumi:pulumi:Stack", "custom": False}
-    stack = {"op": "create", "urn": "urn:pulumi:dev::longhaul::pulumi:pulumi:Stack::x", "newState": made}
-    engine.previews(text([stack]))
+    created = {"op": "create", "urn": "urn:pulumi:dev::longhaul::pulumi:pulumi:Stack::x", "newState": made}
+    engine.previews(text([created]))
     done = checkout.run("plan", "--env", "dev", "--base", str(base))
     said = " ".join(done.stdout.split())
     assert done.returncode == Exit.OK
@@ -215,9 +215,9 @@ def both_stacks(checkout: Checkout, engine: FakeEngine) -> None:
     says(engine, CARE)
     engine.has_stack("dev-objects")
     made = {"type": "pulumi:pulumi:Stack", "custom": False}
-    stack = {"op": "create", "urn": "urn:pulumi:dev-objects::longhaul::pulumi:pulumi:Stack::x", "newState": made}
+    created = {"op": "create", "urn": "urn:pulumi:dev-objects::longhaul::pulumi:pulumi:Stack::x", "newState": made}
     gone = {"op": "delete", "urn": OBJECT, "oldState": {"custom": True}}
-    engine.previews(text([stack, gone]), stack="dev-objects")
+    engine.previews(text([created, gone]), stack="dev-objects")
 
 
 def test_what_runs_on_the_cluster_is_part_of_the_plan(checkout: Checkout, engine: FakeEngine) -> None:

@@ -74,3 +74,4 @@ def test_a_waiver_of_the_environment_admits_and_one_that_ended_is_told() -> None
     ended = lab(waiver(today - timedelta(days=1)))
     told = found(step("create", "lab-bastion"), environment=ended)
     assert sorted(one.severity for one in told) == sorted((Severity.PROBLEM, Severity.WARNING))
+    assert not [one.what for one in told if "it was so before" in one.what]

@@ -84,6 +84,14 @@ def test_a_store_survives_as_long_as_it_has_a_quorum(members: int, survives: int
     assert roles[Role.API].survives == len(roles[Role.API].machines) - 1
 
 
+def test_each_host_has_its_address_and_the_range_that_routers_send_to_it() -> None:
+    (onprem,) = survey(environment("every-key")).hosts
+    assert [(one.name, str(one.address), str(one.pods)) for one in onprem.machines] == [
+        ("test-rack-1", "10.68.128.11", "10.70.0.16/28"),
+        ("test-rack-0", "10.68.128.200", "10.70.0.0/28"),
+    ]
+
+
 def test_hosts_with_addresses_of_their_own_are_within_the_racks_bounds() -> None:
     (onprem,) = survey(environment("every-key")).hosts
     assert (onprem.first, onprem.last) == (IPv4Address("10.68.128.11"), IPv4Address("10.68.128.200"))

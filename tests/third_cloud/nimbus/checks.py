@@ -10,12 +10,7 @@ from nimbus.site import NimbusSite
 
 
 def faults(place: Place[NimbusSite], earlier: Sequence[Place[NimbusSite]], /) -> Iterator[Fault]:
-    """Yield layers that are ranges_text twice, and projects that differ: one project pays for all sites."""
-    zones = place.site.zones
-    for index, zone in enumerate(zones):
-        if zone in zones[:index]:
-            at = ("sites", place.name, "zones", index)
-            yield Fault(at=at, wrong=f"{zone} is a layer of {place.name} already", write="each layer once")
+    """Yield projects that differ: one project pays for all sites."""
     for first in earlier[:1]:
         if first.site.project != place.site.project:
             wrong = f"{place.site.project} is not {first.site.project}, the project of {first.name}"

@@ -2,9 +2,10 @@
 # Looks at a machine and changes nothing. Prints a line for each thing: "problem" what is wrong, "unhealthy" what is wrong with a node that a run may
 # repair all the same, or "fact" name and value.
 # Arguments, each NAME=VALUE: address in the plan; public address, or nothing; api, the cluster's URL; authority, the common name of who
-# signs its nodes' certificates; free, what has to be free on disks, MiB; node, "yes" for one that is to be a node; mtu, the largest
+# signs its nodes' certificates; free, what has to be free on disks, MiB, and on those
+# of a node that joins for its images (images_free) and for the rest (kubelet_free); node, "yes" for one that is to be a node; mtu, the largest
 # packet between sites, bytes; rdma, its RDMA network (infiniband, roce), or nothing, and rdma_place, where that is declared; gateways, addresses that packets to other sites go through, with spaces between.
-address='' public='' api='' authority='' free=0 node='' rdma='' rdma_place='' mtu='' gateways=''
+address='' public='' api='' authority='' free=0 images_free=0 kubelet_free=0 node='' rdma='' rdma_place='' mtu='' gateways=''
 for argument; do
   value=${argument#*=}
   case $argument in
@@ -13,6 +14,8 @@ for argument; do
     api=*) api=$value ;;
     authority=*) authority=$value ;;
     free=*) free=$value ;;
+    images_free=*) images_free=$value ;;
+    kubelet_free=*) kubelet_free=$value ;;
     node=*) node=$value ;;
     rdma=*) rdma=$value ;;
     rdma_place=*) rdma_place=$value ;;
@@ -55,34 +58,29 @@ if ! has "$address"; then
 fi
 if [ -n "$public" ] && has "$public"; then fact public_address_here; fi
 
-# Of the file system that a folder is on, or will be: where it is mounted, and what is free, MiB and percent.
+# Of the file system that a folder is on, or will be: where it is mounted, and what is free, MiB.
 disk() {
   folder=$1
   while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
-  df -P -k "$folder" | awk 'NR == 2 { print $6, int($4 / 1024), ($2 > 0 ? int($4 * 100 / $2) : 100) }'
+  df -P -k "$folder" | awk 'NR == 2 { print $6, int($4 / 1024) }'
 }
 
-# room FOLDER MIB PERCENT: says once of each file system that it is full.
+# room FOLDER MIB WHY: says once of each file system that it is full.
 full=' '
 room() {
-  # shellcheck disable=SC2046 # three words
+  # shellcheck disable=SC2046 # two words
   set -- "$@" $(disk "$1")
   case $full in *" $4 "*) return ;; esac
-  if [ "$5" -lt "$2" ]; then
-    problem "$4, where $1 is, has $5 MiB left, and $2 are needed: make room"
-  elif [ "$6" -lt "$3" ]; then
-    problem "$4, where $1 is, has $6% left, and with less than $3% the kubelet takes no pods: make room"
-  else
-    return
-  fi
+  if [ "$5" -ge "$2" ]; then return; fi
+  problem "$4, where $1 is, has $5 MiB left, and $2 are needed$3: make room"
   full="$full$4 "
 }
-room /usr "$free" 0
 if [ "$node" = yes ] && [ ! -e $certificate ]; then
-  # The kubelet's own limits (kubernetes v1.36, pkg/kubelet/eviction/defaults_linux.go). One that runs sees to it itself.
-  room /var/lib/kubelet "$free" 10
-  room /var/lib/containerd "$free" 15
+  # With less its kubelet takes no pods. One that runs sees to it itself.
+  room /var/lib/containerd "$images_free" " for the kubelet to take pods"
+  room /var/lib/kubelet "$kubelet_free" " for the kubelet to take pods"
 fi
+room /usr "$free" ""
 
 # Where Longhaul, kubeadm, k3s and rke2 keep what a kubelet reaches its cluster with. One that leads here is known to this cluster, or is
 # of an earlier one in its place: role node tells.
