@@ -159,8 +159,8 @@ def test_a_network_is_held_against_the_plan() -> None:
         "the network",
         "its subnet snet-events, named for events, lacks the service endpoint Microsoft.KeyVault, by which machines "
         "reach the vault",
-        "its subnet snet-events, named for events, lacks the service endpoint Microsoft.Storage, by which members reach "
-        "the backups",
+        "its subnet snet-events, named for events, lacks the service endpoint Microsoft.Storage, by which members "
+        "reach the backups",
         "its subnet snet-api, named for api, has 10.64.3.0/25, and the address plan 10.64.3.0/24",
         "its subnet snet-api, named for api, is delegated to X",
         "it has no subnet snet-nodes, named for nodes",
