@@ -51,6 +51,7 @@ def groups() -> dict[str, dict[str, Command]]:
     from longhaul.commands import (
         acceptance,
         ansible,
+        backups,
         depot,
         destroy,
         doctor,
@@ -74,7 +75,7 @@ def groups() -> dict[str, dict[str, Command]]:
         "declare": {"init": init, "validate": validate, "prices": prices, "doctor": doctor},
         "run": {"image": image, "depot": depot, "up": up, "hosts": hosts, "ansible": ansible, "destroy": destroy},
         "change": {"plan": plan, "review": review, "roll": roll},
-        "understand": {"status": status, "kubeconfig": kubeconfig, "shell": shell},
+        "understand": {"status": status, "backups": backups, "kubeconfig": kubeconfig, "shell": shell},
     }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from clouds.azure.api import AzureApi, Vault
+from clouds.azure.blobs import fetched, listed
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from clouds.azure.site import AzureSite
-from clouds.base.control import CommandOutput, MachineView
+from clouds.base.control import BackupView, CommandOutput, MachineView
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
 
@@ -35,6 +38,16 @@ def restart(place: Place[AzureSite], machine: str) -> None:
 def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
     """Return the newest value of a secret in a Key Vault; None when there is no such secret."""
     return Vault(f"https://{vault}.vault.azure.net").get(name)
+
+
+def backups(_place: Place[AzureSite], storage: str, container: str, prefix: str, /) -> list[BackupView]:
+    """Return the blobs of a container of the storage account below a prefix, the oldest first."""
+    return sorted(listed(storage, container, prefix), key=lambda one: one.made)
+
+
+def fetch_backup(_place: Place[AzureSite], storage: str, container: str, name: str, to: Path, /) -> None:
+    """Write a blob of the storage account to a file."""
+    fetched(storage, container, name, to)
 
 
 def free_vault(place: Place[AzureSite], vault: str) -> None:

@@ -17,6 +17,12 @@ from clouds.base.place import Place
 VAULT_ENDPOINT = "Microsoft.KeyVault"
 """Service endpoint through which a subnet reaches vaults without leaving Azure's network."""
 
+STORAGE_ENDPOINT = "Microsoft.Storage"
+"""The same for blobs."""
+
+BACKUP_SUBNETS = ("etcd", "events")
+"""Parts whose machines make backups."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FoundGateway:
@@ -41,7 +47,9 @@ def network_faults(found: FoundNetwork, place: Place[AzureSite], ranges: SiteRan
         if subnet is None:
             yield f"it has no subnet {name}, named for {part}; make it with {wanted[part]}, or leave `{part}` out"
             continue
-        yield from (f"its subnet {name}, named for {part}, {fault}" for fault in _subnet(subnet, part, wanted[part]))
+        yield from (
+            f"its subnet {name}, named for {part}, {fault}" for fault in _subnet(subnet, part, wanted[part], place)
+        )
     for part, range_ in wanted.items():
         if part not in named and part in made_parts(place):
             for name, subnet in found.subnets.items():
@@ -61,13 +69,15 @@ def made_parts(place: Place[AzureSite]) -> tuple[str, ...]:
     )
 
 
-def _subnet(found: FoundSubnet, part: str, wanted: IPv4Network) -> Iterator[str]:
+def _subnet(found: FoundSubnet, part: str, wanted: IPv4Network, place: Place[AzureSite]) -> Iterator[str]:
     if found.ranges != (wanted,):
         yield f"has {ranges_text(found.ranges)}, and the address plan {wanted}; they are to be equal"
     if found.delegated:
         yield f"is delegated to {found.delegated}; end that"
     if part in CONTROL_PLANE_SUBNETS and VAULT_ENDPOINT not in found.endpoints:
         yield f"lacks the service endpoint {VAULT_ENDPOINT}, by which machines reach the vault; add it"
+    if place.has_backups and part in BACKUP_SUBNETS and STORAGE_ENDPOINT not in found.endpoints:
+        yield f"lacks the service endpoint {STORAGE_ENDPOINT}, by which members reach the backups; add it"
 
 
 def gateway_faults(found: FoundGateway, vpn: AzureVpn, *, network: str) -> Iterator[str]:

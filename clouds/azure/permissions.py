@@ -20,6 +20,9 @@ ROLE = Path(__file__).with_name("operator-role.json")
 PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Microsoft.ManagedIdentity")
 """Resource providers that must be registered in a subscription."""
 
+STORAGE = "Microsoft.Storage"
+"""Resource provider of backups: it, and the role's actions of it, are needed only where there are some."""
+
 FEATURES = (("Microsoft.Compute", "EncryptionAtHost"),)
 """Features that must be registered in a subscription, each after its provider."""
 
@@ -40,13 +43,19 @@ def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> I
     which asks it at a subscription."""
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
-    missing = [action for action in actions() if not _granted(action, granted)]
+    wanted = [one for one in actions() if _has_backups(share, subscription) or not one.startswith(f"{STORAGE}/")]
+    missing = [action for action in wanted if not _granted(action, granted)]
     sites = share.sites(*by_subscription(share)[subscription])
     if missing:
         what = f"Azure, in the subscription {subscription}: not granted: {', '.join(missing)}"
         yield problem(what, *sites, do=f"the role of {PAGE}, assigned at the subscription")
     else:
         yield ok(f"Azure: everything that {PAGE} lists is granted in the subscription {subscription}", *sites)
+
+
+def _has_backups(share: Share[AzureSite], subscription: str) -> bool:
+    places = [share.places[name] for name in by_subscription(share)[subscription]]
+    return any(place.has_backups and place.is_control for place in places)
 
 
 def _granted(action: str, permissions: Sequence[dict[str, Any]]) -> bool:
@@ -73,7 +82,7 @@ def registrations(share: Share[AzureSite], reader: Reader, subscription: str) ->
     "Providers - Get" (``registrationState``) and "Features - Get" (``properties.state``)."""
     root, sites = f"/subscriptions/{subscription}", share.sites(*by_subscription(share)[subscription])
     good: list[str] = []
-    for provider in PROVIDERS:
+    for provider in (*PROVIDERS, *((STORAGE,) if _has_backups(share, subscription) else ())):
         state = reader.get(f"{root}/providers/{provider}", version=RESOURCES_VERSION)["registrationState"]
         do = f"az provider register --subscription {subscription} --namespace {provider}"
         yield from _registration(provider, str(state), do, sites, good)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
@@ -97,6 +98,21 @@ class Session:
             answer: HttpResponse = self._client.send_request(request, retry_on_methods=METHODS)
             answer.raise_for_status()
         return answer
+
+    def fetch(self, url: str, to: Path) -> None:
+        """Write the content at ``url``, which may be large, to a file. Raise ``AzureError``, also when it breaks
+        off."""
+        from azure.core.rest import HttpRequest
+
+        with asked(f"GET {url.split('?', maxsplit=1)[0]}"):
+            headers = {**self._headers, "Authorization": f"Bearer {self.token()}"}
+            answer: HttpResponse = self._client.send_request(HttpRequest("GET", url, headers=headers), stream=True)
+            with answer, to.open("wb") as file:
+                if answer.status_code >= 400:
+                    answer.read()
+                answer.raise_for_status()
+                for chunk in answer.iter_bytes():
+                    file.write(chunk)
 
     def token(self) -> str:
         """Return a bearer token. Raise azure-identity's own errors."""

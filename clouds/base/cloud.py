@@ -8,11 +8,12 @@ so unused aspects cost no start-up time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from clouds.base.baking import BakeOptions, Recipe
 from clouds.base.caution import Caution
-from clouds.base.control import CommandOutput, MachineView
+from clouds.base.control import BackupView, CommandOutput, MachineView
 from clouds.base.doctor import Question, Share
 from clouds.base.fault import Fault
 from clouds.base.fitting import SiteRanges
@@ -71,6 +72,12 @@ class Control(Protocol[SiteT_contra]):
 
     def secret(self, place: Place[SiteT_contra], vault: str, name: str, /) -> str | None:
         """Return the newest value of a secret in the vault; None when there is no such secret."""
+
+    def backups(self, place: Place[SiteT_contra], storage: str, container: str, prefix: str, /) -> list[BackupView]:
+        """Return what a container of the backups' storage holds below a prefix, the oldest first."""
+
+    def fetch_backup(self, place: Place[SiteT_contra], storage: str, container: str, name: str, to: Path, /) -> None:
+        """Write the content of one backup to a file."""
 
     def free_vault(self, place: Place[SiteT_contra], vault: str, /) -> None:
         """Purge a deleted vault, so that its name can be used again. Do nothing when there is no deleted vault of that

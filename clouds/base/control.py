@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +18,18 @@ class MachineView:
     """``running``, ``stopped``, ``deallocated`` or another word of the cloud; empty when unknown."""
     id: str = ""
     """The cloud's own id of the machine. A new machine under the same name has a new id."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackupView:
+    """One backup, as the cloud's storage lists it."""
+
+    name: str
+    size: int
+    """Number of encrypted bytes."""
+    made: datetime
+    """Time at which it was there, by the storage's clock."""
+    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,8 @@ class Place(Generic[SiteT_co]):
     """True when a link of the site is an IPsec tunnel."""
     pools: Mapping[str, Pool]
     """Pools of the site, by name."""
+    has_backups: bool = False
+    """True when the environment has backups: the control plane's machines then reach object storage."""
 
     def pool_resource(self, pool: str) -> str:
         """Return the name of a pool's resource in the program."""

@@ -11,7 +11,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
-from clouds.azure.fitting import VAULT_ENDPOINT
+from clouds.azure.fitting import BACKUP_SUBNETS, STORAGE_ENDPOINT, VAULT_ENDPOINT
 from clouds.azure.names import resource_group, subnet_name
 from clouds.azure.zones import address_zones
 from components.azure import existing
@@ -175,7 +175,9 @@ class SiteNetwork(ComponentResource):
         *,
         after: pulumi.Resource | None,
     ) -> network.Subnet:
-        needs_vault = part in CONTROL_PLANE_SUBNETS
+        endpoints = [VAULT_ENDPOINT] if part in CONTROL_PLANE_SUBNETS else []
+        if self._args.environment.backups is not None and part in BACKUP_SUBNETS:
+            endpoints.append(STORAGE_ENDPOINT)
         return network.Subnet(
             f"{self._name}-{part}",
             subnet_name=subnet_name(place_of(self._args.environment, self._args.site), part),
@@ -185,9 +187,7 @@ class SiteNetwork(ComponentResource):
             default_outbound_access=False,
             network_security_group=network.NetworkSecurityGroupArgs(id=rules.id),
             nat_gateway=network.SubResourceArgs(id=nat.id),
-            service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service=VAULT_ENDPOINT)]
-            if needs_vault
-            else None,
+            service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service=one) for one in endpoints] or None,
             opts=ResourceOptions(parent=self, depends_on=[after] if after else None),
         )
 

@@ -14,6 +14,25 @@ READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 """Reader: sees everything and changes nothing (learn.microsoft.com, "Azure built-in roles", General). The narrowest
 built-in role that lists a scale set's machines and their interfaces."""
 
+BLOB_READER = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
+"""Storage Blob Data Reader: reads and lists blobs (learn.microsoft.com, "Azure built-in roles for Storage")."""
+
+BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+"""Storage Blob Data Contributor: reads, writes and deletes blobs (same page). No built-in role writes and cannot
+delete; :data:`NO_DELETION` takes that away."""
+
+_BLOBS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
+
+NO_DELETION = (
+    f"(!(ActionMatches{{'{_BLOBS}/delete'}}) AND !(ActionMatches{{'{_BLOBS}/deleteBlobVersion/action'}})"
+    f" AND !(ActionMatches{{'{_BLOBS}/move/action'}}))"
+)
+"""Condition of an assignment under which nothing is deleted or renamed (learn.microsoft.com, "Azure role assignment
+condition format and syntax")."""
+
+CONDITION_VERSION = "2.0"
+"""Version of that format: the only one that Azure takes."""
+
 
 def role_definition_id(subscription: str, role: str) -> str:
     """Return the full id of a built-in role."""

@@ -27,7 +27,7 @@ from clouds.azure.session import AzureError
 from components.azure.account import azure_site
 from components.control_plane.founding import is_bootstrapped
 from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
-from components.control_plane.replacement import Patience, RefusedError, ReplacementLock
+from components.control_plane.replacement import Leaving, Patience, RefusedError, ReplacementLock
 from components.model import AddressPlan, Environment, Role, control_machines
 from components.model.address_plan import FRONTEND
 from components.model.machines import members
@@ -56,6 +56,10 @@ NOT_THERE = 404
 
 Ask = Callable[[str], str]
 """Function that asks a peer, by its machine's name, whether the etcd cluster survives, and returns its JSON answer."""
+
+
+Run = Callable[[str, str], str]
+"""Function that runs a command on a machine, by its name, and returns its output."""
 
 
 def confirmed(environment: str) -> bool:
@@ -98,9 +102,8 @@ def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> 
     cluster was ever bootstrapped.
     """
 
-    def check() -> None:
-        command = f"longhaul-node cluster --without {member.machine}"
-        check_quorum(machine=member.machine, peers=peers, ask=lambda peer: member.run(peer, command))
+    def check(leaving: Leaving) -> None:
+        may_leave(member.machine, leaving, peers=peers, run=member.run)
 
     async def before_delete(_args: ResourceHookArgs) -> None:
         if member.goes_with_all:
@@ -121,7 +124,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
     to lose.
     """
 
-    def leave() -> None:
+    def leave(_leaving: Leaving) -> None:
         if not others:
             return
         try:
@@ -220,6 +223,43 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
     raise RefusedError(
         f"{machine} must stay: no other member of its etcd cluster answers ({'; '.join(silent)}). Bring one of them "
         "back (`longhaul status` shows them), then run `longhaul up` again."
+    )
+
+
+def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run) -> None:
+    """Raise ``RefusedError`` unless ``machine`` may go. Before it goes, those are taken out of its etcd cluster that do
+    not come back: itself without a successor, and members that are dead and replaced after it. etcd takes no new member
+    while one is down, so its successor would wait for them for ever."""
+    for other in leaving.doomed:
+        take_out(other, peers=[peer for peer in peers if peer != other], run=run, if_dead=True)
+    if leaving.for_good:
+        take_out(machine, peers=peers, run=run)
+    else:
+        command = f"longhaul-node cluster --without {machine}"
+        check_quorum(machine=machine, peers=peers, ask=lambda peer: run(peer, command))
+
+
+def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = False) -> None:
+    """Take a machine's member out of its etcd cluster, by asking its peers; with ``if_dead``, unless it answers. Raise
+    ``RefusedError`` when none of them does it: the cluster would go on counting the member."""
+    said: list[str] = []
+    command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
+    for peer in peers:
+        try:
+            answer = json.loads(run(peer, command))
+        except AzureError as error:
+            said.append(f"{peer}: {error.code or 'no answer'}")
+            continue
+        except ValueError:
+            said.append(f"{peer}: its image is older than this Longhaul and takes no member out")
+            continue
+        if answer.get("removed") or answer.get("alive"):
+            return
+        said.append(f"{peer}: {answer.get('reason', 'it gives no reason')}")
+    raise RefusedError(
+        f"{machine} must stay: no other member takes it out of its etcd cluster first "
+        f"({'; '.join(said) or 'there is none'}). `longhaul status` shows the members; run "
+        "`longhaul up` again when enough of them are healthy."
     )
 
 

@@ -9,7 +9,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS
+from clouds.azure.fitting import BACKUP_SUBNETS
 from components.azure.account import azure_site
+from components.azure.backups import BackupStorage, BackupStorageArgs
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
 from components.azure.network import SiteNetwork
@@ -26,6 +28,7 @@ from components.model import (
     Machine,
     Role,
     authorities,
+    backup_storage,
     certificates,
     control_machines,
     shared_secrets,
@@ -94,6 +97,7 @@ class ControlPlane(ComponentResource):
             )
             for secret in shared_secrets(self._machines)
         }
+        self._backups = self._backup_storage()
         self._hooks = guards(args.environment, args.addresses)
         self.api_principal_ids = {}
         ready, bootstrapped = self._etcd_clusters()
@@ -111,6 +115,24 @@ class ControlPlane(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[*ready, *self.certificates.values()]),
         )
         self.register_outputs({"vault_url": self.vault_url})
+
+    def _backup_storage(self) -> BackupStorage | None:
+        environment, network = self._args.environment, self._args.network
+        if environment.backups is None:
+            return None
+        return BackupStorage(
+            f"{environment.name}-backups",
+            BackupStorageArgs(
+                environment=environment,
+                backups=environment.backups,
+                resource_group=network.resource_group,
+                subnet_ids={part: network.subnet_ids[part] for part in BACKUP_SUBNETS},
+                vault_url=self.vault_url,
+                vault_writable=self.vault_writable,
+                after=[network],
+            ),
+            opts=self._child,
+        )
 
     def _authorities(self) -> dict[str, CertificateAuthority]:
         return {
@@ -185,6 +207,9 @@ class ControlPlane(ComponentResource):
             machine: self._machine(machine, backend_pool_id=backend_pool_id)
             for machine in members(self._machines, role)
         }
+        if self._backups and role.is_etcd:
+            for machine, one in made.items():
+                self._backups.admit(machine.name, one.principal_id)
         if role is Role.API:
             self.api_principal_ids |= {machine.name: one.principal_id for machine, one in made.items()}
             return [self._readiness(machine, one, after=self._etcd_access(machine)) for machine, one in made.items()]
@@ -228,7 +253,8 @@ class ControlPlane(ComponentResource):
             for one in authorities(self._args.environment)
             for secret in (one.secret, one.trust_secret)
         }
-        return {**known, **self.certificates, **self._secrets}
+        told = {backup_storage.SECRET: self._backups.setting} if self._backups else {}
+        return {**known, **self.certificates, **self._secrets, **told}
 
     def _readiness(self, machine: Machine, made: ControlMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:
         return Readiness(

@@ -103,6 +103,8 @@ def await_ready(api: AzureApi, *, group: str, machine: str, deadline_s: float) -
         answer = _ask(api, group=group, machine=machine, wait_s=min(WAIT_S, deadline_s))
         if answer.get("ready"):
             return answer
+        if any(check.get("final") and not check.get("ok") for check in answer.get("checks", [])):
+            raise NotReadyError(f"{machine} will not be ready: {_why(answer)}")
         if time.monotonic() > deadline:
             raise NotReadyError(f"{machine} is not ready after {deadline_s:.0f} s: {_why(answer)}")
         time.sleep(PAUSE_S)

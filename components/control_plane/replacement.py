@@ -29,6 +29,20 @@ class Seen:
     """True when the cloud is still making the machine, or when there is none."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Leaving:
+    """A machine's leave, as its check is told of it."""
+
+    for_good: bool
+    """True when the machine has no successor."""
+    doomed: tuple[str, ...] = ()
+    """Other machines that are not healthy and wait for their own replacement: they will not come back as they are."""
+
+
+Check = Callable[[Leaving], None]
+"""Function that raises when a machine must stay, and does what has to be done before it goes."""
+
+
 class Machines(Protocol):
     """Questions about the machines of a role. Each may take minutes."""
 
@@ -73,7 +87,7 @@ class ReplacementLock:
         self._lost = ""
         """Reason why the lock cannot be taken any more in this run; empty while it can."""
 
-    async def take(self, machine: str, *, check: Callable[[], None]) -> None:
+    async def take(self, machine: str, *, check: Check) -> None:
         """Wait until ``machine`` may be deleted, and hold the lock for it. ``check`` is called last: it raises when the
         machine must stay, and may take minutes.
 
@@ -87,7 +101,7 @@ class ReplacementLock:
         finally:
             self._waiting.remove(machine)
 
-    async def _taken(self, machine: str, check: Callable[[], None]) -> bool:
+    async def _taken(self, machine: str, check: Check) -> bool:
         """Try once. Return False when another machine goes first; the next try queues behind it."""
         async with self._lock:
             await self._back(machine)
@@ -101,7 +115,8 @@ class ReplacementLock:
                     f"{machine} must stay: {reasons}, and one machine of a kind is out of service at a time. "
                     "Bring it back first, then run `longhaul up` again."
                 )
-            await asyncio.to_thread(check)
+            doomed = tuple(other for other in ailing if other in self._waiting)
+            await asyncio.to_thread(check, Leaving(for_good=machine not in self._today, doomed=doomed))
             seen = await asyncio.to_thread(self._machines.look, machine)
             self._out = _Out(machine=machine, id=seen.id, for_good=machine not in self._today)
             return True

@@ -11,7 +11,7 @@ from typing import Any
 
 import pulumi
 from pulumi import ResourceOptions
-from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
+from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 from pulumi.runtime.rpc import UNKNOWN
 
 from clouds.azure.api import Vault
@@ -145,3 +145,32 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
         properties = {"vault_url": vault_url, "secret": secret, "value": None}
         hidden = ResourceOptions(additional_secret_outputs=["value"])
         super().__init__(TunnelKeyProvider(), name, properties, ResourceOptions.merge(one_at_a_time(opts), hidden))
+
+
+class VaultSettingProvider(VaultEntryProvider):
+    """Writes text of the program's own into the vault, for machines that trust what is there."""
+
+    def create(self, props: Properties) -> CreateResult:
+        """Write it."""
+        Vault(props["vault_url"]).set(props["secret"], props["value"])
+        return CreateResult(id_=props["secret"], outs=props)
+
+    def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
+        """Write a new version."""
+        Vault(news["vault_url"]).set(news["secret"], news["value"])
+        return UpdateResult(outs=news)
+
+    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
+        """Report another vault or name as a replacement, another text as a change."""
+        replaces = changed(self.identity, olds, news)
+        return DiffResult(changes=bool(replaces or changed(("value",), olds, news)), replaces=replaces)
+
+
+class VaultSetting(Resource, module="longhaul", name="Setting"):
+    """Text in the vault that is not confidential, and that nobody but officers may write."""
+
+    def __init__(
+        self, name: str, *, secret: str, value: str, vault_url: str, opts: ResourceOptions | None = None
+    ) -> None:
+        properties = {"vault_url": vault_url, "secret": secret, "value": value}
+        super().__init__(VaultSettingProvider(), name, properties, one_at_a_time(opts))

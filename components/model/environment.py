@@ -9,6 +9,7 @@ from pydantic import Field
 from clouds.base import machine_type
 from clouds.base.pool import Pool
 from clouds.base.section import Name, Principal, Range, Section
+from components.model.backups import Backups
 from components.model.hosts import Host
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.sites import Site
@@ -42,6 +43,15 @@ class ApiServers(Section):
     """Port of the API, on the load balancer and on the machines."""
 
 
+class SyncLimits(Section):
+    """Longest times of a synced write (fdatasync of 2,300 bytes) on the data disk of an etcd member."""
+
+    median_ms: float = Field(ge=0.01, le=1000, examples=[0.3])
+    """Longest median, in milliseconds."""
+    p99_ms: float = Field(ge=0.01, le=10_000, examples=[2.0])
+    """Longest 99th percentile, in milliseconds. etcd asks for less than 10."""
+
+
 class ControlPlane(Section):
     """Site and size of the control plane."""
 
@@ -53,6 +63,10 @@ class ControlPlane(Section):
     """The etcd cluster for events only, so that a storm of events cannot stall the main one."""
     api: ApiServers
     """The API servers."""
+    sync_limits: SyncLimits | None = None
+    """Longest times of synced writes on an etcd member's data disk. A member measures its disk when it first boots, and
+    does not join with a slower one. Left out, the median may be 0.3 ms and the 99th percentile 2 ms, which local NVMe
+    disks keep and network disks do not."""
 
 
 class Link(Section):
@@ -154,6 +168,9 @@ class Environment(Section):
     """Sites by name."""
     control_plane: ControlPlane
     """The control plane."""
+    backups: Backups | None = None
+    """Backups of the etcd clusters. Left out, none are made, and an etcd cluster that loses its quorum for good is
+    lost."""
     pools: dict[Name, Pool] = Field(default_factory=dict)
     """Node pools in clouds by name."""
     max_nodes: int | None = Field(default=None, ge=1, examples=[5000])

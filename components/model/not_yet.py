@@ -11,7 +11,6 @@ ANY = "*"
 """Stands for any name or index in a key."""
 
 NOT_YET: Mapping[tuple[str, ...], str] = {
-    ("snapshots",): "snapshots of etcd: how often, how many are kept, and where",
     ("teams",): "teams, each with capacity that is guaranteed and capacity that it may borrow from the others",
     ("access", "laptops"): "researchers' laptops: the ranges that they get, and how they reach the cluster",
     ("access", "issuers"): "issuers of people's identity (OpenID Connect), whose tokens the API accepts",

@@ -173,7 +173,7 @@ def _type(schema: Schema, node: Node) -> str:
 
 
 _FORMATS = {"ipv4": "IPv4 address", "ipv4network": "IPv4 range"}
-_TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false"}
+_TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 
 
 def bounds(schema: Schema, node: Node) -> str:

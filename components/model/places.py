@@ -32,6 +32,7 @@ def place_of(environment: Environment, site: str) -> Place[Any]:
         control=control if possible else "",
         is_control=site == control,
         has_tunnels=has_tunnels(environment, site),
+        has_backups=environment.backups is not None,
         pools={name: pool for name, pool in environment.pools.items() if pool.site == site},
     )
 

@@ -8,7 +8,7 @@ image.
 
 from __future__ import annotations
 
-from components.model import AddressPlan, Environment, Machine
+from components.model import AddressPlan, Environment, Machine, backup_storage
 from components.model.vault import etcd_state_secret
 from components.render import api_server, etcd, node_files, secrets
 from components.render.cloud_init import UserData, UserDataError, cloud_config
@@ -66,8 +66,8 @@ def pool_user_data(
 
 
 def vault_secrets(
-    environment: Environment,  # noqa: ARG001  (as its neighbours)
-    addresses: AddressPlan,  # noqa: ARG001
+    environment: Environment,
+    addresses: AddressPlan,  # noqa: ARG001  (as its neighbours)
     machine: Machine,
 ) -> tuple[str, ...]:
     """Return the names of the vault's secrets that ``machine`` reads, sorted. It must be allowed to read exactly
@@ -76,4 +76,6 @@ def vault_secrets(
     names = {name for file in role.secret_files(machine) for name in file.secrets}
     if machine.role.is_etcd:
         names.add(etcd_state_secret(machine.role))
+        if environment.backups is not None:
+            names.add(backup_storage.SECRET)
     return tuple(sorted(names))

@@ -6,8 +6,8 @@ its start the machine asks the etcd clusters for their members (etcd_endpoints.p
 without the replacement of an API server. A running API server finds new members at its next start, and does not need
 them before.
 
-A running API server survives the loss of the events etcd cluster (see :data:`READY_PATH`), but none starts without it:
-kube-apiserver 1.36 ends after 20 s when it reaches no member of an etcd cluster, and systemd tries again until it does.
+An API server survives the loss of the events etcd cluster (see :data:`READY_PATH`), and starts without it, by way of a
+relay on its machine (events_relay.py): kube-apiserver 1.36 ends after 20 s when an etcd cluster takes no connection.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ GIB = 2**30
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-    """Return the member's environment file and its ``node.json``."""
+    """Return the member's environment file, its ``node.json``, and the limits of its disk where they are declared."""
     node = {
         "machine": machine.name,
         "role": str(machine.role),
@@ -25,7 +25,10 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         "state_secret": etcd_state_secret(machine.role),
         "stores": {str(machine.role): places(environment, addresses, machine.role)},
     }
+    limits = environment.control_plane.sync_limits
     return {
+        # Left out when it is not declared, as before there was one: a change of user-data replaces the machine.
+        **({"/etc/longhaul/disk-gate.json": File(content=json_document(limits.model_dump()))} if limits else {}),
         "/etc/longhaul/etcd.env": File(content=environment_file(_settings(environment, machine))),
         "/etc/longhaul/node.json": File(content=json_document(node)),
     }

@@ -68,6 +68,12 @@ _ALL = (
         fault=services.server_hung,
         lasts_s=20.0,
     ),
+    Drill(
+        name="server-hung-for-good",
+        summary="an API server answers none until its watchdog kills it and systemd starts it again",
+        goal_s=10.0,
+        fault=services.server_hung_for_good,
+    ),
 )
 
 DRILLS: Mapping[str, Drill] = {drill.name: drill for drill in _ALL}

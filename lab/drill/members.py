@@ -68,16 +68,16 @@ def await_successor(machines: Machines, names: Sequence[str], *, of: str) -> Non
     await_effect(lambda: leader(machines, others) != of, what=f"another member than {of} leads")
 
 
-def await_effect(shows: Callable[[], bool], *, what: str) -> None:
-    """Wait until a fault shows; ``LabError`` when it does not within :data:`EFFECT_S`: a fault without effect tries
+def await_effect(shows: Callable[[], bool], *, what: str, within_s: float = EFFECT_S) -> None:
+    """Wait until a fault shows; ``LabError`` when it does not within ``within_s`` seconds: a fault without effect tries
     nothing. ``shows`` may raise ``LabError`` as long as it does not."""
-    deadline = time.monotonic() + EFFECT_S
+    deadline = time.monotonic() + within_s
     while True:
         with suppress(LabError):
             if shows():
                 return
         if time.monotonic() > deadline:
-            raise LabError(f"the fault has no effect after {EFFECT_S:.0f} s: not so: {what}")
+            raise LabError(f"the fault has no effect after {within_s:.0f} s: not so: {what}")
         time.sleep(0.1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lab.providers.tokens import Token
@@ -47,7 +48,8 @@ WITH_CONFIGURATIONS = ("networkInterfaces", "virtualNetworkGateways")
 
 def to_body(token: Token, inputs: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a PUT."""
-    given = {key: value for key, value in inputs.items() if key not in token.parameters and not key.startswith("__")}
+    renamed: dict[str, Any] = _renamed(inputs, token.renamed)
+    given = {key: value for key, value in renamed.items() if key not in token.parameters and not key.startswith("__")}
     beside = CONTAINERS - token.inner
     body = {key: value for key, value in given.items() if not token.flat or key in beside}
     body.pop("id", None)
@@ -68,7 +70,18 @@ def to_outputs(token: Token, body: dict[str, Any]) -> dict[str, Any]:
     if token.flat:
         outputs |= {key: _unwrap(value, key) for key, value in body.get("properties", {}).items()}
     outputs["azureApiVersion"] = token.api_version
-    return outputs
+    ours = {there: here for here, there in token.renamed.items()}
+    # Below a property that is renamed, others may be too; beside it, `id` is the resource's own.
+    top = {key: value for key, value in outputs.items() if key == "id" or key not in ours}
+    return top | {ours[key]: _renamed(outputs[key], ours) for key in outputs.keys() - top.keys()}
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {names.get(key, key): _renamed(inner, names) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_renamed(one, names) for one in value]
+    return value
 
 
 def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> dict[str, Any]:

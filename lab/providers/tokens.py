@@ -7,9 +7,11 @@ resource.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 GROUP = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
+STORAGE_ACCOUNT = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,9 @@ class Token:
     """True when a GUID names it if the program does not."""
     inner: frozenset[str] = frozenset()
     """Inputs that the API has in ``properties``, although other types have them beside it."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """The API's names of properties, at any depth, that the SDK calls otherwise (``x-ms-client-name`` in the API's
+    specification)."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -161,9 +166,31 @@ def known_tokens() -> dict[str, Token]:
         Token(
             token="azure-native:storage:StorageAccount",  # noqa: S106
             type="Microsoft.Storage/storageAccounts",
-            path=f"{GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}",
+            path=STORAGE_ACCOUNT,
             api_version="2024-01-01",
             name="accountName",
+            renamed={
+                "networkRuleSet": "networkAcls",
+                "iPAddressOrRange": "value",
+                "virtualNetworkResourceId": "id",
+                "enableHttpsTrafficOnly": "supportsHttpsTrafficOnly",
+            },
+        ),
+        Token(
+            token="azure-native:storage:BlobContainer",  # noqa: S106
+            type="Microsoft.Storage/storageAccounts/blobServices/containers",
+            path=f"{STORAGE_ACCOUNT}/blobServices/default/containers/{{containerName}}",
+            api_version="2024-01-01",
+            name="containerName",
+            located=False,
+        ),
+        Token(
+            token="azure-native:storage:ManagementPolicy",  # noqa: S106
+            type="Microsoft.Storage/storageAccounts/managementPolicies",
+            path=f"{STORAGE_ACCOUNT}/managementPolicies/{{managementPolicyName}}",
+            api_version="2024-01-01",
+            name="managementPolicyName",
+            located=False,
         ),
         Token(
             token="azure-native:authorization:RoleAssignment",  # noqa: S106

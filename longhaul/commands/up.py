@@ -46,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
     parser.add_argument("--no-refresh", action="store_true", help="do not read what is there from the clouds first")
     parser.add_argument("--only", type=Phase, choices=list(Phase), metavar="PHASE", help=f"one of {', '.join(Phase)}")
+    parser.add_argument(
+        "--replace",
+        metavar="MACHINE",
+        action="append",
+        default=[],
+        help="make a machine of the control plane anew, behind its guards; may be repeated. The infrastructure only",
+    )
     add_verbose(parser)
     add_max_removed(parser)
 
@@ -58,7 +65,10 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     require_consent(yes=options.yes)
     refuse_event_log(invocation.rest)
-    _require_one_stack(options.only, invocation.rest)
+    rest = invocation.rest
+    if options.replace:
+        rest += _replacing(environment, options)
+    _require_one_stack(options.only, rest)
     if options.only in (None, Phase.INFRASTRUCTURE):
         _require_images(where, environment)
     enter_lab(where, environment, invocation)
@@ -68,7 +78,7 @@ def run(invocation: Invocation) -> int:
             environment=environment,
             environ=os.environ,
             options=options,
-            rest=invocation.rest,
+            rest=rest,
             log=log_of(where, invocation),
             began=began,
         )
@@ -76,6 +86,16 @@ def run(invocation: Invocation) -> int:
     wanted = f"{where.env} is as its file says"
     Output(log=job.log).tell(summary(outcomes, wanted=wanted, again=again(invocation), log=job.log))
     return summed_up(outcomes)
+
+
+def _replacing(environment: Environment, options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the engine's options for ``--replace``, and leave the infrastructure as the only phase."""
+    from longhaul.replacing import replacing
+
+    if options.only not in (None, Phase.INFRASTRUCTURE):
+        raise CommandError(f"--replace is about the infrastructure, not about --only {options.only}", code=Exit.USAGE)
+    options.only = Phase.INFRASTRUCTURE
+    return replacing(environment, options.replace)
 
 
 def _run(job: Job) -> list[Outcome]:

@@ -136,8 +136,9 @@ def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
         return
     why, do = "The others take its load.", "See that those that stay are enough for the nodes."
     if role.is_etcd:
-        why = "The etcd cluster goes on counting it as a voter: it survives fewer losses than before."
-        do = "Take it out with `etcdctl member remove` on a member that stays (docs/operations.md)."
+        left = before - len(gone)
+        why = f"They are taken out of the etcd cluster one at a time; {left} survive the loss of {(left - 1) // 2}."
+        do = "See that all of them are healthy before (`longhaul status`)."
     yield Finding(
         severity=Severity.WARNING,
         what=f"{_machines(len(gone), before, role)} {_verb(Action.DESTROY, len(gone))}.",

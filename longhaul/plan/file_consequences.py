@@ -18,7 +18,7 @@ _OF_ROLES: tuple[tuple[re.Pattern[str], tuple[Role, ...]], ...] = (
     (re.compile(r"control_plane\.etcd\.(machine_type|quota_gib)"), (Role.ETCD,)),
     (re.compile(r"control_plane\.events\.(machine_type|quota_gib)"), (Role.EVENTS,)),
     (re.compile(r"control_plane\.api\.machine_type|versions\.kubernetes"), (Role.API,)),
-    (re.compile(r"versions\.etcd"), (Role.ETCD, Role.EVENTS)),
+    (re.compile(r"versions\.etcd|control_plane\.sync_limits(\..+)?"), (Role.ETCD, Role.EVENTS)),
 )
 """Keys that are in the size, the image or the user-data of control-plane machines: a change makes them anew
 (docs/releasing.md, "Machines that are made anew")."""

@@ -44,18 +44,18 @@ def by_files(case: Case) -> Iterator[Finding]:
 
 
 def _fewer_members(before: Environment, after: Environment, role: Role) -> Iterator[Finding]:
-    """Yield a finding when an etcd cluster shrinks. Without a state, it is unknown which members are healthy, and so
-    how many the cluster can lose."""
+    """Yield a finding when an etcd cluster shrinks. Without a state, it is unknown which members are healthy; the
+    engine's hooks look."""
     if not role.is_etcd:
         return
     was, now = (getattr(one.control_plane, role.value).members for one in (before, after))
     if now < was:
         yield Finding(
-            severity=Severity.PROBLEM,
+            severity=Severity.PROBLEM if now == 1 else Severity.WARNING,
             what=f"The etcd cluster {role} would have fewer members: {was} -> {now}.",
             where=(f"control_plane.{role}.members",),
-            why="A removed member goes on counting as a voter: the cluster survives fewer losses, or has no quorum.",
-            do="Leave `members` as it is: shrinking an etcd cluster is not there yet (docs/operations.md).",
+            why=f"Members are taken out one at a time. {now} survive the loss of {(now - 1) // 2}.",
+            do="Leave it three members." if now == 1 else "See that all are healthy before (`longhaul status`).",
         )
 
 

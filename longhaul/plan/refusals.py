@@ -34,7 +34,7 @@ def _quorum(case: Case) -> Iterator[Finding]:
 
 def quorum(case: Case, role: Role) -> Iterator[Finding]:
     """Yield a finding when more members are out of service at once than the etcd cluster tolerates. Members that a hook
-    guards are replaced one at a time. Removed members count as voters until somebody removes them from the cluster."""
+    guards are replaced one at a time, or taken out of the cluster one at a time."""
     if not role.is_etcd:
         return
     own, before = role_changes(case.after, case.changes, role)
@@ -43,27 +43,26 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
         return
     gone = [change for change in own if change.action is Action.DESTROY]
     replaced = [change for change in own if change.action is Action.REPLACE]
-    unguarded = [change for change in replaced if not change.guarded]
-    guarded = 1 if len(replaced) > len(unguarded) else 0
-    out, outlives = len(gone) + len(unguarded) + guarded, (before - 1) // 2
-    if out <= outlives:
+    leaving = [*gone, *replaced]
+    unguarded = [change for change in leaving if not change.guarded]
+    guarded = 1 if len(leaving) > len(unguarded) else 0
+    out, outlives = len(unguarded) + guarded, (before - 1) // 2
+    alone = bool(gone) and before - len(gone) == 1
+    if out <= outlives and not alone:
         return
     said = [f"{counted(len(gone), 'member')} removed"] if gone else []
     said += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
     if before == 1:
         why, do = _ONLY
+    elif alone:
+        why, do = _TO_ONE
     else:
-        why = (
-            f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once"
-            f"{', since a removed member goes on counting as a voter' if gone else ''}."
-        )
-        do = (
-            "Leave `members` as it is: shrinking an etcd cluster is not there yet (docs/operations.md). Replace "
-            "members without removing any, one at a time."
-        )
+        why = f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once."
+        do = "Run `longhaul up` with the file as it was, which gives the machines their guards, then make the change."
+    loss = "would have one member" if alone and before > 1 else "loses its quorum"
     yield Finding(
         severity=Severity.PROBLEM,
-        what=f"The etcd cluster {role} loses its quorum: {' and '.join(said)} of {before}.",
+        what=f"The etcd cluster {role} {loss}: {' and '.join(said)} of {before}.",
         where=tuple(sorted(change.name for change in (*gone, *replaced))),
         why=why,
         do=do,
@@ -75,6 +74,12 @@ _ONLY = (
     "Give it three members first, run `longhaul up`, then make the change.",
 )
 """Reason and advice where the only member of an etcd cluster would be replaced."""
+
+_TO_ONE = (
+    "One member survives no loss, and its machine can never be replaced.",
+    "Leave it three members.",
+)
+"""Reason and advice where an etcd cluster would shrink to one member."""
 
 
 def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> Finding:

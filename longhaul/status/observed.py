@@ -25,6 +25,8 @@ class NodeAnswer:
     """Name, success and detail of each check."""
     members: tuple[Mapping[str, Any], ...] = ()
     """Members of the etcd cluster as this machine sees them."""
+    backup: Mapping[str, Any] = field(default_factory=dict)
+    """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
     error: str = ""
     """Reason why there is no answer; empty when there is one."""
 

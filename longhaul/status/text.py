@@ -24,7 +24,8 @@ def to_json(status: Status) -> str:
 
 def _etcd(etcd: EtcdStatus) -> dict[str, Any]:
     members = [{**asdict(member), "healthy": member.healthy} for member in etcd.members]
-    return {"verdict": etcd.verdict, "reason": etcd.reason, "members": members}
+    backup = None if etcd.backup is None else asdict(etcd.backup)
+    return {"verdict": etcd.verdict, "reason": etcd.reason, "members": members, "backup": backup}
 
 
 def to_text(status: Status, *, colour: bool) -> str:

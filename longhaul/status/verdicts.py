@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.findings import Severity
 from components.model import Role
+from longhaul.status.backups import BackupStatus, judge_backup
 from longhaul.status.fleet import (
     AddonStatus,
     LinkStatus,
@@ -62,6 +63,8 @@ class EtcdStatus:
     verdict: Verdict
     reason: str
     members: tuple[MemberStatus, ...]
+    backup: BackupStatus | None = None
+    """Verdict on its backups; None when the environment has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +107,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
     return Status(
         environment=environment.name,
         machines=(*(_machine(machine, observed) for machine in machines), *_unexpected(machines, observed)),
-        etcd_clusters=tuple(_etcd(role, machines, observed) for role in Role if role.is_etcd),
+        etcd_clusters=tuple(_etcd(environment, role, machines, observed) for role in Role if role.is_etcd),
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
         gateways=judge_gateways(environment, observed, inside=inside),
         links=judge_links(environment, observed),
@@ -156,7 +159,7 @@ def _unexpected(machines: Sequence[Machine], observed: Observed) -> list[Machine
     ]
 
 
-def _etcd(role: Role, machines: Sequence[Machine], observed: Observed) -> EtcdStatus:
+def _etcd(environment: Environment, role: Role, machines: Sequence[Machine], observed: Observed) -> EtcdStatus:
     mine = [machine.name for machine in machines if machine.role is role]
     members = tuple(_member(name, observed) for name in mine) + _strangers(mine, observed)
     healthy = sum(member.healthy for member in members)
@@ -168,7 +171,11 @@ def _etcd(role: Role, machines: Sequence[Machine], observed: Observed) -> EtcdSt
         verdict, reason = Verdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
     else:
         verdict, reason = Verdict.DOWN, f"{counted}, quorum is {quorum}"
-    return EtcdStatus(name=str(role), verdict=verdict, reason=reason, members=members)
+    backup = judge_backup(environment, mine, observed)
+    if backup is not None:
+        verdict = backup.verdict if verdict is Verdict.OK else verdict
+        reason = f"{reason}; {backup.reason}"
+    return EtcdStatus(name=str(role), verdict=verdict, reason=reason, members=members, backup=backup)
 
 
 def _member(name: str, observed: Observed) -> MemberStatus:

@@ -78,7 +78,11 @@ def told(token: str, given: dict[str, Any]) -> dict[str, Any]:
 
 def network(ranges: list[str], subnets: dict[str, str], *, endpoint: str = "Microsoft.KeyVault") -> dict[str, Any]:
     shown = [
-        {"name": name, "addressPrefix": range_, "serviceEndpoints": [{"service": endpoint}]}
+        {
+            "name": name,
+            "addressPrefix": range_,
+            "serviceEndpoints": [{"service": endpoint}, {"service": "Microsoft.Storage"}],
+        }
         for name, range_ in {**subnets, "GatewaySubnet": "10.64.0.0/24"}.items()
     ]
     return {"addressSpace": {"addressPrefixes": ranges}, "subnets": shown}

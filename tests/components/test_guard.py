@@ -9,6 +9,7 @@ import pytest
 
 from clouds.azure.session import AzureError
 from components.control_plane import guard
+from components.control_plane.replacement import Leaving
 
 
 def _answers(answers: Mapping[str, str | Exception]) -> guard.Ask:
@@ -60,3 +61,56 @@ def test_an_environment_stays_unless_it_is_destroyable_and_that_very_one_was_con
 def test_a_destroyable_environment_goes_once_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(guard.DESTROY_VARIABLE, "lab")
     guard.DestructionProvider().delete("lab", {"environment": "lab", "destroyable": True})
+
+
+OUT, NOT_OUT = json.dumps({"removed": True}), json.dumps({"removed": False, "reason": "1 healthy of 2 would remain"})
+
+
+@pytest.mark.parametrize("answers", [{"b": OUT}, {"b": GONE, "c": "usage: longhaul-node", "d": NOT_OUT, "e": OUT}])
+def test_a_member_is_taken_out_by_whichever_peer_does_it(answers: dict[str, str | Exception]) -> None:
+    asked: list[str] = []
+
+    def run(peer: str, command: str) -> str:
+        asked.append(command)
+        return _answers(answers)(peer)
+
+    guard.take_out("a", peers=list(answers), run=run)
+    assert asked == ["longhaul-node remove --member a"] * len(answers)
+
+
+@pytest.mark.parametrize(
+    ("answers", "refusal"),
+    [
+        ({"b": NOT_OUT}, r"a must stay.*b: 1 healthy of 2 would remain"),
+        ({"b": GONE, "c": "usage: longhaul-node"}, "c: its image is older than this Longhaul"),
+        ({}, "there is none"),
+    ],
+    ids=["too few would remain", "nobody can", "the only member"],
+)
+def test_a_member_that_nobody_takes_out_stays(answers: dict[str, str | Exception], refusal: str) -> None:
+    with pytest.raises(guard.RefusedError, match=refusal):
+        guard.take_out("a", peers=list(answers), run=lambda peer, _command: _answers(answers)(peer))
+
+
+@pytest.mark.parametrize(
+    ("leaving", "commands"),
+    [
+        (Leaving(for_good=False), ["cluster --without m-3"]),
+        (Leaving(for_good=True), ["remove --member m-3"]),
+        (
+            Leaving(for_good=False, doomed=("m-0", "m-4")),
+            ["remove --member m-0 --if-dead", "remove --member m-4 --if-dead", "cluster --without m-3"],
+        ),
+    ],
+    ids=["a replacement", "a member less", "the first of several that are dead"],
+)
+def test_who_is_taken_out_before_a_machine_goes(leaving: Leaving, commands: list[str]) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def run(peer: str, command: str) -> str:
+        asked.append((peer, command.removeprefix("longhaul-node ")))
+        return json.dumps({"removed": True, "survives": True})
+
+    guard.may_leave("m-3", leaving, peers=("m-0", "m-1", "m-4"), run=run)
+    assert [command for _, command in asked] == commands
+    assert not any(f" {peer}" in command for peer, command in asked), "no dead member is asked about itself"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from components.control_plane.replacement import Patience, RefusedError, ReplacementLock, Seen
+from components.control_plane.replacement import Check, Leaving, Patience, RefusedError, ReplacementLock, Seen
 
 TODAY = ("m-0", "m-1", "m-2")
 QUICK = Patience(replaced=5.0, other=0.0, look=0.001)
@@ -52,12 +52,12 @@ class Cloud:
             del self.generation[machine]
 
 
-def nothing() -> None:
+def nothing(_leaving: Leaving) -> None:
     return None
 
 
 def replace_all(
-    cloud: Cloud, machines: Iterable[str] = TODAY, *, check: Callable[[], None] = nothing
+    cloud: Cloud, machines: Iterable[str] = TODAY, *, check: Check = nothing
 ) -> dict[str, BaseException | None]:
     """Replace all of them at once, each after its turn. Return the exception of each, or None."""
 
@@ -108,10 +108,13 @@ def test_the_one_that_is_not_well_goes_first() -> None:
     assert cloud.fewest == 2
 
 
-def test_several_that_are_not_well_go_one_after_the_other() -> None:
+def test_several_that_are_not_well_go_one_after_the_other_and_the_first_is_told_of_the_rest() -> None:
     cloud = Cloud(broken={"m-0", "m-1"})
-    assert replace_all(cloud) == dict.fromkeys(TODAY)
+    told: list[Leaving] = []
+    assert replace_all(cloud, check=told.append) == dict.fromkeys(TODAY)
     assert cloud.order[2] == "m-2"
+    assert {cloud.order[0], *told[0].doomed} == {"m-0", "m-1"}
+    assert told[1:] == [Leaving(for_good=False)] * 2
 
 
 def test_one_that_vanished_is_waited_for() -> None:
@@ -130,7 +133,7 @@ def test_one_that_vanished_is_waited_for() -> None:
 
 
 def test_the_check_has_the_last_word() -> None:
-    def refuse() -> None:
+    def refuse(_leaving: Leaving) -> None:
         raise RefusedError("no quorum")
 
     cloud = Cloud()
@@ -141,16 +144,18 @@ def test_the_check_has_the_last_word() -> None:
 
 def test_one_that_goes_for_good_is_gone_before_the_next_goes() -> None:
     cloud = Cloud(today=(*TODAY, "m-3", "m-4"))
-    there_at_check: list[int] = []
+    there_at_check: list[tuple[int, bool]] = []
 
     async def run() -> None:
         lock = ReplacementLock(cloud, today=TODAY, patience=QUICK)
 
         async def one(machine: str) -> None:
-            await lock.take(machine, check=lambda: there_at_check.append(len(cloud.generation)))
+            await lock.take(
+                machine, check=lambda leaving: there_at_check.append((len(cloud.generation), leaving.for_good))
+            )
             await cloud.delete(machine)
 
         await asyncio.gather(one("m-3"), one("m-4"))
 
     asyncio.run(asyncio.wait_for(run(), 30))
-    assert there_at_check == [5, 4]
+    assert there_at_check == [(5, True), (4, True)]

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from pulumi.runtime.rpc import UNKNOWN
 
+from components.azure.retention import RetentionProvider
 from components.control_plane import issuing
 from components.control_plane.certificates import AuthorityProvider, CertificateProvider
-from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider
+from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider, VaultSettingProvider
 
 URL = "https://vault.example"
 
@@ -105,3 +106,22 @@ def test_a_certificate_near_its_end_is_an_update() -> None:
     ending = issuing.issue(issuing.Subject(common_name="any", days=1 / 86400), authority=pair).certificate
     found = CertificateProvider().diff("id", {**issued, "certificate": ending}, leaf(state))
     assert (found.changes, found.replaces) == (True, [])
+
+
+def test_a_setting_follows_the_program(values: dict[str, str]) -> None:
+    provider, first = VaultSettingProvider(), {"vault_url": URL, "secret": "backups", "value": "one"}
+    provider.create(first)
+    assert not provider.diff("backups", first, first).changes
+    second = first | {"value": "two"}
+    differs = provider.diff("backups", first, second)
+    assert (differs.changes, differs.replaces) == (True, [])
+    provider.update("backups", first, second)
+    assert values == {"backups": "two"}
+
+
+def test_a_retention_changes_in_place_and_belongs_to_its_container() -> None:
+    provider, first = RetentionProvider(), {"container": "/c", "days": 7}
+    assert not provider.diff("", first, first).changes
+    longer = provider.diff("", first, first | {"days": 8})
+    assert (longer.changes, longer.replaces) == (True, [])
+    assert provider.diff("", first, first | {"container": "/d"}).replaces == ["container"]

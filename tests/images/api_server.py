@@ -78,8 +78,9 @@ class Machines:
 
     def start_api(self) -> None:
         place = self.control[API]
-        stores = {name: etcd_endpoints.servers(place.node.stores[name], place.etcdctl) for name in ("etcd", "events")}
-        variables = environment_file(etcd_endpoints.environment(stores["etcd"], stores["events"]))
+        main = etcd_endpoints.servers(place.node.stores["etcd"], place.etcdctl)
+        events = etcd_endpoints.events(place.node.stores["events"], place.etcdctl)
+        variables = environment_file(etcd_endpoints.environment(main, events))
         variables |= environment_file(place.path("/etc/longhaul/kube-apiserver.env").read_text())
         key, public = (
             place.path("/etc/longhaul/pki/service-account.key"),

@@ -37,10 +37,14 @@ DEBIAN = (
 )
 PROGRAMS = (
     "api_wait",
+    "api_watchdog",
     "containerd_config",
+    "disk_gate",
     "etcd_endpoints",
+    "etcd_backup",
     "etcd_join",
     "etcd_promote",
+    "events_relay",
     "fetch_secrets",
     "interruption",
     "join_service",

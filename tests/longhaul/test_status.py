@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
+from components.model.backups import Backups
 from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import OnpremMachine
 from longhaul.hosts.knock import Knock
@@ -313,3 +315,41 @@ def test_nonsense_is_no_answer(stdout: str) -> None:
     answer = collect.parse_answer(stdout, "")
     assert not answer.ready
     assert "no answer from longhaul-node" in answer.reason
+
+
+NOW = datetime(2030, 1, 2, tzinfo=UTC)
+
+
+def backed_up(minutes: float, **more: Any) -> dict[str, Any]:
+    newest = {"name": "daily/x", "made": NOW.timestamp() - 60 * minutes, "size": 5, "revision": 7, "keys": 3}
+    return {"declared": True, "looked": NOW.timestamp(), "newest": newest, "error": "", **more}
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict", "reason"),
+    [
+        ([backed_up(4), backed_up(9)], Verdict.OK, "3 of 3 members healthy; newest backup 4 min old"),
+        ([backed_up(1, error="a hiccup")], Verdict.OK, "newest backup 60 s old"),
+        ([backed_up(16, error="PUT daily/x: the answer was 503")], Verdict.DEGRADED, "16 min old: PUT daily/x"),
+        ([backed_up(0, newest=None)], Verdict.DEGRADED, "there is no backup: its turn has not come yet"),
+        ([{"declared": False, "looked": 1.0}], Verdict.DEGRADED, "members are not told of backups yet"),
+        ([], Verdict.DEGRADED, "no member reports any"),
+    ],
+    ids=["good", "failed-once", "late", "none", "not-told", "old-image"],
+)
+def test_an_etcd_cluster_is_degraded_when_its_newest_backup_is_too_old(
+    environment: Environment,
+    machines: tuple[Machine, ...],
+    healthy: Observed,
+    told: list[dict[str, Any]],
+    verdict: Verdict,
+    reason: str,
+) -> None:
+    key = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+    wanted = environment.model_copy(update={"backups": Backups(recipients=(key,))})
+    answers = dict(healthy.answers)
+    for index, backup in enumerate(told):
+        answers[f"lab-etcd-{index}"] = replace(answers[f"lab-etcd-{index}"], backup=backup)
+    etcd = judge(wanted, machines, replace(healthy, answers=answers, now=NOW), inside=False).etcd_clusters[0]
+    assert (etcd.verdict, etcd.backup and etcd.backup.verdict) == (verdict, verdict)
+    assert reason in etcd.reason

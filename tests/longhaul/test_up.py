@@ -211,3 +211,31 @@ def test_the_image_that_init_writes_for_azure_is_one_of_them(checkout: Checkout,
     done = checkout.run(*UP)
     assert done.returncode == Exit.USAGE
     assert "sites.weu.image" in done.stderr
+
+
+def test_a_machine_of_the_control_plane_is_replaced_by_name(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    done = checkout.run(*UP, "--replace", "dev-etcd-0", "--replace", "dev-api-0")
+    assert done.returncode == Exit.OK, done.stderr
+    machine = "--replace **:azure-native:compute:VirtualMachine::dev-"
+    words = f"{machine}etcd-0 {machine}api-0"
+    assert engine.commands() == [
+        f"{JUDGED} {words}",
+        f"up --stack dev --suppress-outputs --yes --refresh {words} --skip-preview",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--replace", "dev-etcd-9"), "dev-etcd-9: no machine of the control plane of dev (dev-etcd-0"),
+        (("--replace", "dev-etcd-0", "--only", "objects"), "--replace is about the infrastructure"),
+    ],
+)
+def test_what_is_no_machine_of_the_control_plane_is_not_replaced(
+    checkout: Checkout, engine: FakeEngine, words: tuple[str, ...], says: str
+) -> None:
+    done = checkout.run("up", "--env", "dev", "--yes", *words)
+    assert done.returncode == Exit.USAGE
+    assert says in done.stderr
+    assert engine.calls() == []

@@ -84,6 +84,7 @@ def full() -> dict[str, Any]:
     for part in ("etcd", "events"):
         raw["control_plane"][part]["quota_gib"] = 4
     raw["control_plane"]["api"]["port"] = 443
+    raw["control_plane"]["sync_limits"] = {"median_ms": 0.5, "p99_ms": 5}
     taint = {"key": "nvidia.com/gpu", "value": "yes", "effect": "NoSchedule"}
     pool = {"min": 1, "max": 4, "labels": {"gpu": "h100"}, "taints": [taint], "spot": True, "priority": 5}
     raw["pools"] = {
@@ -93,6 +94,13 @@ def full() -> dict[str, Any]:
         "big": {"site": "weu", "machine_type": "Huge", "max": 1, "zones": ["1"], "system_disk_gib": 256}
         | {"deletion_notice_min": 10}
         | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand"}},
+    }
+    raw["backups"] = {
+        "recipients": ["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"],
+        "every_minutes": 10,
+        "frequent_days": 2,
+        "hourly_days": 14,
+        "daily_days": 365,
     }
     raw["max_nodes"] = 5000
     raw["bare_metal"] = "hosts.test.yaml"

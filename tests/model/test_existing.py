@@ -144,7 +144,9 @@ def test_a_network_is_held_against_the_plan() -> None:
     addresses = plan(environment)
     subnets = {
         "gatewaysubnet": FoundSubnet(ranges=ranges_of(["10.64.0.0/24"])),
-        "snet-etcd": FoundSubnet(ranges=ranges_of(["10.64.1.0/24"]), endpoints=("Microsoft.KeyVault",)),
+        "snet-etcd": FoundSubnet(
+            ranges=ranges_of(["10.64.1.0/24"]), endpoints=("Microsoft.KeyVault", "Microsoft.Storage")
+        ),
         "snet-events": FoundSubnet(ranges=ranges_of(["10.64.2.0/24"])),
         "snet-api": FoundSubnet(ranges=ranges_of(["10.64.3.0/25"]), endpoints=("Microsoft.KeyVault",), delegated="X"),
     }
@@ -157,6 +159,8 @@ def test_a_network_is_held_against_the_plan() -> None:
         "the network",
         "its subnet snet-events, named for events, lacks the service endpoint Microsoft.KeyVault, by which machines "
         "reach the vault",
+        "its subnet snet-events, named for events, lacks the service endpoint Microsoft.Storage, by which members "
+        "reach the backups",
         "its subnet snet-api, named for api, has 10.64.3.0/25, and the address plan 10.64.3.0/24",
         "its subnet snet-api, named for api, is delegated to X",
         "it has no subnet snet-nodes, named for nodes",

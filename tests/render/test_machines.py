@@ -163,6 +163,22 @@ def test_an_unrelated_change_leaves_user_data_alone(name: str, change: Callable[
     assert before.items() <= after.items()
 
 
+def test_limits_of_disks_are_a_members_file_only_where_they_are_declared() -> None:
+    """So that an environment from before there were limits keeps its machines."""
+    named = "/etc/longhaul/disk-gate.json"
+    found = {
+        case.machine.name: files(case.environment, case.addresses, case.machine).get(named)
+        for case in cases()
+        if case.environment.control_plane.sync_limits or case.machine.role.is_etcd
+    }
+    told = {name: json.loads(file.content) for name, file in found.items() if file}
+    assert all(limits == {"median_ms": 100, "p99_ms": 2000} for limits in told.values())
+    assert {name for name in told if name.startswith("lab-")} == {
+        f"lab-{part}-{n}" for part in ("etcd", "events") for n in range(3)
+    }
+    assert not any(name.startswith("prod-") for name in told)
+
+
 def test_a_change_that_concerns_a_store_changes_its_members_alone(tmp_path: Path) -> None:
     def smaller(raw: dict) -> None:
         raw["control_plane"]["etcd"]["quota_gib"] = 4

@@ -23,5 +23,8 @@ AZURE_TYPES = {
     "privatedns.PrivateZone": "Microsoft.Network/privateDnsZones",
     "privatedns.VirtualNetworkLink": "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
     "resources.ResourceGroup": "Microsoft.Resources/subscriptions/resourceGroups",
+    "storage.BlobContainer": "Microsoft.Storage/storageAccounts/blobServices/containers",
+    "storage.ManagementPolicy": "Microsoft.Storage/storageAccounts/managementPolicies",
+    "storage.StorageAccount": "Microsoft.Storage/storageAccounts",
 }
 """Types in the resource manager, by the program's resource."""

@@ -26,7 +26,7 @@ from lab.cloud.azure.puts import Puts
 from lab.cloud.azure.render import render
 from lab.cloud.azure.resource_types import known_types, spec_of
 from lab.cloud.azure.scale_sets import ScaleSets
-from lab.cloud.azure.schema import gateway_connection, scale_set_instance, virtual_machine
+from lab.cloud.azure.schema import blob_container, gateway_connection, scale_set_instance, virtual_machine
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.store import Document, Store
 
@@ -130,6 +130,8 @@ class ResourceManager:
             return self._written(self._puts.patch(resource, await _json(request)), new=False)
         document = self._store.get(resource.text)
         if request.method == "DELETE":
+            if document is not None:
+                blob_container.refuse_other_etag(document, request.headers.get("If-Match"))
             return self._delete(document, resource)
         if document is None:
             raise self._missing(resource)

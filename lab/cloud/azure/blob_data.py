@@ -6,10 +6,14 @@ List, Get Blob, Delete Blob, Create Container, List Blobs). Tried with the calls
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import logging
 import re
+import time
 import uuid
 from email.utils import formatdate
+from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -20,7 +24,7 @@ from lab.cloud.azure.access import Principal, roles_at
 from lab.cloud.azure.blobs import Blob, BlobStore, Key
 from lab.cloud.azure.identity import HOST as LOGIN
 from lab.cloud.azure.identity import Identity, TokenError
-from lab.cloud.azure.schema import storage_account
+from lab.cloud.azure.schema import blob_container, storage_account
 from lab.cloud.store import Document, Store
 
 log = logging.getLogger(__name__)
@@ -30,6 +34,8 @@ RESOURCE = "https://storage.azure.com"
 CHUNK = 1 << 20
 """Number of bytes read at a time."""
 RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+META = "x-ms-meta-"
+"""Beginning of the names of headers with a blob's metadata."""
 READ, WRITE, ADD, DELETE = ("blobs/read", "blobs/write", "blobs/add/action", "blobs/delete")
 
 
@@ -70,26 +76,39 @@ class BlobData:
         if firewall.refusal(self._store, account, peer, service=storage_account.ENDPOINT):
             raise BlobError(403, "AuthorizationFailure", "This request is not authorized to perform this operation.")
         container, _, blob = request.path.lstrip("/").partition("/")
+        place = self._place(account, container)
         if not blob:
-            return self._container(request, account, principal, container)
-        if not self._blobs.has_container(account.key, container):
+            return self._container(request, account, principal, container, place)
+        if place is None:
             raise BlobError(404, "ContainerNotFound", "The specified container does not exist.")
-        return await self._blob(request, account, principal, (account.key, container, blob))
+        return await self._blob(request, account, principal, (place, container, blob))
+
+    def _place(self, account: Document, container: str) -> str | None:
+        """Return the first part of the keys of a container's blobs; None when there is no such container."""
+        made = blob_container.container_of(self._store, account, container)
+        if made is not None:
+            return f"{account.key} {made.hidden['uid']}"
+        return account.key if self._blobs.has_container(account.key, container) else None
 
     def _container(
-        self, request: web.Request, account: Document, principal: Principal, container: str
+        self, request: web.Request, account: Document, principal: Principal, container: str, place: str | None
     ) -> web.StreamResponse:
         call = (request.method, request.query.get("restype"), request.query.get("comp"))
         if call == ("PUT", "container", None):
             self._require(account, principal, "write", container)
-            if not self._blobs.add_container(account.key, container):
+            if place is not None or not self._blobs.add_container(account.key, container):
                 raise BlobError(409, "ContainerAlreadyExists", "The specified container already exists.")
             return web.Response(status=201)
         if call == ("GET", "container", "list"):
             self._require(account, principal, READ, container)
-            prefix = request.query.get("prefix", "")
-            found = self._blobs.names(account.key, container, prefix=prefix)
-            return web.Response(text=_listing(container, prefix, found), content_type="application/xml")
+            if place is None:
+                raise BlobError(404, "ContainerNotFound", "The specified container does not exist.")
+            prefix, include = request.query.get("prefix", ""), request.query.get("include", "")
+            if include not in ("", "metadata"):
+                raise _unsupported(request)
+            found = self._blobs.names(place, container, prefix=prefix)
+            text = _listing(container, prefix, found, with_metadata=bool(include))
+            return web.Response(text=text, content_type="application/xml")
         raise _unsupported(request)
 
     async def _blob(
@@ -98,21 +117,36 @@ class BlobData:
         call = (request.method, request.query.get("comp"))
         if call in (("PUT", None), ("PUT", "block"), ("PUT", "blocklist")):
             self._require(account, principal, WRITE, key[1])
+            old = self._blobs.get(key)
+            if request.query.get("comp") != "block" and old is not None:
+                self._changeable(account, old, key, kept_for_ever=True)
             return await self._write(request, key)
         if call in (("GET", None), ("HEAD", None)):
             self._require(account, principal, READ, key[1])
             return await self._read(request, self._existing(key))
         if call == ("DELETE", None):
             self._require(account, principal, DELETE, key[1])
-            self._existing(key)
+            self._changeable(account, self._existing(key), key)
             self._blobs.delete(key)
             return web.Response(status=202)
         raise _unsupported(request)
+
+    def _changeable(self, account: Document, blob: Blob, key: Key, *, kept_for_ever: bool = False) -> None:
+        """Refuse what the container's retention forbids. A blob that is old enough may be deleted, but never written
+        anew (learn.microsoft.com, "Store business-critical blob data with immutable storage")."""
+        container = blob_container.container_of(self._store, account, key[1])
+        kept_s = blob_container.retention_s(self._store, container) if container else 0.0
+        if kept_s and (kept_for_ever or time.time() < blob.modified + kept_s):
+            said = "This operation is not permitted as the blob is immutable due to a policy."
+            raise BlobError(409, "BlobImmutableDueToPolicy", said)
 
     async def _write(self, request: web.Request, key: Key) -> web.StreamResponse:
         comp = request.query.get("comp")
         if comp != "block" and request.headers.get("If-None-Match") == "*" and self._blobs.get(key):
             raise BlobError(409, "BlobAlreadyExists", "The specified blob already exists.")
+        metadata = {
+            name[len(META) :].lower(): value for name, value in request.headers.items() if name.lower().startswith(META)
+        }
         content_type = request.headers.get("x-ms-blob-content-type", "application/octet-stream")
         if comp == "block":
             path = await self._blobs.receive(request.content.iter_chunked(CHUNK))
@@ -120,17 +154,31 @@ class BlobData:
             return web.Response(status=201)
         if comp == "blocklist":
             body = ElementTree.fromstring(await request.text())  # noqa: S314 - the operator's own library wrote it
-            blob = self._blobs.commit(key, [block.text or "" for block in body], content_type=content_type)
+            blob = self._blobs.commit(
+                key, [block.text or "" for block in body], content_type=content_type, metadata=metadata
+            )
             if blob is None:
                 raise BlobError(400, "InvalidBlockList", "The specified block list is invalid.")
             return web.Response(status=201, headers=_headers(blob))
         if request.headers.get("x-ms-blob-type") != "BlockBlob":
             raise _unsupported(request)
         path = await self._blobs.receive(request.content.iter_chunked(CHUNK))
-        return web.Response(status=201, headers=_headers(self._blobs.put(key, path, content_type=content_type)))
+        wanted = request.headers.get("Content-MD5")
+        if wanted is not None and wanted != _md5(path):
+            path.unlink()
+            raise BlobError(
+                400, "Md5Mismatch", "The MD5 value specified in the request did not match what was received."
+            )
+        blob = self._blobs.put(key, path, content_type=content_type, metadata=metadata)
+        return web.Response(status=201, headers=_headers(blob))
 
     async def _read(self, request: web.Request, blob: Blob) -> web.StreamResponse:
-        headers = {**_headers(blob), "Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
+        headers = {
+            **_headers(blob),
+            **_metadata(blob),
+            "Content-Type": blob.content_type,
+            "x-ms-blob-type": "BlockBlob",
+        }
         asked = RANGE.fullmatch(request.headers.get("x-ms-range") or request.headers.get("Range") or "")
         first, last = (int(asked[1]), int(asked[2] or blob.size)) if asked else (0, blob.size)
         last = min(last, blob.size - 1)
@@ -174,11 +222,25 @@ def _headers(blob: Blob) -> dict[str, str]:
     return {"ETag": blob.etag, "Last-Modified": formatdate(blob.modified, usegmt=True)}
 
 
-def _listing(container: str, prefix: str, blobs: list[Blob]) -> str:
+def _metadata(blob: Blob) -> dict[str, str]:
+    return {f"{META}{name}": value for name, value in blob.metadata.items()}
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return base64.b64encode(hashlib.file_digest(file, "md5").digest()).decode()
+
+
+def _listed_metadata(blob: Blob) -> str:
+    return "".join(f"<{name}>{escape(value)}</{name}>" for name, value in blob.metadata.items())
+
+
+def _listing(container: str, prefix: str, blobs: list[Blob], *, with_metadata: bool) -> str:
     items = "".join(
         f"<Blob><Name>{escape(blob.name)}</Name><Properties><Last-Modified>{formatdate(blob.modified, usegmt=True)}"
         f"</Last-Modified><Etag>{escape(blob.etag)}</Etag><Content-Length>{blob.size}</Content-Length>"
-        f"<Content-Type>{escape(blob.content_type)}</Content-Type><BlobType>BlockBlob</BlobType></Properties></Blob>"
+        f"<Content-Type>{escape(blob.content_type)}</Content-Type><BlobType>BlockBlob</BlobType></Properties>"
+        f"{f'<Metadata>{_listed_metadata(blob)}</Metadata>' if with_metadata else ''}</Blob>"
         for blob in blobs
     )
     return (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ CREATE TABLE IF NOT EXISTS blobs (
 CREATE TABLE IF NOT EXISTS blocks (
     account TEXT, container TEXT, name TEXT, block TEXT, file TEXT NOT NULL,
     PRIMARY KEY (account, container, name, block));
+CREATE TABLE IF NOT EXISTS metadata (
+    account TEXT, container TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (account, container, name));
 """
 CHUNK = 1 << 20
 """Number of bytes copied at a time."""
@@ -36,6 +39,7 @@ class Blob:
     modified: float
     """Seconds since the epoch."""
     content_type: str
+    metadata: Mapping[str, str]
 
 
 class BlobStore:
@@ -68,26 +72,29 @@ class BlobStore:
                 file.write(chunk)
         return path
 
-    def put(self, key: Key, path: Path, *, content_type: str) -> Blob:
+    def put(self, key: Key, path: Path, *, content_type: str, metadata: Mapping[str, str]) -> Blob:
         """Make ``path`` the blob's content; an older content is removed."""
         old = self.get(key)
         row = (*key, path.name, path.stat().st_size, f'"0x{uuid.uuid4().hex[:16].upper()}"', time.time(), content_type)
         self._db.execute("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._db.execute("INSERT OR REPLACE INTO metadata VALUES (?, ?, ?, ?)", (*key, json.dumps(dict(metadata))))
         if old is not None:
             old.path.unlink(missing_ok=True)
-        return self._blob(row[2:])
+        return self._blob(key, row[2:])
 
     def get(self, key: Key) -> Blob | None:
         """Return the blob, or None when there is none."""
         query = "SELECT * FROM blobs WHERE account = ? AND container = ? AND name = ?"
         row = self._db.execute(query, key).fetchone()
-        return self._blob(row[2:]) if row else None
+        return self._blob(key, row[2:]) if row else None
 
     def names(self, account: str, container: str, *, prefix: str) -> list[Blob]:
         """Return the blobs whose names begin with ``prefix``, sorted by name."""
         query = "SELECT * FROM blobs WHERE account = ? AND container = ? ORDER BY name"
         rows = self._db.execute(query, (account, container)).fetchall()
-        return [self._blob(row[2:]) for row in rows if str(row[2]).startswith(prefix)]
+        return [
+            self._blob((account, container, str(row[2])), row[2:]) for row in rows if str(row[2]).startswith(prefix)
+        ]
 
     def delete(self, key: Key) -> None:
         """Remove a blob and its content."""
@@ -100,7 +107,7 @@ class BlobStore:
         """Keep a block until it is committed."""
         self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", (*key, block, path.name))
 
-    def commit(self, key: Key, blocks: list[str], *, content_type: str) -> Blob | None:
+    def commit(self, key: Key, blocks: list[str], *, content_type: str, metadata: Mapping[str, str]) -> Blob | None:
         """Join staged blocks in the given order; None when one of them is not staged."""
         query = "SELECT block, file FROM blocks WHERE account = ? AND container = ? AND name = ?"
         staged: dict[str, str] = dict(self._db.execute(query, key).fetchall())
@@ -115,9 +122,11 @@ class BlobStore:
         self._db.execute("DELETE FROM blocks WHERE account = ? AND container = ? AND name = ?", key)
         for name in staged.values():
             (self._folder / name).unlink(missing_ok=True)
-        return self.put(key, path, content_type=content_type)
+        return self.put(key, path, content_type=content_type, metadata=metadata)
 
-    def _blob(self, row: tuple[object, ...]) -> Blob:
+    def _blob(self, key: Key, row: tuple[object, ...]) -> Blob:
+        query = "SELECT value FROM metadata WHERE account = ? AND container = ? AND name = ?"
+        found = self._db.execute(query, key).fetchone()
         name, file, size, etag, modified, content_type = (str(value) for value in row)
         return Blob(
             name=name,
@@ -126,4 +135,5 @@ class BlobStore:
             etag=etag,
             modified=float(modified),
             content_type=content_type,
+            metadata=json.loads(found[0]) if found else {},
         )

@@ -15,9 +15,11 @@ from lab.cloud.store import Document, Store
 def remove(types: dict[str, TypeSpec], store: Store, document: Document) -> None:
     """Delete a document with its parts and the role assignments on it; a vault is recorded as a deleted vault."""
     with store.transaction():
-        for child in store.below(document.id):
+        kin = {document.type.lower()}
+        for child in sorted(store.below(document.id), key=lambda one: len(one.id)):
             spec = types[child.type.lower()]
-            if spec.parent and spec.parent.lower() == document.type.lower():
+            if spec.parent and spec.parent.lower() in kin:
+                kin.add(child.type.lower())
                 store.delete(child.id)
         _assignments(store, document.id)
         if document.type.lower() == vault.TYPE.lower():

@@ -44,7 +44,7 @@ def refusal(store: Store, vault: Document, peer: Peer, *, service: str = "Micros
             allowed = {rule["id"].lower() for rule in rules["virtualNetworkRules"]}
             return None if subnet.key in allowed else _words(vault, f"{peer.address} (subnet {subnet.id})")
         address = egress(store, subnet)
-    ranges = [IPv4Network(rule["value"]) for rule in rules["ipRules"]]
+    ranges = [IPv4Network(str(rule["value"])) for rule in rules["ipRules"]]
     if address is not None and any(address in one for one in ranges):
         return None
     return _words(vault, str(address or peer.address))

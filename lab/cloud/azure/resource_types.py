@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import (
+    blob_container,
     gateway_connection,
     load_balancer,
     local_network_gateway,
@@ -55,7 +56,7 @@ def known_types() -> dict[str, TypeSpec]:
         virtual_network_gateway,
         virtual_network_peering,
     )
-    specs = (*(module.SPEC for module in modules), *scale_set_instance.SPECS)
+    specs = (*(module.SPEC for module in modules), *scale_set_instance.SPECS, *blob_container.SPECS)
     return {spec.type.lower(): spec for spec in specs}
 
 

@@ -10,6 +10,9 @@ from lab.drill.members import answers, await_effect, await_successor, leader
 
 ETCD, API = "etcd.service", "kube-apiserver.service"
 
+WATCHDOG_S = 120.0
+"""Seconds that the watchdog of an API server and the restart get together."""
+
 
 @contextmanager
 def leader_killed(environment: DrillEnvironment) -> Iterator[str]:
@@ -53,6 +56,20 @@ def server_hung(environment: DrillEnvironment) -> Iterator[str]:
     machine = environment.machines("api")[0]
     with _paused(environment, machine, API):
         yield machine
+
+
+@contextmanager
+def server_hung_for_good(environment: DrillEnvironment) -> Iterator[str]:
+    """Pause the first API server until its watchdog has killed it."""
+    machine = environment.machines("api")[0]
+    hung = _process(environment, machine, API)
+    _signal(environment, machine, API, "STOP")
+    yield machine
+    await_effect(
+        lambda: _process(environment, machine, API) not in ("0", hung),
+        what=f"{API} was started again",
+        within_s=WATCHDOG_S,
+    )
 
 
 @contextmanager

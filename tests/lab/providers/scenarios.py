@@ -75,7 +75,7 @@ class Engine:
 def life(engine: Engine) -> None:
     """Preview, make, find unchanged, refresh, change in place, be refused, replace, destroy."""
     preview = engine.run("preview")
-    assert "26 to create" in preview
+    assert "31 to create" in preview
     assert engine.live.cloud.store.revision < 5, "a preview must not change anything"
     outputs = engine.up()
     assert re.search(r"198\.51\.100\.6[5-7]", outputs), "one of three addresses that are made at once"
@@ -102,7 +102,7 @@ def life(engine: Engine) -> None:
     assert "1 replaced" in replaced
     assert replaced.index("deleted original") < replaced.index("creating replacement")
     assert engine.generations() != first
-    assert "26 deleted" in engine.run("destroy", "--yes", "--skip-preview")
+    assert "31 deleted" in engine.run("destroy", "--yes", "--skip-preview")
     assert engine.live.arm("GET", f"/subscriptions/{SUBSCRIPTION}/resourcegroups").json()["value"] == []
     assert "ConflictError" in engine.up(fails=True), "a deleted vault keeps its name, as in Azure"
 

@@ -210,13 +210,13 @@ def test_the_azure_role_grants_no_more_than_a_kind_each(actions: list[str]) -> N
 
 
 def test_what_is_registered_on_azure_is_what_the_doctor_looks_for(page: str) -> None:
-    assert set(re.findall(r"az provider register --namespace ([\w.]+)", page)) == {*azure.PROVIDERS}
+    assert set(re.findall(r"az provider register --namespace ([\w.]+)", page)) == {*azure.PROVIDERS, azure.STORAGE}
     assert re.findall(r"az feature register --namespace ([\w.]+) --name (\w+)", page) == [*azure.FEATURES]
 
 
 def test_the_azure_condition_names_the_roles_that_are_assigned(page: str) -> None:
     named = set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", marked(page, "azure-condition")))
-    assert named == {roles.SECRETS_OFFICER, roles.SECRETS_USER, roles.READER}
+    assert named == {roles.SECRETS_OFFICER, roles.SECRETS_USER, roles.READER, roles.BLOB_READER, roles.BLOB_CONTRIBUTOR}
 
 
 def test_the_aws_policy_covers_every_resource(policy: dict[str, Any], root: Path) -> None:

@@ -107,7 +107,7 @@ def operators(raw: Raw) -> None:
 CASES: dict[str, tuple[Change, Change | None, Severity]] = {
     "machine-type": (machine_type, None, Severity.WARNING),
     "version": (version, version_before, Severity.WARNING),
-    "members": (three_members, five_members, Severity.PROBLEM),
+    "members": (three_members, five_members, Severity.WARNING),
     "pool-maximum": (pool_maximum, None, Severity.OK),
 }
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from ipaddress import IPv4Network
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import subnet
 from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
-from lab.cloud.azure.schema.vault import NetworkAcls
+from lab.cloud.azure.schema.vault import NetworkAcls, NetworkRule
 from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Storage/storageAccounts"
@@ -18,11 +19,41 @@ SUFFIX = ".blob.core.windows.net"
 ENDPOINT = "Microsoft.Storage"
 """Service endpoint that a subnet needs before a firewall rule may name the subnet."""
 
+LONGEST_PREFIX = 30
+
+
+def _address_or_range(text: str) -> str:
+    if "/" in text and IPv4Network(text).prefixlen > LONGEST_PREFIX:
+        raise ValueError(f"{text} is a range of one or two addresses: write the addresses themselves")
+    IPv4Network(text)
+    return text
+
 
 class Sku(Part):
     """SKU of an account. All kinds of redundancy behave alike: there is one copy."""
 
     name: Literal["Standard_LRS", "Standard_ZRS", "Standard_GRS", "Premium_LRS"]
+
+
+class IpRule(Part):
+    """Public address or range that the firewall admits. Small ranges, /31 and /32, are refused: single addresses are
+    written without a prefix (learn.microsoft.com, "Azure Storage firewall rules")."""
+
+    value: Annotated[str, AfterValidator(_address_or_range)]
+    action: Literal["Allow"] = "Allow"
+
+
+class Subnet(NetworkRule):
+    """Subnet that the firewall admits."""
+
+    action: Literal["Allow"] = "Allow"
+
+
+class Firewall(NetworkAcls):
+    """Firewall of an account."""
+
+    ip_rules: list[IpRule] = Field(default_factory=list)  # type: ignore[assignment]
+    virtual_network_rules: list[Subnet] = Field(default_factory=list)  # type: ignore[assignment]
 
 
 class Properties(Part):
@@ -34,7 +65,7 @@ class Properties(Part):
     minimum_tls_version: Literal["TLS1_2", "TLS1_3"] = "TLS1_2"
     supports_https_traffic_only: Literal[True] = True
     public_network_access: Literal["Enabled"] = "Enabled"
-    network_acls: NetworkAcls = Field(default_factory=NetworkAcls)
+    network_acls: Firewall = Field(default_factory=Firewall)
 
 
 class StorageAccount(Located):

@@ -4,7 +4,19 @@ import base64
 
 import pulumi
 from pulumi import Output, ResourceOptions
-from pulumi_azure_native import authorization, compute, keyvault, managedidentity, network, privatedns, resources
+from pulumi_azure_native import (
+    authorization,
+    compute,
+    keyvault,
+    managedidentity,
+    network,
+    privatedns,
+    resources,
+    storage,
+)
+
+from components.azure.retention import Retention, RetentionArgs
+from components.azure.roles import BLOB_CONTRIBUTOR, CONDITION_VERSION, NO_DELETION
 
 config = pulumi.Config()
 zones = list(config.get("zones") or "123")
@@ -13,6 +25,7 @@ ROLES = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDe
 IMAGE = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/node/versions/1.0.0"
 )
+ENDPOINTS = ("Microsoft.KeyVault", "Microsoft.Storage")
 BALANCER = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/lab/providers/Microsoft.Network/loadBalancers/lb"
 
 me = authorization.get_client_config_output()
@@ -65,7 +78,7 @@ subnet = network.Subnet(
     address_prefix="10.0.0.0/24",
     network_security_group=network.NetworkSecurityGroupArgs(id=rules.id),
     nat_gateway=network.SubResourceArgs(id=nat.id),
-    service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service="Microsoft.KeyVault")],
+    service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service=one) for one in ENDPOINTS],
 )
 balancer = network.LoadBalancer(
     "balancer",
@@ -301,3 +314,56 @@ if config.get_bool("routes"):
 pulumi.export("vault", vault.properties.vault_uri)
 pulumi.export("front", balancer.frontend_ip_configurations[0].id)
 pulumi.export("address", address.ip_address)
+
+account = storage.StorageAccount(
+    "account",
+    account_name="lhlabsnapshots",
+    kind="StorageV2",
+    sku=storage.SkuArgs(name="Standard_ZRS"),
+    allow_blob_public_access=False,
+    allow_shared_key_access=False,
+    enable_https_traffic_only=True,
+    network_rule_set=storage.NetworkRuleSetArgs(
+        bypass="None",
+        default_action="Deny",
+        ip_rules=[storage.IPRuleArgs(i_p_address_or_range="198.51.100.2")],
+        virtual_network_rules=[storage.VirtualNetworkRuleArgs(virtual_network_resource_id=subnet.id)],
+    ),
+    **where,
+)
+container = storage.BlobContainer(
+    "container", container_name="daily", account_name=account.name, resource_group_name=group.name
+)
+Retention("retention", RetentionArgs(container=container.id, days=90))
+age = storage.DateAfterModificationArgs(days_after_creation_greater_than=90)
+storage.ManagementPolicy(
+    "expiry",
+    management_policy_name="default",
+    account_name=account.name,
+    resource_group_name=group.name,
+    policy=storage.ManagementPolicySchemaArgs(
+        rules=[
+            storage.ManagementPolicyRuleArgs(
+                name="daily",
+                enabled=True,
+                type="Lifecycle",
+                definition=storage.ManagementPolicyDefinitionArgs(
+                    actions=storage.ManagementPolicyActionArgs(
+                        base_blob=storage.ManagementPolicyBaseBlobArgs(delete=age)
+                    ),
+                    filters=storage.ManagementPolicyFilterArgs(blob_types=["blockBlob"], prefix_match=["daily/"]),
+                ),
+            )
+        ]
+    ),
+)
+authorization.RoleAssignment(
+    "makes-backups",
+    role_assignment_name="00000000-0000-4000-8000-0000000000b2",
+    scope=account.id,
+    principal_id=me.object_id,
+    principal_type="ServicePrincipal",
+    role_definition_id=f"{ROLES}/{BLOB_CONTRIBUTOR}",
+    condition=NO_DELETION,
+    condition_version=CONDITION_VERSION,
+)

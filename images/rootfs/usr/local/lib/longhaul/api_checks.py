@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import ssl
 import urllib.error
@@ -14,6 +15,12 @@ from node_config import Node
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
 """Health path of kube-apiserver. It leaves out the events etcd: losing that must not take an API server out of
 service."""
+
+ALIVE = "/livez?exclude=etcd&exclude=etcd-override-0"
+"""Path that tells whether kube-apiserver itself is alive, whatever its etcd clusters are."""
+
+ALIVE_S = 10.0
+"""Time limit in seconds of that question: a server that is busy is slow, and not hung."""
 
 CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
 SCHEDULER = "https://127.0.0.1:10259/healthz"
@@ -40,6 +47,15 @@ def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
 def server(node: Node, *, pki: Path) -> Check:
     """Check that kube-apiserver is ready."""
     return _health("kube-apiserver", _url(node) + READY, _context(pki))
+
+
+def why_not_alive(node: Node) -> str:
+    """Return why kube-apiserver is not alive; empty when it is. Anybody may ask that, so no certificate is read."""
+    try:
+        status, body = _get(_url(node) + ALIVE, _unverified(), timeout_s=ALIVE_S)
+    except (OSError, http.client.HTTPException) as error:
+        return str(error)
+    return "" if status == 200 else f"answers {status}: {body[:200]}"
 
 
 def answers(frontend: str, *, pki: Path) -> bool:

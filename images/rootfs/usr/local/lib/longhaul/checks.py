@@ -12,3 +12,5 @@ class Check:
     name: str
     ok: bool
     detail: str
+    final: bool = False
+    """True when waiting changes nothing about it."""

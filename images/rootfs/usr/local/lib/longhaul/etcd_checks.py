@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+import disk_gate
 from checks import Check
 from etcd_client import Cluster, Etcdctl, EtcdError, Member
 from node_config import Node, client_url
@@ -39,27 +41,36 @@ class Survival:
 
 def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
     """Return the id of the etcd cluster in hexadecimal (empty when this member does not answer), and the checks:
-    whether the member has started, votes, is in a quorum, and has the right version."""
+    whether its disk was found fast enough, and whether the member has started, votes, is in a quorum, and has the right
+    version."""
     endpoint = client_url(node.address)
+    disk = disk_checks(disk_gate.RECORD)
     try:
         status = etcdctl.status(endpoint)
     except EtcdError as error:
-        return "", (Check(name="started", ok=False, detail=str(error)),)
-    healthy = etcdctl.healthy(endpoint)
+        return "", (*disk, Check(name="started", ok=False, detail=str(error)))
+    commits = etcdctl.healthy(endpoint)
     return f"{status.cluster:x}", (
+        *disk,
         Check(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
         Check(
             name="voting",
             ok=not status.learner,
             detail="is a learner still" if status.learner else "is a voting member",
         ),
-        Check(name="quorum", ok=healthy, detail="commits" if healthy else "does not commit, or has an alarm"),
+        Check(name="quorum", ok=commits, detail="commits" if commits else "does not commit, or has an alarm"),
         Check(
             name="version",
             ok=status.version == node.version,
             detail=f"runs {status.version}, the environment wants {node.version}",
         ),
     )
+
+
+def disk_checks(record: Path) -> tuple[Check, ...]:
+    """Return the check of the disk's syncs; none when they were not measured, as by an older image."""
+    found = disk_gate.Measured.read(record)
+    return (Check(name="disk", ok=found.fast_enough, detail=str(found), final=True),) if found else ()
 
 
 def members(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:
@@ -86,16 +97,16 @@ def survival(node: Node, etcdctl: Etcdctl, *, without: str) -> Survival:
         )
     voters = [member for member in cluster.members if not member.learner]
     quorum = len(voters) // 2 + 1
-    healthy = sum(_healthy(member, etcdctl) for member in voters if member.name != without)
+    standing = sum(healthy(member, etcdctl) for member in voters if member.name != without)
     present = any(member.name == without for member in cluster.members)
     return Survival(
         without=without,
         member=present,
         voters=len(voters),
         quorum=quorum,
-        healthy_without=healthy,
-        survives=healthy >= quorum,
-        reason=f"{healthy} healthy of {len(voters)} voting members remain without {without}, {quorum} are needed",
+        healthy_without=standing,
+        survives=standing >= quorum,
+        reason=f"{standing} healthy of {len(voters)} voting members remain without {without}, {quorum} are needed",
     )
 
 
@@ -104,7 +115,8 @@ def _cluster(node: Node, etcdctl: Etcdctl) -> Cluster | None:
     return etcdctl.first_cluster(client_url(address) for address in addresses)
 
 
-def _healthy(member: Member, etcdctl: Etcdctl) -> bool:
+def healthy(member: Member, etcdctl: Etcdctl) -> bool:
+    """Return whether a member commits through a quorum."""
     return bool(member.client_urls) and etcdctl.healthy(member.client_urls[0])
 
 
@@ -120,7 +132,7 @@ def _report(member: Member, etcdctl: Etcdctl) -> MemberReport:
         name=member.name,
         id=f"{member.id:x}",
         # A learner answers no health query, because it serves no reads that need a quorum.
-        healthy=_healthy(member, etcdctl) if not member.learner else size > 0,
+        healthy=healthy(member, etcdctl) if not member.learner else size > 0,
         leader=leader,
         learner=member.learner,
         db_size_bytes=size,

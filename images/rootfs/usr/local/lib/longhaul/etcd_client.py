@@ -60,6 +60,8 @@ class Status:
     version: str
     db_size: int
     """Size of the database in bytes."""
+    revision: int = 0
+    """Newest revision that the member has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +126,7 @@ class Etcdctl:
             learner=raw.get("isLearner", False),
             version=raw["version"],
             db_size=raw.get("dbSize", 0),
+            revision=raw["header"].get("revision", 0),
         )
 
     def healthy(self, endpoint: str) -> bool:
@@ -141,6 +144,10 @@ class Etcdctl:
     def remove(self, endpoint: str, member: int) -> None:
         """Remove a member for good."""
         self.run(endpoint, "member", "remove", f"{member:x}")
+
+    def move_leader(self, endpoint: str, member: int) -> None:
+        """Make another member the leader; ``endpoint`` is the one that leads now."""
+        self.run(endpoint, "move-leader", f"{member:x}")
 
     def promote(self, endpoint: str, member: int) -> None:
         """Make a learner a voting member; ``EtcdError`` until it has caught up with the leader."""

@@ -4,7 +4,7 @@
 Its configuration names every address that an etcd cluster may ever have, so that a new member does not change it. Most
 of them do not exist, and kube-apiserver would dial them for ever, from a client for each resource. So the etcd cluster
 is asked for its members. When it does not answer, kube-apiserver gets every address and finds the members that are up
-by then.
+by then; of the events, which must not keep it from starting, it gets the relay's address (events_relay.py).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import events_relay
 from etcd_client import Etcdctl, endpoints
 from node_config import PKI, Node, client_url
 
@@ -26,6 +27,12 @@ def servers(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
     return tuple(found or urls)
 
 
+def events(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
+    """Return the client URLs of the events etcd's members, sorted; the relay's when no member answers."""
+    cluster = etcdctl.first_cluster(client_url(address) for address in candidates.values())
+    return tuple(sorted(endpoints(cluster.members)) if cluster else ()) or (events_relay.URL,)
+
+
 def environment(main: tuple[str, ...], events: tuple[str, ...]) -> str:
     """Return the environment file's text: the flags that name the etcd clusters."""
     return f"KUBE_APISERVER_ETCD=--etcd-servers={','.join(main)} --etcd-servers-overrides=/events#{';'.join(events)}\n"
@@ -35,7 +42,7 @@ def main() -> int:
     """Write the environment file."""
     node = Node.read()
     etcdctl = Etcdctl(certificate=PKI / "etcd-client.pem", authority=PKI / "etcd-ca.crt")
-    stores = {name: servers(node.stores[name], etcdctl) for name in ("etcd", "events")}
+    stores = {"etcd": servers(node.stores["etcd"], etcdctl), "events": events(node.stores["events"], etcdctl)}
     ENVIRONMENT.write_text(environment(stores["etcd"], stores["events"]))
     print(f"etcd: {', '.join(stores['etcd'])}; events: {', '.join(stores['events'])}")
     return 0

@@ -4,14 +4,18 @@
 ``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
 ``status``: the same object and the etcd cluster's members, exit code 0 in any case.
 ``leave``: take an API server out of the load balancer, once another one serves there.
+``backup``: back the etcd cluster of this member up now, unless it leads.
 ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
 it does.
+``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
+only one that does not answer.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -20,11 +24,15 @@ from typing import Any
 import api_checks
 import api_leave
 import etcd_checks
+import etcd_remove
 import worker_checks
+from backup import state as backups
 from checks import Check
 from etcd_client import Etcdctl
 from node_config import PATH, PKI, Node
 from node_place import Worker
+
+BACKUP = "/usr/local/lib/longhaul/etcd_backup.py"
 
 RETRY_S = 0.5
 """Seconds between looks while waiting: nothing signals from outside when an etcd cluster has a leader or a server has
@@ -42,6 +50,8 @@ class Report:
     cluster: str = ""
     """Id of a member's etcd cluster in hexadecimal."""
     members: tuple[etcd_checks.MemberReport, ...] = ()
+    backup: dict[str, Any] | None = None
+    """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
 
 
 WORKER = "node"
@@ -81,6 +91,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         checks=checks,
         cluster=cluster,
         members=members,
+        backup=backups.read() if node.role != "api" and with_members else None,
     )
 
 
@@ -89,7 +100,8 @@ def await_ready(*, worker: bool, wait_s: float) -> Report:
     deadline = time.monotonic() + wait_s
     while True:
         found = worker_report() if worker else report(Node.read(), with_members=False)
-        if found.ready or time.monotonic() + RETRY_S > deadline:
+        hopeless = any(check.final and not check.ok for check in found.checks)
+        if found.ready or hopeless or time.monotonic() + RETRY_S > deadline:
             return found
         time.sleep(RETRY_S)
 
@@ -97,6 +109,15 @@ def await_ready(*, worker: bool, wait_s: float) -> Report:
 def member_etcdctl() -> Etcdctl:
     """Return etcdctl with a member's own client certificate."""
     return Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
+
+
+def _backup() -> int:
+    """Make a backup as the unit does, by etcd's own user, and print what is known of backups then."""
+    command = ["runuser", "-u", "etcd", "--", BACKUP, "--now"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    words = done.stderr.strip().splitlines() or [f"{BACKUP} ended with {done.returncode}"]
+    print(json.dumps({**(backups.read() or {}), "error": words[-1] if done.returncode else ""}))
+    return done.returncode
 
 
 def _print(value: Any) -> None:
@@ -114,6 +135,10 @@ def main() -> int:
     cluster.add_argument("--without", required=True, metavar="NAME")
     leave = commands.add_parser("leave", help="leave the load balancer once another API server serves there")
     leave.add_argument("--frontend", required=True, metavar="ADDRESS:PORT")
+    remove = commands.add_parser("remove", help="take a member out of the etcd cluster for good")
+    remove.add_argument("--member", required=True, metavar="NAME")
+    remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
+    commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command == "leave":
@@ -122,9 +147,17 @@ def main() -> int:
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
-    if arguments.command == "cluster":
+    if arguments.command == "backup":
+        if worker or Node.read().role == "api":
+            parser.error("this machine is no etcd member")
+        return _backup()
+    if arguments.command in ("cluster", "remove"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
+        if arguments.command == "remove":
+            removal = etcd_remove.remove(node, member_etcdctl(), name=arguments.member, if_dead=arguments.if_dead)
+            _print(removal)
+            return 0 if removal.removed else 1
         survival = etcd_checks.survival(node, member_etcdctl(), without=arguments.without)
         _print(survival)
         return 0 if survival.survives else 1

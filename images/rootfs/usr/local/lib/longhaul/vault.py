@@ -24,6 +24,10 @@ class VaultError(Exception):
     value."""
 
 
+class WithheldError(VaultError):
+    """Raised when the vault answers that there is no such secret, or that this machine may not read it."""
+
+
 class AwayError(VaultError):
     """Raised when nothing can be read at present: there is no token, or no answer."""
 
@@ -36,7 +40,8 @@ def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
         with opener.open(request, timeout=TIMEOUT_S) as response:
             document = json.load(response)
     except urllib.error.HTTPError as error:
-        raise VaultError(f"{what}: the answer was {error.code} {error.reason}") from None
+        refused = WithheldError if error.code in (403, 404) else VaultError
+        raise refused(f"{what}: the answer was {error.code} {error.reason}") from None
     except (OSError, ValueError) as error:
         raise AwayError(f"{what}: {type(error).__name__}: {error}") from None
     if not isinstance(document, dict):

@@ -1,0 +1,49 @@
+"""Blobs of a storage account, listed with the caller's own credentials (learn.microsoft.com, "List Blobs")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from urllib.parse import quote, urlencode
+from xml.etree import ElementTree
+
+from clouds.azure.session import AzureError, Session
+from clouds.base.control import BackupView
+
+AUDIENCE = "https://storage.azure.com"
+VERSION = "2021-12-02"
+"""Version of the interface."""
+
+
+def listed(account: str, container: str, prefix: str) -> Iterator[BackupView]:
+    """Yield the blobs of a container below a prefix, by name, with their metadata. Raise ``AzureError``."""
+    session, marker = Session(AUDIENCE, headers={"x-ms-version": VERSION}), ""
+    while True:
+        query = {"restype": "container", "comp": "list", "include": "metadata", "prefix": prefix}
+        more = {"marker": marker} if marker else {}
+        url = f"https://{account}.blob.core.windows.net/{container}?{urlencode({**query, **more})}"
+        answer = session.request("GET", url)
+        try:
+            page = ElementTree.fromstring(answer.content)  # noqa: S314  (the account's own answer)
+        except ElementTree.ParseError:
+            raise AzureError(f"{account}/{container}: the answer is not XML") from None
+        yield from (_view(blob) for blob in page.iterfind("Blobs/Blob"))
+        marker = page.findtext("NextMarker") or ""
+        if not marker:
+            return
+
+
+def fetched(account: str, container: str, name: str, to: Path) -> None:
+    """Write a blob's content to a file. Raise ``AzureError``."""
+    url = f"https://{account}.blob.core.windows.net/{container}/{quote(name)}"
+    Session(AUDIENCE, headers={"x-ms-version": VERSION}).fetch(url, to)
+
+
+def _view(blob: ElementTree.Element) -> BackupView:
+    return BackupView(
+        name=blob.findtext("Name") or "",
+        size=int(blob.findtext("Properties/Content-Length") or 0),
+        made=parsedate_to_datetime(blob.findtext("Properties/Last-Modified") or ""),
+        metadata={one.tag.lower(): one.text or "" for one in blob.iterfind("Metadata/*")},
+    )

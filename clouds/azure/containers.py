@@ -1,0 +1,33 @@
+"""Retention of blob containers, by Azure's resource manager."""
+
+from __future__ import annotations
+
+from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, Session
+
+VERSION = "2024-01-01"
+"""API version of Azure Storage's resource provider (learn.microsoft.com, "Blob Containers")."""
+
+
+def retain(container: str, *, days: int) -> None:
+    """Keep every blob of the container with this id from change and deletion until it is ``days`` days old. Raise
+    ``AzureError``."""
+    body = {"properties": {"immutabilityPeriodSinceCreationInDays": days, "allowProtectedAppendWrites": False}}
+    ResourceManager().ask("PUT", _policy(container), version=VERSION, body=body)
+
+
+def end_retention(container: str) -> None:
+    """End the retention of a container; do nothing when it has none. Raise ``AzureError`` when it is locked."""
+    found = ResourceManager().find(_policy(container), version=VERSION)
+    # Azure answers with a policy of 0 days for a container that has none.
+    if found is None or not found.get("properties", {}).get("immutabilityPeriodSinceCreationInDays"):
+        return
+    exactly = ResourceManager(Session(MANAGEMENT, headers={"If-Match": str(found.get("etag", ""))}))
+    try:
+        exactly.ask("DELETE", _policy(container), version=VERSION)
+    except AzureError as error:
+        if error.status != 404:
+            raise
+
+
+def _policy(container: str) -> str:
+    return f"{container}/immutabilityPolicies/default"

@@ -1,0 +1,166 @@
+"""Object storage for backups of the etcd clusters: an account that only members and officers reach, where nothing can
+be changed or deleted before its time, and which deletes by itself what is older."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_azure_native import authorization, storage
+
+from components.azure.account import azure_site
+from components.azure.retention import Retention, RetentionArgs
+from components.azure.roles import (
+    BLOB_CONTRIBUTOR,
+    BLOB_READER,
+    CONDITION_VERSION,
+    NO_DELETION,
+    role_assignment_name,
+    role_definition_id,
+)
+from components.control_plane.secrets import VaultSetting
+from components.model import Environment
+from components.model.backup_storage import SECRET, account_name, settings
+from components.model.backups import BackupClass, Backups
+from components.tags import site_tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackupStorageArgs:
+    """Arguments of the storage."""
+
+    environment: Environment
+    backups: Backups
+    resource_group: pulumi.Input[str]
+    subnet_ids: Mapping[str, Output[str]]
+    """Ids of the members' subnets, by part."""
+    vault_url: str
+    vault_writable: pulumi.Resource
+    after: Sequence[pulumi.Resource] = ()
+    """Resources that the account waits for: Azure refuses it while any subnet of the network is being written."""
+
+
+class BackupStorage(ComponentResource):
+    """The account, a container for each class of backups, and what members are told of it."""
+
+    account_id: Output[str]
+    setting: pulumi.Resource
+    """The vault's secret that members read."""
+
+    def __init__(self, name: str, args: BackupStorageArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:BackupStorage", name, None, opts)
+        self._name, self._args = name, args
+        self._site = azure_site(args.environment, args.environment.control_plane.site)
+        self._child = ResourceOptions(parent=self)
+        account = self._account()
+        self._account_name, self.account_id = account.name, account.id
+        for kept in BackupClass:
+            self._container(kept)
+        self._expiry()
+        for principal, kind in args.environment.access.vault_officers.items():
+            person = "ServicePrincipal" if kind == "service" else "User"
+            self._grant(f"officer-{principal}", principal, type=person, role=BLOB_READER)
+        self.setting = VaultSetting(
+            f"{name}-setting",
+            secret=SECRET,
+            value=settings(args.environment, args.backups),
+            vault_url=args.vault_url,
+            opts=ResourceOptions(parent=self, depends_on=[args.vault_writable]),
+        )
+        self.register_outputs({"account_id": self.account_id})
+
+    def admit(self, machine: str, principal_id: pulumi.Input[str]) -> None:
+        """Let a member read backups and make new ones, and neither delete nor, by the containers' retention, change
+        any."""
+        self._grant(machine, principal_id, type="ServicePrincipal", role=BLOB_CONTRIBUTOR, condition=NO_DELETION)
+
+    def _account(self) -> storage.StorageAccount:
+        args = self._args
+        rules = storage.NetworkRuleSetArgs(
+            bypass="None",
+            default_action=storage.DefaultAction.DENY,
+            ip_rules=[storage.IPRuleArgs(i_p_address_or_range=one) for one in _public(args.environment)],
+            virtual_network_rules=[
+                storage.VirtualNetworkRuleArgs(virtual_network_resource_id=args.subnet_ids[part])
+                for part in sorted(args.subnet_ids)
+            ],
+        )
+        return storage.StorageAccount(
+            self._name,
+            account_name=account_name(args.environment),
+            resource_group_name=args.resource_group,
+            location=self._site.region,
+            kind=storage.Kind.STORAGE_V2,
+            # The backups outlive a zone wherever the members do.
+            sku=storage.SkuArgs(name="Standard_ZRS" if self._site.zones else "Standard_LRS"),
+            allow_blob_public_access=False,
+            allow_shared_key_access=False,
+            enable_https_traffic_only=True,
+            minimum_tls_version="TLS1_2",
+            network_rule_set=rules,
+            tags=site_tags(args.environment, args.environment.control_plane.site),
+            opts=ResourceOptions(parent=self, depends_on=list(args.after)),
+        )
+
+    def _container(self, kept: BackupClass) -> None:
+        container = storage.BlobContainer(
+            f"{self._name}-{kept}",
+            container_name=str(kept),
+            account_name=self._account_name,
+            resource_group_name=self._args.resource_group,
+            opts=self._child,
+        )
+        Retention(
+            f"{self._name}-{kept}-retention",
+            RetentionArgs(container=container.id, days=self._args.backups.days(kept)),
+            opts=ResourceOptions(parent=self, depends_on=[container]),
+        )
+
+    def _expiry(self) -> None:
+        storage.ManagementPolicy(
+            f"{self._name}-expiry",
+            management_policy_name="default",
+            account_name=self._account_name,
+            resource_group_name=self._args.resource_group,
+            policy=storage.ManagementPolicySchemaArgs(rules=[self._rule(kept) for kept in BackupClass]),
+            opts=self._child,
+        )
+
+    def _rule(self, kept: BackupClass) -> storage.ManagementPolicyRuleArgs:
+        age = storage.DateAfterModificationArgs(days_after_creation_greater_than=self._args.backups.days(kept))
+        return storage.ManagementPolicyRuleArgs(
+            name=str(kept),
+            enabled=True,
+            type="Lifecycle",
+            definition=storage.ManagementPolicyDefinitionArgs(
+                actions=storage.ManagementPolicyActionArgs(base_blob=storage.ManagementPolicyBaseBlobArgs(delete=age)),
+                filters=storage.ManagementPolicyFilterArgs(blob_types=["blockBlob"], prefix_match=[f"{kept}/"]),
+            ),
+        )
+
+    def _grant(
+        self, holder: str, principal_id: pulumi.Input[str], *, type: str, role: str, condition: str | None = None
+    ) -> None:
+        authorization.RoleAssignment(
+            f"{self._name}-{holder}",
+            role_assignment_name=role_assignment_name(account_name(self._args.environment), holder),
+            scope=self.account_id,
+            principal_id=principal_id,
+            principal_type=type,
+            role_definition_id=role_definition_id(self._site.subscription, role),
+            condition=condition,
+            condition_version=CONDITION_VERSION if condition else None,
+            opts=self._child,
+        )
+
+
+def _public(environment: Environment) -> list[str]:
+    """Return operators' ranges as Azure Storage takes them: it refuses ranges of one or two addresses and wants these
+    one by one (learn.microsoft.com, "Azure Storage firewall rules")."""
+    return [
+        one
+        for range_ in environment.access.operators
+        for one in ([str(range_)] if range_.prefixlen < 31 else [str(address) for address in range_])
+    ]

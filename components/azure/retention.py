@@ -1,0 +1,61 @@
+"""Retention of a container: for how many days nobody may change or delete a blob in it.
+
+Azure-native's own resource cannot be deleted: Azure wants the policy's ETag in ``If-Match``, which that provider does
+not send (pulumi/pulumi-azure-native issue 2156, "incorrect etag").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi import ResourceOptions
+from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+
+from clouds.azure.containers import end_retention, retain
+from components.control_plane.secrets import changed
+
+Properties = dict[str, Any]
+
+
+class RetentionProvider(ResourceProvider):
+    """Sets and ends the retention of a container."""
+
+    serialize_as_secret_always = False
+
+    def create(self, props: Properties) -> CreateResult:
+        """Set the retention."""
+        retain(props["container"], days=int(props["days"]))
+        return CreateResult(id_=f"{props['container']}/retention", outs=props)
+
+    def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
+        """Set another number of days. Azure refuses it once somebody has locked the policy."""
+        retain(news["container"], days=int(news["days"]))
+        return UpdateResult(outs=news)
+
+    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
+        """Report another container as a replacement."""
+        replaces = changed(("container",), olds, news)
+        differs = bool(changed(("days",), olds, news))
+        return DiffResult(changes=differs or bool(replaces), replaces=replaces)
+
+    def delete(self, _id: str, props: Properties) -> None:
+        """End the retention, so that the container can be deleted. Azure refuses it for a locked policy."""
+        end_retention(props["container"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetentionArgs:
+    """Arguments of a container's retention."""
+
+    container: pulumi.Input[str]
+    """Id of the container."""
+    days: int
+
+
+class Retention(Resource, module="longhaul", name="Retention"):
+    """The retention of one container."""
+
+    def __init__(self, name: str, args: RetentionArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__(RetentionProvider(), name, {"container": args.container, "days": args.days}, opts)

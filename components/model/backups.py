@@ -1,0 +1,59 @@
+"""Backups of the etcd clusters: what the environment file says of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from clouds.base.section import Section
+
+Recipient = Annotated[
+    str,
+    Field(
+        # Bech32: 32 bytes and a checksum are 58 characters (C2SP, "age", the native X25519 recipient type).
+        pattern=r"^age1[02-9ac-hj-np-z]{58}$",
+        json_schema_extra={
+            "patternErrorMessage": "a public key of age, as `age-keygen` prints it: age1 and 58 letters"
+        },
+    ),
+]
+
+
+class BackupClass(StrEnum):
+    """Class of a backup, by how long it is kept. Each class is a container of its own: Azure's retention belongs to
+    containers."""
+
+    FREQUENT = "frequent"
+    HOURLY = "hourly"
+    DAILY = "daily"
+
+
+class Backups(Section):
+    """Encrypted snapshots of both etcd clusters in object storage of the control plane's cloud. docs/backups.md has the
+    custody of the keys."""
+
+    recipients: tuple[Recipient, ...] = Field(
+        min_length=1,
+        max_length=8,
+        examples=[["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"]],
+    )
+    """Public keys of age for which every backup is encrypted; any one of their private keys reads it. Machines have
+    these alone: keep the private keys outside the environment and its vault, in two places."""
+    every_minutes: int = Field(default=5, ge=1, le=60)
+    """Minutes between two backups of an etcd cluster. What was written since the last one is lost with a quorum."""
+    frequent_days: int = Field(default=1, ge=1, le=30)
+    """Days for which every backup is kept."""
+    hourly_days: int = Field(default=7, ge=1, le=365)
+    """Days for which the first backup of each hour is kept."""
+    daily_days: int = Field(default=90, ge=1, le=3650)
+    """Days for which the first backup of each day is kept."""
+
+    def days(self, kept: BackupClass) -> int:
+        """Return for how many days a class is kept: nobody can change or delete a backup meanwhile."""
+        return {
+            BackupClass.FREQUENT: self.frequent_days,
+            BackupClass.HOURLY: self.hourly_days,
+            BackupClass.DAILY: self.daily_days,
+        }[kept]

@@ -1,0 +1,125 @@
+"""A snapshot of this member: saved, checked, and encrypted for whom the environment's file names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from etcd_client import Etcdctl
+
+SAVE_S = 600.0
+"""Time limit in seconds for each step: 8 GiB, the largest etcd cluster, at 14 MB/s."""
+
+PAGE = 512
+"""Multiple of the size of etcd's database file, by which the hash behind it is noticed (etcd 3.6, etcdutl/snapshot,
+``hasChecksum``)."""
+
+SPARE = 256 * 2**20
+"""Bytes of the disk that a backup leaves to etcd, beside what it needs itself."""
+
+
+class SnapshotError(Exception):
+    """Raised when there is no snapshot, or it is not whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """Content of a snapshot."""
+
+    revision: int
+    keys: int
+    """Number of keys, of all revisions that are kept."""
+    size: int
+    """Number of bytes of the database."""
+    sha256: str
+    """Hash of the database, which etcd has written behind it; hexadecimal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Programs:
+    """The programs that are used."""
+
+    etcdutl: str = "/usr/local/bin/etcdutl"
+    age: str = "/usr/local/bin/age"
+    gzip: str = "gzip"
+
+
+def save(etcdctl: Etcdctl, endpoint: str, file: Path, *, size: int) -> None:
+    """Save a snapshot of the member at ``endpoint``, whose database has ``size`` bytes."""
+    free = shutil.disk_usage(file.parent).free
+    if free < 2 * size + SPARE:
+        raise SnapshotError(f"the disk has {free} bytes left, which a backup of {size} bytes would take from etcd")
+    certificate = str(etcdctl.certificate)
+    trust = [f"--cert={certificate}", f"--key={certificate}", f"--cacert={etcdctl.authority}"]
+    _run([etcdctl.program, f"--endpoints={endpoint}", *trust, "snapshot", "save", str(file)])
+
+
+def check(file: Path, programs: Programs) -> Snapshot:
+    """Return what is in a snapshot whose hash is right."""
+    recorded = _hash_behind(file)
+    answer = _run([programs.etcdutl, "snapshot", "status", str(file), "--write-out=json"])
+    try:
+        found = json.loads(answer)
+        return Snapshot(
+            revision=int(found["revision"]),
+            keys=int(found["totalKey"]),
+            size=int(found["totalSize"]),
+            sha256=recorded,
+        )
+    except (ValueError, KeyError, TypeError):
+        raise SnapshotError("etcdutl did not say what is in the snapshot") from None
+
+
+def encrypt(file: Path, target: Path, recipients: Sequence[str], programs: Programs) -> None:
+    """Compress a file, and encrypt it for every one of the recipients."""
+    command = [programs.age, *(f"--recipient={one}" for one in recipients), f"--output={target}"]
+    with (
+        subprocess.Popen([programs.gzip, "--fast", "--stdout", str(file)], stdout=subprocess.PIPE) as packed,
+        subprocess.Popen(command, stdin=packed.stdout, stderr=subprocess.PIPE, text=True) as encrypted,
+    ):
+        if packed.stdout is not None:
+            packed.stdout.close()
+        try:
+            said = encrypted.communicate(timeout=SAVE_S)[1]
+        except subprocess.TimeoutExpired:
+            packed.kill()
+            encrypted.kill()
+            raise SnapshotError("the encryption did not end") from None
+    if encrypted.returncode or packed.returncode:
+        words = said.strip().splitlines() or [f"gzip ended with {packed.returncode}"]
+        raise SnapshotError(f"not encrypted: {words[0]}")
+
+
+def _hash_behind(file: Path) -> str:
+    """Return the hash that is written behind the database; ``SnapshotError`` when it is another than the database's."""
+    length = hashlib.sha256().digest_size
+    size = file.stat().st_size
+    if size % PAGE != length:
+        raise SnapshotError(f"the snapshot of {size} bytes was cut short: no hash is behind it")
+    found, left = hashlib.sha256(), size - length
+    with file.open("rb") as content:
+        while left:
+            chunk = content.read(min(left, 2**20))
+            found.update(chunk)
+            left -= len(chunk)
+        recorded = content.read()
+    if found.digest() != recorded:
+        raise SnapshotError("the snapshot's hash is wrong")
+    return recorded.hex()
+
+
+def _run(command: Sequence[str]) -> str:
+    what = Path(command[0]).name
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SAVE_S, env={}, check=False)
+    except subprocess.TimeoutExpired:
+        raise SnapshotError(f"{what} did not end within {SAVE_S:.0f} s") from None
+    if done.returncode:
+        words = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
+        raise SnapshotError(f"{what}: {words[-1]}")
+    return done.stdout

@@ -1,0 +1,90 @@
+"""State of the backups as this member knows it: for ``longhaul-node status``, and as metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path("/var/lib/longhaul-backup")
+STATE = "state.json"
+METRICS = "backup.prom"
+"""Metrics in Prometheus' text format, for node_exporter's textfile collector."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newest:
+    """The newest backup of this member's etcd cluster."""
+
+    name: str
+    """Class and name."""
+    made: float
+    """Time, seconds since the epoch."""
+    size: int
+    """Number of encrypted bytes."""
+    revision: int
+    keys: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Result of the last look."""
+
+    declared: bool
+    """True when the environment has backups."""
+    looked: float
+    """Time of the look, seconds since the epoch."""
+    every_s: float = 0.0
+    newest: Newest | None = None
+    error: str = ""
+    """Reason why the last look or backup failed; empty when it did not."""
+
+
+def write(state: State, role: str, folder: Path = FOLDER) -> None:
+    """Replace the state and the metrics."""
+    _replace(folder / STATE, json.dumps(asdict(state)) + "\n")
+    _replace(folder / METRICS, metrics(state, role))
+
+
+def read(folder: Path = FOLDER) -> dict[str, Any] | None:
+    """Return the state as it was written; None when there is none."""
+    try:
+        found = json.loads((folder / STATE).read_text())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def last_newest(folder: Path = FOLDER) -> Newest | None:
+    """Return the newest backup that the last look saw."""
+    try:
+        return Newest(**((read(folder) or {}).get("newest") or {}))
+    except TypeError:
+        return None
+
+
+def metrics(state: State, role: str) -> str:
+    """Return the state as metrics. Times are exported, not ages, so that they are right whenever they are read."""
+    values: dict[str, tuple[str, float]] = {}
+    if state.declared:
+        values["failed"] = ("1 when the last look or backup failed", float(bool(state.error)))
+        values["looked_timestamp_seconds"] = ("Time of the last look", state.looked)
+        values["interval_seconds"] = ("Time between two backups", state.every_s)
+    if state.newest is not None:
+        values["newest_timestamp_seconds"] = ("Time of the newest backup", state.newest.made)
+        values["newest_size_bytes"] = ("Encrypted size of the newest backup", state.newest.size)
+        values["newest_keys"] = ("Number of keys in the newest backup", state.newest.keys)
+    return "".join(
+        f"# HELP longhaul_backup_{name} {help_}.\n# TYPE longhaul_backup_{name} gauge\n"
+        f'longhaul_backup_{name}{{etcd="{role}"}} {value:.15g}\n'
+        for name, (help_, value) in values.items()
+    )
+
+
+def _replace(path: Path, text: str) -> None:
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.chmod(0o644)
+    os.replace(new, path)

@@ -1,0 +1,137 @@
+"""Blob storage, asked with this machine's own identity (learn.microsoft.com, "Blob service REST API")."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from xml.etree import ElementTree
+
+VERSION = "2021-12-02"
+"""Version of the interface."""
+
+RESOURCE = "https://storage.azure.com"
+"""Resource that tokens are for."""
+
+TIMEOUT_S = 30.0
+"""Time limit of one wait for the other side, seconds."""
+
+LARGEST = 5000 * 2**20
+"""Largest blob in bytes that one request writes (same source, "Put Blob")."""
+
+CHUNK = 2**20
+
+
+class StorageError(Exception):
+    """Raised when the storage does not answer, or refuses. Never contains a token."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A backup as the storage lists it."""
+
+    kept: str
+    """Class of the backup, which is its container."""
+    name: str
+    size: int
+    """Number of encrypted bytes."""
+    made: datetime
+    """Time at which it was there, by the storage's clock, UTC."""
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """The storage account of the environment's backups."""
+
+    url: str
+    token: Callable[[], str]
+
+    def backups(self, kept: str, role: str) -> Iterator[Found]:
+        """Yield the backups of one class of an etcd cluster, the oldest first."""
+        marker = ""
+        while True:
+            query = {"restype": "container", "comp": "list", "include": "metadata", "prefix": f"{role}/"}
+            more = {"marker": marker} if marker else {}
+            with self._ask("GET", f"{kept}?{urllib.parse.urlencode({**query, **more})}") as answer:
+                try:
+                    listed = ElementTree.fromstring(answer.read())  # noqa: S314  (the account's own answer)
+                except ElementTree.ParseError:
+                    raise StorageError(f"the list of {kept} is not XML") from None
+            yield from (_found(kept, blob) for blob in listed.iterfind("Blobs/Blob"))
+            marker = listed.findtext("NextMarker") or ""
+            if not marker:
+                return
+
+    def put(self, kept: str, name: str, file: Path, metadata: Mapping[str, str]) -> None:
+        """Write a new blob. The storage refuses it when it did not arrive whole, or when there is one of this name."""
+        size = file.stat().st_size
+        if size > LARGEST:
+            raise StorageError(f"{name} has {size} bytes, and one request writes at most {LARGEST}")
+        headers = {
+            "Content-Length": str(size),
+            "Content-MD5": base64.b64encode(bytes.fromhex(digest(file, "md5"))).decode(),
+            "Content-Type": "application/octet-stream",
+            "If-None-Match": "*",
+            "x-ms-blob-type": "BlockBlob",
+            **{f"x-ms-meta-{key}": value for key, value in metadata.items()},
+        }
+        with file.open("rb") as content, self._ask("PUT", f"{kept}/{name}", headers=headers, content=content):
+            pass
+
+    def sha256(self, kept: str, name: str) -> str:
+        """Read a blob, and return the SHA-256 of what came, hexadecimal."""
+        found = hashlib.sha256()
+        with self._ask("GET", f"{kept}/{name}") as answer:
+            try:
+                while chunk := answer.read(CHUNK):
+                    found.update(chunk)
+            except (OSError, http.client.HTTPException) as error:
+                raise StorageError(f"{kept}/{name} does not come whole: {type(error).__name__}") from None
+        return found.hexdigest()
+
+    def _ask(
+        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, content: object = None
+    ) -> http.client.HTTPResponse:
+        what = f"{method} {path.partition('?')[0]}"
+        sent = {"Authorization": f"Bearer {self.token()}", "x-ms-version": VERSION, **(headers or {})}
+        request = urllib.request.Request(  # noqa: S310  (the address is of the vault's secret)
+            f"{self.url}/{path}",
+            data=content,  # type: ignore[arg-type]
+            method=method,
+            headers=sent,
+        )
+        # No proxy: it would see the token.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            answer: http.client.HTTPResponse = opener.open(request, timeout=TIMEOUT_S)
+        except urllib.error.HTTPError as error:
+            code = error.headers.get("x-ms-error-code") or error.reason
+            raise StorageError(f"{what}: the answer was {error.code} {code}") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise StorageError(f"{what}: {type(error).__name__}: {error}") from None
+        return answer
+
+
+def digest(file: Path, algorithm: str) -> str:
+    """Return a digest of a file, hexadecimal."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, algorithm).hexdigest()
+
+
+def _found(kept: str, blob: ElementTree.Element) -> Found:
+    return Found(
+        kept=kept,
+        name=blob.findtext("Name") or "",
+        size=int(blob.findtext("Properties/Content-Length") or 0),
+        made=parsedate_to_datetime(blob.findtext("Properties/Last-Modified") or ""),
+        metadata={one.tag.lower(): one.text or "" for one in blob.iterfind("Metadata/*")},
+    )

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Back this member's etcd cluster up, if it is this member's turn.
+
+A timer runs it on every member. What to do is in the vault's secret ``backups``; without it there is nothing to do. The
+newest backup's age, by the storage, and the members' roles decide whose turn it is, so members need not agree. With
+``--now`` a member that may make backups makes one whatever the newest one's age.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import fetch_secrets
+from backup import snapshot, state, turn
+from backup.snapshot import Programs, Snapshot, SnapshotError
+from backup.state import Newest, State
+from backup.storage import RESOURCE, Found, Storage, StorageError, digest
+from etcd_client import Etcdctl, EtcdError
+from managed_identity import OwnIdentity
+from node_config import PKI, Node, client_url
+from node_metadata import NotYetError
+from vault import AwayError, Vault, VaultError, WithheldError
+
+SECRET = "backups"  # noqa: S105  (the name of a secret, not its value)
+SCRATCH = Path("/var/lib/longhaul/ssd/backup")
+"""Folder for a snapshot that is being made, on the disk that holds the data as well."""
+
+FORMAT = 1
+"""Version of a backup: an etcd snapshot, compressed by gzip, encrypted by age, with metadata of this version."""
+
+
+class BackupError(Exception):
+    """Raised when no backup is made, with the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of the environment's backups."""
+
+    environment: str
+    url: str
+    recipients: tuple[str, ...]
+    every_s: float
+
+    @classmethod
+    def parse(cls, text: str) -> Settings:
+        """Parse the vault's secret; ``BackupError`` when it is not one."""
+        try:
+            found = json.loads(text)
+            return cls(
+                environment=str(found["environment"]),
+                url=str(found["url"]),
+                recipients=tuple(map(str, found["recipients"])),
+                every_s=float(found["every_s"]),
+            )
+        except (ValueError, KeyError, TypeError):
+            raise BackupError(f"the vault's secret {SECRET} cannot be read: run `longhaul up`") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backup:
+    """Makes backups of one member's etcd cluster."""
+
+    node: Node
+    settings: Settings
+    storage: Storage
+    etcdctl: Etcdctl
+    programs: Programs
+    scratch: Path
+
+    def run(self, *, now: datetime, at_once: bool) -> Newest | None:
+        """Make a backup if it is this member's turn, and return the newest one there is."""
+        found = self._newest()
+        last = max(found.values(), key=lambda one: one.made, default=None)
+        age_s = None if last is None else (now - last.made).total_seconds()
+        known = None if last is None else _newest(last)
+        ranks = turn.order(self._voices())
+        if self.node.machine not in ranks:
+            if at_once:
+                raise BackupError(f"{self.node.machine} leads or is behind; one of {', '.join(ranks)} makes backups")
+            return known
+        rank = ranks.index(self.node.machine)
+        if not at_once and not self._is_due(rank, age_s):
+            return known
+        made = self._make(turn.kept_as(now, {kept: one.made for kept, one in found.items()}), now)
+        print(f"backed up: {made.name}, revision {made.revision}, {made.keys} keys, {made.size} bytes", flush=True)
+        return made
+
+    def _is_due(self, rank: int, age_s: float | None) -> bool:
+        up_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+        return turn.is_due(rank=rank, age_s=age_s, every_s=self.settings.every_s, up_s=up_s)
+
+    def _newest(self) -> dict[str, Found]:
+        found = {kept: list(self.storage.backups(kept, self.node.role)) for kept in turn.CLASSES}
+        return {kept: max(those, key=lambda one: one.made) for kept, those in found.items() if those}
+
+    def _voices(self) -> list[turn.Voice]:
+        """Return the members that answer; ``EtcdError`` when there is no quorum to say who is a member."""
+        cluster = self.etcdctl.first_cluster(
+            client_url(address) for address in (self.node.address, *self.node.peers.values())
+        )
+        if cluster is None:
+            raise EtcdError("no member answers with a quorum")
+        voices = []
+        for member in cluster.members:
+            if member.client_urls:
+                try:
+                    status = self.etcdctl.status(member.client_urls[0])
+                except EtcdError:
+                    continue
+                leader = status.leader == member.id
+                voices.append(
+                    turn.Voice(name=member.name, leader=leader, learner=member.learner, revision=status.revision)
+                )
+        return voices
+
+    def _make(self, kept: str, now: datetime) -> Newest:
+        endpoint = client_url(self.node.address)
+        status = self.etcdctl.status(endpoint)
+        for old in self.scratch.iterdir():
+            old.unlink()
+        plain, sealed = self.scratch / "snapshot.db", self.scratch / "snapshot.age"
+        try:
+            snapshot.save(self.etcdctl, endpoint, plain, size=status.db_size)
+            inside = snapshot.check(plain, self.programs)
+            snapshot.encrypt(plain, sealed, self.settings.recipients, self.programs)
+            hash_, size = digest(sealed, "sha256"), sealed.stat().st_size
+            name = f"{self.node.role}/{now:%Y-%m-%dT%H%M%SZ}-{self.node.machine}.db.gz.age"
+            self.storage.put(kept, name, sealed, self._metadata(inside, hash_, now, f"{status.cluster:x}"))
+            if (arrived := self.storage.sha256(kept, name)) != hash_:
+                raise BackupError(f"{kept}/{name} is not what was sent: its SHA-256 is {arrived}, not {hash_}")
+        finally:
+            plain.unlink(missing_ok=True)
+            sealed.unlink(missing_ok=True)
+        return Newest(
+            name=f"{kept}/{name}", made=now.timestamp(), size=size, revision=inside.revision, keys=inside.keys
+        )
+
+    def _metadata(self, inside: Snapshot, hash_: str, now: datetime, cluster: str) -> Mapping[str, str]:
+        return {
+            "format": str(FORMAT),
+            "environment": self.settings.environment,
+            "role": self.node.role,
+            "member": self.node.machine,
+            "cluster": cluster,
+            "etcd": self.node.version,
+            "taken": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            "revision": str(inside.revision),
+            "keys": str(inside.keys),
+            "size": str(inside.size),
+            "snapshot_sha256": inside.sha256,
+            "sha256": hash_,
+        }
+
+
+def _newest(found: Found) -> Newest:
+    return Newest(
+        name=f"{found.kept}/{found.name}",
+        made=found.made.timestamp(),
+        size=found.size,
+        revision=int(found.metadata.get("revision", 0)),
+        keys=int(found.metadata.get("keys", 0)),
+    )
+
+
+def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
+    """Look, and make a backup if it is time. A failure becomes part of the state, beside what was known before."""
+    every_s, newest = 0.0, state.last_newest()
+    try:
+        settings = Settings.parse(vault.read(SECRET))
+        every_s = settings.every_s
+        identity = OwnIdentity(audience=RESOURCE)
+        backup = Backup(
+            node=node,
+            settings=settings,
+            storage=Storage(url=settings.url, token=lambda: _token(identity)),
+            etcdctl=Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt"),
+            programs=Programs(),
+            scratch=SCRATCH,
+        )
+        newest = backup.run(now=now, at_once=at_once)
+    except WithheldError as error:
+        return State(declared=False, looked=now.timestamp(), error=str(error) if at_once else "")
+    except (AwayError, BackupError, EtcdError, OSError, SnapshotError, StorageError, VaultError) as error:
+        return State(declared=True, looked=now.timestamp(), every_s=every_s, newest=newest, error=str(error))
+    return State(declared=True, looked=now.timestamp(), every_s=every_s, newest=newest)
+
+
+def _token(identity: OwnIdentity) -> str:
+    try:
+        return identity.token()
+    except NotYetError as error:
+        raise StorageError(str(error)) from None
+
+
+def main() -> int:
+    """Return 0 when nothing failed."""
+    parser = argparse.ArgumentParser(prog="etcd_backup.py", description=__doc__)
+    parser.add_argument("--now", action="store_true", help="make a backup, whatever the newest one's age")
+    arguments = parser.parse_args()
+    node = Node.read()
+    with (state.FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before: dict[str, Any] = state.read() or {}
+        now = datetime.fromtimestamp(int(time.time()), tz=UTC)
+        vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
+        found = look(node, vault, now=now, at_once=arguments.now)
+        if not (arguments.now and found.error):
+            # What failed by hand is told to whoever asked, and is nothing that the timer has to say.
+            state.write(found, node.role)
+    if found.error and (arguments.now or found.error != before.get("error")):
+        print(found.error, file=sys.stderr, flush=True)
+    return 1 if found.error else 0
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(main())

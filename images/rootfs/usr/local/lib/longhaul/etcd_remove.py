@@ -1,0 +1,73 @@
+"""Take a member out of its etcd cluster for good, before its machine goes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import etcd_checks
+from etcd_client import Cluster, Etcdctl, EtcdError, Member
+from node_config import Node, client_url, peer_url
+
+PATIENCE_S = 15.0
+"""Seconds to try: etcd counts a member that went silent as present until its connection has timed out, and refuses
+while another arrived less than 5 s ago (etcd 3.6, server/etcdserver/server.go, ``mayRemoveMember``)."""
+
+RETRY_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """Result of :func:`remove`: whether the member is out of the cluster now, and the reason."""
+
+    removed: bool
+    reason: str
+    alive: bool = False
+    """True when only a dead member was to be removed, and this one is not."""
+
+
+def remove(node: Node, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) -> Removal:
+    """Remove the member ``name`` unless the members that remain would have no quorum; with ``if_dead`` only one that
+    does not answer. One that leads hands over first, so that nobody waits for an election."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        found = _tried(node, etcdctl, name, if_dead=if_dead)
+        if found.removed or found.alive or time.monotonic() + RETRY_S > deadline:
+            return found
+        time.sleep(RETRY_S)
+
+
+def _tried(node: Node, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal:
+    address = node.stores[node.role].get(name, "")
+    others = (other for other in (node.address, *node.peers.values()) if other != address)
+    cluster = etcdctl.first_cluster(client_url(other) for other in others)
+    if cluster is None:
+        return Removal(removed=False, reason="no other member answers with a quorum")
+    # A member that never started has no name yet.
+    leaving = [one for one in cluster.members if one.name == name or (address and peer_url(address) in one.peer_urls)]
+    if not leaving:
+        return Removal(removed=True, reason=f"{name} is no member of cluster {cluster.id:x}")
+    if if_dead and any(etcd_checks.healthy(one, etcdctl) for one in leaving):
+        return Removal(removed=False, alive=True, reason=f"{name} is alive")
+    remaining = [one for one in cluster.members if one not in leaving and not one.learner]
+    healthy = [one for one in remaining if etcd_checks.healthy(one, etcdctl)]
+    quorum = len(remaining) // 2 + 1
+    if len(healthy) < quorum:
+        return Removal(
+            removed=False,
+            reason=f"{len(healthy)} healthy of {len(remaining)} voting members would remain without {name}, {quorum} "
+            "are needed",
+        )
+    try:
+        for member in leaving:
+            _hand_over(etcdctl, cluster, member, to=healthy[0])
+            etcdctl.remove(cluster.endpoint, member.id)
+    except EtcdError as error:
+        return Removal(removed=False, reason=str(error))
+    return Removal(removed=True, reason=f"{name} is out of cluster {cluster.id:x}")
+
+
+def _hand_over(etcdctl: Etcdctl, cluster: Cluster, member: Member, *, to: Member) -> None:
+    """Make another member the leader if ``member`` leads."""
+    if etcdctl.status(cluster.endpoint).leader == member.id:
+        etcdctl.move_leader(member.client_urls[0], to.id)

@@ -1,0 +1,188 @@
+"""Containers of a storage account, the retention of what is in them, and rules that delete what is old:
+``blobServices/containers``, ``…/immutabilityPolicies`` and ``managementPolicies`` of Microsoft.Storage.
+
+Properties and refusals are from learn.microsoft.com/rest/api/storagerp (Blob Containers, Management Policies) and
+"Store business-critical blob data with immutable storage".
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError, invalid
+from lab.cloud.azure.schema import storage_account
+from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Storage/storageAccounts/blobServices/containers"
+POLICY_TYPE = f"{TYPE}/immutabilityPolicies"
+EXPIRY_TYPE = "Microsoft.Storage/storageAccounts/managementPolicies"
+DAY_S = 86400.0
+
+
+class ContainerProperties(Part):
+    """Properties of a container."""
+
+    public_access: Literal["None"] = "None"
+
+
+class Container(Body):
+    """A container."""
+
+    tags: None = None
+    properties: ContainerProperties = Field(default_factory=ContainerProperties)
+
+
+class PolicyProperties(Part):
+    """Properties of a time-based retention."""
+
+    immutability_period_since_creation_in_days: int = Field(ge=1, le=146000)
+    allow_protected_append_writes: Literal[False] = False
+    """The lab has no append blobs."""
+
+
+class Policy(Body):
+    """The retention of a container, never locked."""
+
+    tags: None = None
+    properties: PolicyProperties
+
+
+class Age(Part):
+    """Age of what a rule deletes."""
+
+    days_after_creation_greater_than: int = Field(ge=0)
+
+
+class BaseBlob(Part):
+    """Action of a rule on blobs: it deletes them."""
+
+    delete: Age
+
+
+class Actions(Part):
+    """Actions of a rule."""
+
+    base_blob: BaseBlob
+
+
+class Filters(Part):
+    """Blobs that a rule is about."""
+
+    blob_types: list[Literal["blockBlob"]] = Field(min_length=1, max_length=1)
+    prefix_match: list[str] = Field(min_length=1, max_length=10)
+
+
+class Definition(Part):
+    """Actions and filters of a rule."""
+
+    actions: Actions
+    filters: Filters
+
+
+class Rule(Part):
+    """A rule."""
+
+    name: str
+    enabled: Literal[True] = True
+    type: Literal["Lifecycle"]
+    definition: Definition
+
+
+class Rules(Part):
+    """All rules."""
+
+    rules: list[Rule] = Field(min_length=1, max_length=100)
+
+
+class ExpiryProperties(Part):
+    """Properties of an account's rules."""
+
+    policy: Rules
+
+
+class Expiry(Body):
+    """The rules of an account."""
+
+    tags: None = None
+    properties: ExpiryProperties
+
+
+def container_of(store: Store, account: Document, name: str) -> Document | None:
+    """Return the container that the resource manager has made; None when it has none of this name."""
+    return store.get(f"{account.id}/blobServices/default/containers/{name}")
+
+
+def retention_s(store: Store, container: Document) -> float:
+    """Return for how many seconds a blob of the container cannot be changed or deleted; 0 without a policy."""
+    policy = store.get(f"{container.id}/immutabilityPolicies/default")
+    return DAY_S * policy.body["properties"]["immutabilityPeriodSinceCreationInDays"] if policy else 0.0
+
+
+def _check_container(put: Put) -> None:
+    _account(put)
+    if not re.fullmatch(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", put.id.name):
+        raise ArmError(400, "InvalidResourceName", f"{put.id.name} is not a valid container name.")
+    # Blobs are kept by this, so that a container made anew does not have those of the one before.
+    put.hidden["uid"] = put.old.hidden["uid"] if put.old else uuid.uuid4().hex
+
+
+def _check_policy(put: Put) -> None:
+    if put.store.get(put.id.parent or "") is None:
+        raise ArmError(404, "ContainerNotFound", "The specified container does not exist.")
+    _default(put)
+
+
+def _check_expiry(put: Put) -> None:
+    _account(put)
+    _default(put)
+
+
+def _account(put: Put) -> None:
+    account = put.id.text.split("/blobServices/")[0].split("/managementPolicies/")[0]
+    found = put.store.get(account)
+    if found is None or found.type.lower() != storage_account.TYPE.lower():
+        raise ArmError(404, "ParentResourceNotFound", f"The storage account '{account}' was not found.")
+
+
+def _default(put: Put) -> None:
+    if put.id.name != "default":
+        raise invalid(f"{put.id.text}: its name must be default.")
+
+
+def _view_policy(_store: Store, _document: Document) -> dict[str, Any]:
+    return {"state": "Unlocked"}
+
+
+def refuse_other_etag(document: Document, if_match: str | None) -> None:
+    """Refuse the deletion of a retention that does not name its ETag (pulumi/pulumi-azure-native issue 2156 shows the
+    answer)."""
+    if document.type.lower() == POLICY_TYPE.lower() and if_match not in (f'W/"{document.etag}"', "*"):
+        said = "Operation not allowed on immutability policy with incorrect etag."
+        raise ArmError(412, "ContainerImmutabilityPolicyFailure", said)
+
+
+def _in_use(store: Store, container: Document) -> None:
+    """Refuse to delete a container with a retention. Azure refuses it only while there is a blob in it."""
+    if retention_s(store, container):
+        said = "The storage account container is protected from deletion due to its immutability policy."
+        raise ArmError(409, "ContainerImmutabilityPolicyFailure", said)
+
+
+SPECS = (
+    TypeSpec(
+        type=TYPE,
+        model=Container,
+        check=_check_container,
+        in_use=_in_use,
+        parent=storage_account.TYPE,
+        read_only=frozenset({"hasImmutabilityPolicy", "hasLegalHold", "leaseStatus", "lastModifiedTime"}),
+    ),
+    TypeSpec(type=POLICY_TYPE, model=Policy, check=_check_policy, view=_view_policy, parent=TYPE,
+             read_only=frozenset({"state"})),
+    TypeSpec(type=EXPIRY_TYPE, model=Expiry, check=_check_expiry, parent=storage_account.TYPE),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Backups of an environment: what there is, and making one at once."""

@@ -1,0 +1,128 @@
+"""Backups as the cloud's storage lists them, by etcd cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.control import BackupView
+from clouds.base.errors import CloudError
+from clouds.registry import cloud_of
+from components.model import Role
+from components.model.backup_storage import account_name
+from components.model.backups import BackupClass
+from components.model.places import place_of
+from longhaul.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from clouds.base.cloud import Control
+    from clouds.base.place import Place
+    from components.model import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backup:
+    """One backup."""
+
+    etcd: str
+    """Name of the etcd cluster."""
+    kept: str
+    """Class: for how long it is kept."""
+    name: str
+    made: datetime
+    age_s: int
+    size_bytes: int
+    """Number of encrypted bytes."""
+    revision: int
+    keys: int
+    member: str
+    """Member that made it."""
+    etcd_version: str
+    sha256: str
+    """Hash of the encrypted content, hexadecimal, as the member said."""
+    snapshot_sha256: str
+    """Hash of the database in it, which etcd has written behind it."""
+    flaw: str
+    """Reason why it cannot be restored here; empty when none is known."""
+
+
+def control_of(environment: Environment) -> tuple[Control[Any], Place[Any]]:
+    """Return what asks the control plane's cloud, and where; ``CommandError`` when nobody can, or there are no
+    backups."""
+    if environment.backups is None:
+        said = f"{environment.name} has no backups: declare `backups` in its file (docs/backups.md)"
+        raise CommandError(said, code=Exit.USAGE)
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        raise CommandError(f"the control plane is on {place.site.kind}, where it cannot be asked yet", code=Exit.USAGE)
+    return control, place
+
+
+def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -> list[Backup]:
+    """Return the backups of these etcd clusters, the newest first; ``CommandError`` when the storage does not
+    answer."""
+    control, place = control_of(environment)
+    storage = account_name(environment)
+    found: list[Backup] = []
+    for role in roles:
+        for kept in BackupClass:
+            try:
+                views = control.backups(place, storage, str(kept), f"{role}/")
+            except CloudError as error:
+                said = f"the storage {storage} does not list the {kept} backups: {error}"
+                raise CommandError(said, code=Exit.UNREACHABLE) from None
+            found += _read(environment, role, kept, views, now)
+    return sorted(found, key=lambda one: one.made, reverse=True)
+
+
+def _read(
+    environment: Environment, role: Role, kept: BackupClass, views: Sequence[BackupView], now: datetime
+) -> Iterator[Backup]:
+    for view in views:
+        told = view.metadata
+        yield Backup(
+            etcd=str(role),
+            kept=str(kept),
+            name=f"{kept}/{view.name}",
+            made=view.made,
+            age_s=max(0, round((now - view.made).total_seconds())),
+            size_bytes=view.size,
+            revision=_number(told.get("revision")),
+            keys=_number(told.get("keys")),
+            member=told.get("member", ""),
+            etcd_version=told.get("etcd", ""),
+            sha256=told.get("sha256", ""),
+            snapshot_sha256=told.get("snapshot_sha256", ""),
+            flaw=_flaw(environment, role, view),
+        )
+
+
+FORMAT = "1"
+"""Version of backups that is read (images/rootfs, etcd_backup.py)."""
+
+
+def _flaw(environment: Environment, role: Role, view: BackupView) -> str:
+    told = view.metadata
+    if not view.size:
+        return "it is empty"
+    if told.get("format") != FORMAT:
+        return f"its format is {told.get('format') or 'not said'}, and this release reads {FORMAT}"
+    if told.get("environment") != environment.name:
+        return f"it is of the environment {told.get('environment') or '?'}"
+    if told.get("role") != str(role):
+        return f"it is of the etcd cluster {told.get('role') or '?'}"
+    if _version(told.get("etcd")) > _version(environment.versions.etcd):
+        return f"etcd {told.get('etcd')} made it, which is newer than {environment.versions.etcd}"
+    return ""
+
+
+def _version(text: str | None) -> tuple[int, ...]:
+    """Return major and minor version, since etcd's data is the same within these."""
+    return tuple(_number(part) for part in (text or "").split(".")[:2])
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() else 0

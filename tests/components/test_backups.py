@@ -1,0 +1,84 @@
+"""Backups are declared for who wants them, and change nothing for whoever does not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from components.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER, NO_DELETION
+from components.model import Environment, load
+from components.model.backup_storage import account_name
+from components.model.backups import Backups
+from tests.support.declared import Program
+from tests.support.hosts import STACKS
+from tests.support.whole import declare_whole
+
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+
+
+@pytest.fixture(scope="module", name="lab")
+def _lab() -> Environment:
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    site = lab.control_plane.site
+    return lab.model_copy(update={"sites": {site: lab.sites[site]}, "pools": {}, "hosts": (), "backups": None})
+
+
+@pytest.fixture(scope="module", name="program")
+def _program(lab: Environment) -> Program:
+    backups = Backups(recipients=(KEY,), every_minutes=10, daily_days=30)
+    return declare_whole(lab.model_copy(update={"backups": backups}))
+
+
+def test_no_machine_is_made_anew_for_backups(lab: Environment, program: Program) -> None:
+    machine = "azure-native:compute:VirtualMachine"
+    before = {one.name: one.inputs for one in declare_whole(lab).of(machine)}
+    assert {one.name: one.inputs for one in program.of(machine)} == before
+
+
+def test_the_account_is_closed_and_keeps_what_it_has(lab: Environment, program: Program) -> None:
+    (account,) = program.of("azure-native:storage:StorageAccount")
+    assert account.inputs["accountName"] == account_name(lab)
+    assert not account.inputs["allowSharedKeyAccess"]
+    rules = account.inputs["networkRuleSet"]
+    assert (rules["defaultAction"], len(rules["virtualNetworkRules"])) == ("Deny", 2)
+    # Azure refuses the range of one address that the file has.
+    assert [rule["iPAddressOrRange"] for rule in rules["ipRules"]] == ["198.51.100.2"]
+    kept = {one.name: one.inputs["days"] for one in program.of("pulumi-python:dynamic/longhaul:Retention")}
+    assert kept == {f"lab-backups-{name}-retention": days for name, days in kinds().items()}
+    (expiry,) = program.of("azure-native:storage:ManagementPolicy")
+    rules = {
+        rule["definition"]["filters"]["prefixMatch"][0]: rule["definition"]["actions"]["baseBlob"]["delete"]
+        for rule in expiry.inputs["policy"]["rules"]
+    }
+    assert rules == {f"{name}/": {"daysAfterCreationGreaterThan": days} for name, days in kinds().items()}
+
+
+def kinds() -> dict[str, int]:
+    return {"frequent": 1, "hourly": 7, "daily": 30}
+
+
+def test_members_may_read_and_make_but_not_delete(program: Program) -> None:
+    grants = {
+        one.name.removeprefix("lab-backups-"): (one.inputs["roleDefinitionId"][-36:], one.inputs.get("condition"))
+        for one in program.of("azure-native:authorization:RoleAssignment")
+        if one.name.startswith("lab-backups-")
+    }
+    members = [f"lab-{role}-{index}" for role in ("etcd", "events") for index in range(3)]
+    officer = "officer-00000000-0000-4000-8000-000000000003"
+    assert grants == {officer: (BLOB_READER, None), **dict.fromkeys(members, (BLOB_CONTRIBUTOR, NO_DELETION))}
+
+
+def test_members_and_no_others_read_what_they_are_told(program: Program) -> None:
+    (setting,) = program.of("pulumi-python:dynamic/longhaul:Setting")
+    told = json.loads(setting.inputs["value"])
+    assert (told["every_s"], told["recipients"]) == (600, [KEY])
+    readers = {
+        one.name
+        for one in program.of("azure-native:authorization:RoleAssignment")
+        if one.name.endswith("-reads-backups")
+    }
+    assert readers == {f"lab-{role}-{index}-reads-backups" for role in ("etcd", "events") for index in range(3)}
+    subnets = {one.name: one.inputs.get("serviceEndpoints") for one in program.of("azure-native:network:Subnet")}
+    storage = {name for name, found in subnets.items() if {"service": "Microsoft.Storage"} in (found or [])}
+    assert storage == {"lab-weu-etcd", "lab-weu-events"}

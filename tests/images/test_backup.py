@@ -1,0 +1,289 @@
+"""A member's backup: whose turn it is, what arrives in the lab's blob storage, and what is said when it does not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import etcd_backup
+import pytest
+from backup import snapshot, state, turn
+from backup.snapshot import Programs, SnapshotError
+from backup.state import Newest, State
+from backup.storage import Storage, StorageError
+from backup.turn import DAILY, FREQUENT, HOURLY, Voice
+from etcd_backup import Backup, BackupError, Settings
+from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status
+from node_config import Node
+from vault import AwayError, VaultError, WithheldError
+
+from components.azure.roles import NO_DELETION
+from components.model import load
+from components.model.backup_storage import settings
+from components.model.backups import Backups
+from tests.lab.cloud import estate
+from tests.lab.cloud.conftest import Live, running
+from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant
+from tests.lab.cloud.test_blobs import ACCOUNT, URL, account
+from tests.support.hosts import STACKS
+
+NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+
+
+def voices(*words: str) -> list[Voice]:
+    """Return members from ``name``, ``name leader``, ``name learner`` and ``name behind``."""
+    return [
+        Voice(
+            name=word.split()[0],
+            leader="leader" in word,
+            learner="learner" in word,
+            revision=1 if "behind" in word else 50_000,
+        )
+        for word in words
+    ]
+
+
+@pytest.mark.parametrize(
+    ("members", "wanted"),
+    [
+        (("a leader", "b", "c"), ("b", "c")),
+        (("a", "b leader", "c learner"), ("c", "a")),
+        (("a leader", "b behind", "c"), ("c",)),
+        (("a leader", "b learner behind"), ()),
+        (("a leader",), ("a",)),
+        ((), ()),
+    ],
+    ids=["followers", "learner", "behind", "joining", "alone", "none"],
+)
+def test_a_learner_makes_the_backup_else_a_follower_and_never_the_leader(
+    members: tuple[str, ...], wanted: tuple[str, ...]
+) -> None:
+    assert turn.order(voices(*members)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("rank", "age_s", "up_s", "due"),
+    [
+        (0, None, 0.0, True),
+        (0, 299.0, 9e9, False),
+        (0, 300.0, 0.0, True),
+        (1, 300.0, 9e9, False),
+        (1, 600.0, 0.0, True),
+        # Nobody has ever made one: the first member cannot.
+        (1, None, 599.0, False),
+        (1, None, 600.0, True),
+    ],
+)
+def test_the_second_member_steps_in_when_the_first_is_late(
+    rank: int, age_s: float | None, up_s: float, due: bool
+) -> None:
+    assert turn.is_due(rank=rank, age_s=age_s, every_s=300.0, up_s=up_s) is due
+
+
+@pytest.mark.parametrize(
+    ("newest", "kept"),
+    [
+        ({}, DAILY),
+        ({DAILY: timedelta(days=1)}, DAILY),
+        ({DAILY: timedelta(hours=3)}, HOURLY),
+        ({DAILY: timedelta(hours=3), HOURLY: timedelta(hours=1)}, HOURLY),
+        ({DAILY: timedelta(hours=3), HOURLY: timedelta(minutes=20)}, FREQUENT),
+        ({DAILY: timedelta(minutes=20)}, FREQUENT),
+    ],
+    ids=["first", "of-the-day", "of-the-hour", "next-hour", "within-the-hour", "after-the-daily"],
+)
+def test_the_first_of_a_day_and_of_an_hour_are_kept_longer(newest: dict[str, timedelta], kept: str) -> None:
+    assert turn.kept_as(NOW, {name: NOW - age for name, age in newest.items()}) == kept
+
+
+class FakeEtcd(Etcdctl):
+    """Three members of a cluster; this one follows."""
+
+    def first_cluster(self, endpoints: Any) -> Cluster | None:
+        urls = [f"https://10.0.0.{index}:2379" for index in range(3)]
+        members = tuple(
+            Member(id=index, name=f"lab-etcd-{index}", learner=False, peer_urls=(), client_urls=(url,))
+            for index, url in enumerate(urls)
+        )
+        return Cluster(id=255, members=members, endpoint=urls[0])
+
+    def status(self, endpoint: str) -> Status:
+        if endpoint.endswith(".2:2379"):
+            raise EtcdError("does not answer")
+        member = int(endpoint[-6])
+        return Status(member=member, cluster=255, leader=0, learner=False, version="3.6.8", db_size=4, revision=7)
+
+
+def node(index: int = 1) -> Node:
+    places = {f"lab-etcd-{number}": f"10.0.0.{number}" for number in range(3)}
+    return Node(
+        machine=f"lab-etcd-{index}", role="etcd", index=index, address=f"10.0.0.{index}", version="3.6.8",
+        stores={"etcd": places},
+    )  # fmt: skip
+
+
+@contextmanager
+def storage_as_declared(folder: Path) -> Iterator[Live]:
+    """Run the lab's Azure with the account for backups as the program declares it: no deletion, retention."""
+    with running(folder) as live, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(live.cloud.ca_certificate))
+        estate.build(live, with_machine=False)
+        live.put(ACCOUNT, account())
+        for kept in turn.CLASSES:
+            container = f"{ACCOUNT}/blobServices/default/containers/{kept}"
+            live.put(container, {})
+            live.put(f"{container}/immutabilityPolicies/default", RETENTION)
+        live.put(GRANT, grant(live, condition=NO_DELETION, conditionVersion="2.0"))
+        yield live
+
+
+@pytest.fixture(name="live", scope="module")
+def _live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with storage_as_declared(tmp_path_factory.mktemp("cloud")) as live:
+        yield live
+
+
+def program(folder: Path, name: str, script: str) -> str:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+@pytest.fixture(name="backup")
+def _backup(live: Live, tmp_path: Path) -> Backup:
+    database = b"\0" * 512
+    (tmp_path / "db").write_bytes(database + hashlib.sha256(database).digest())
+    etcdctl = program(tmp_path, "etcdctl", f'for target; do :; done; exec /bin/cp {tmp_path}/db "$target"')
+    status = '{"hash":1,"revision":7,"totalKey":3,"totalSize":512,"version":"3.6.0"}'
+    # In age's place: what it is given, and for whom it was told to encrypt.
+    age = program(tmp_path, "age", 'for last; do :; done; { echo "$1"; cat; } > "${last#--output=}"')
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (scratch / "left-behind").touch()
+    return Backup(
+        node=node(),
+        settings=Settings(environment="lab", url=URL.rstrip("/"), recipients=(KEY,), every_s=300.0),
+        storage=Storage(url=URL.rstrip("/"), token=lambda: live.token("https://storage.azure.com")),
+        etcdctl=FakeEtcd(program=etcdctl, certificate=tmp_path / "client.pem", authority=tmp_path / "ca.crt"),
+        programs=Programs(etcdutl=program(tmp_path, "etcdutl", f"echo '{status}'"), age=age),
+        scratch=scratch,
+    )
+
+
+def test_a_backup_arrives_whole_with_what_a_restore_must_know(backup: Backup) -> None:
+    made = backup.run(now=NOW, at_once=False)
+    assert made is not None
+    assert made.name == "daily/etcd/2030-05-04T103000Z-lab-etcd-1.db.gz.age"
+    (found,) = backup.storage.backups(DAILY, "etcd")
+    assert (made.revision, made.keys, made.size) == (7, 3, found.size)
+    assert backup.storage.sha256(DAILY, found.name) == found.metadata["sha256"]
+    known = {name: found.metadata[name] for name in ("format", "environment", "role", "cluster", "etcd", "taken")}
+    assert known == {
+        "format": "1", "environment": "lab", "role": "etcd", "cluster": "ff", "etcd": "3.6.8",
+        "taken": "2030-05-04T10:30:00Z",
+    }  # fmt: skip
+    assert not list(backup.scratch.iterdir())
+    # The storage's own clock says how old it is: this one is new, so nobody's turn has come.
+    assert backup.run(now=datetime.now(tz=UTC), at_once=False) == Newest(
+        name=made.name, made=found.made.timestamp(), size=found.size, revision=7, keys=3
+    )
+
+
+def test_the_leader_refuses_to_make_one_even_when_told_to(backup: Backup) -> None:
+    leading = replace(backup, node=node(0))
+    with pytest.raises(BackupError, match="lab-etcd-0 leads or is behind; one of lab-etcd-1 makes backups"):
+        leading.run(now=NOW, at_once=True)
+
+
+def test_nothing_can_be_written_twice(backup: Backup, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"one")
+    backup.storage.put(FREQUENT, "etcd/same", file, {})
+    with pytest.raises(StorageError, match="409"):
+        backup.storage.put(FREQUENT, "etcd/same", file, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"etcdctl": "exit 1"}, "etcdctl: no message"),
+        ({"etcdctl": 'for target; do :; done; echo short > "$target"'}, "was cut short"),
+        ({"etcdctl": 'for target; do :; done; head -c 544 /dev/zero > "$target"'}, "hash is wrong"),
+        ({"etcdutl": "echo '{}'"}, "did not say"),
+        ({"age": "echo 'age: error: malformed recipient' >&2; exit 1"}, "not encrypted: age: error"),
+    ],
+    ids=["not-saved", "cut-short", "wrong-hash", "no-status", "not-encrypted"],
+)
+def test_what_is_not_whole_is_not_kept(backup: Backup, tmp_path: Path, change: dict[str, str], said: str) -> None:
+    for name, script in change.items():
+        program(tmp_path, name, script)
+    before = [found.name for found in backup.storage.backups(HOURLY, "etcd")]
+    with pytest.raises(SnapshotError, match=said):
+        backup.run(now=NOW + timedelta(hours=1), at_once=True)
+    assert [found.name for found in backup.storage.backups(HOURLY, "etcd")] == before
+    assert not list(backup.scratch.iterdir())
+
+
+def test_a_disk_that_is_nearly_full_is_left_to_etcd(backup: Backup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "SPARE", 2**70)
+    with pytest.raises(SnapshotError, match="which a backup of 4 bytes would take from etcd"):
+        backup.run(now=NOW + timedelta(days=1), at_once=True)
+
+
+class Told:
+    """A vault with one answer."""
+
+    def __init__(self, answer: str | VaultError) -> None:
+        self.answer = answer
+
+    def read(self, _name: str) -> str:
+        if isinstance(self.answer, VaultError):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "declared", "said"),
+    [
+        (WithheldError("secret backups: the answer was 403"), False, ""),
+        (AwayError("secret backups: no token"), True, "no token"),
+        ("{}", True, "cannot be read: run `longhaul up`"),
+        (json.dumps({"environment": "e", "url": "u", "recipients": [], "every_s": 60}), True, "no member answers"),
+    ],
+    ids=["not-declared", "vault-away", "unreadable", "no-quorum"],
+)
+def test_a_look_says_what_is_wrong_and_keeps_what_was_known(
+    answer: Any, declared: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = Newest(name="daily/x", made=1.0, size=2, revision=3, keys=4)
+    state.write(State(declared=True, looked=1.0, newest=newest), "etcd", tmp_path)
+    monkeypatch.setattr(etcd_backup.state, "last_newest", lambda: Newest(**(state.read(tmp_path) or {})["newest"]))
+    monkeypatch.setattr(Backup, "_newest", lambda _self: {})
+    monkeypatch.setattr(Etcdctl, "first_cluster", lambda *_: None)
+    found = etcd_backup.look(node(), Told(answer), now=NOW, at_once=False)  # type: ignore[arg-type]
+    assert (found.declared, found.newest) == (declared, newest if declared else None)
+    assert said in found.error
+    assert bool(said) == bool(found.error)
+
+
+def test_a_member_reads_what_the_program_writes() -> None:
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    found = Settings.parse(settings(lab, Backups(recipients=(KEY,), every_minutes=2)))
+    assert (found.environment, found.recipients, found.every_s) == ("lab", (KEY,), 120.0)
+    assert found.url.startswith("https://")
+
+
+def test_metrics_have_times_and_not_ages() -> None:
+    newest = Newest(name="daily/x", made=1.5e9, size=2, revision=3, keys=4)
+    told = state.metrics(State(declared=True, looked=1.6e9, every_s=300.0, newest=newest, error="x"), "events")
+    assert 'longhaul_backup_newest_timestamp_seconds{etcd="events"} 1500000000\n' in told
+    assert 'longhaul_backup_failed{etcd="events"} 1\n' in told
+    assert state.metrics(State(declared=False, looked=1.0), "etcd") == ""

@@ -1,0 +1,104 @@
+"""The disk gate: which disks a member joins with, what it says of others, and what it leaves behind."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from pathlib import Path
+
+import disk_gate
+import etcd_checks
+import pytest
+from disk_gate import Limits, Measured, judged, measure, metrics
+
+from components.model.environment import SyncLimits
+
+
+class Clock:
+    """A clock that only syncs move, by the times given."""
+
+    def __init__(self, *times_ms: float) -> None:
+        self.now, self._times = 0.0, itertools.cycle(times_ms)
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sync(self, _file: int) -> None:
+        self.now += next(self._times) / 1000
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "median_ms", "p99_ms", "fast"),
+    [
+        ((0.05,), 0.05, 0.05, True),
+        ((2.1,), 2.1, 2.1, False),  # a network disk
+        ((0.4,), 0.4, 0.4, False),  # never slow, never fast
+        ((*[0.05] * 48, 9.0, 9.0), 0.05, 9.0, False),  # fast but for one sync in twenty-five
+        ((*[0.05] * 199, 9.0), 0.05, 0.05, True),
+    ],
+)
+def test_median_and_99th_percentile_decide(
+    times_ms: tuple[float, ...], median_ms: float, p99_ms: float, fast: bool, tmp_path: Path
+) -> None:
+    clock = Clock(*times_ms)
+    found = measure(tmp_path, limits=Limits(), sync=clock.sync, clock=clock)
+    assert (found.median_ms, found.p99_ms) == (pytest.approx(median_ms), pytest.approx(p99_ms))
+    assert found.fast_enough is fast
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_stands_still_is_refused_in_time(tmp_path: Path) -> None:
+    clock = Clock(1000.0)
+    found = measure(tmp_path, limits=Limits(), sync=clock.sync, clock=clock)
+    assert (found.writes, found.fast_enough) == (disk_gate.LONGEST_S, False)
+
+
+def test_a_disk_with_2_ms_more_a_sync_is_refused_and_without_them_it_is_measured_again(tmp_path: Path) -> None:
+    """Stands for a network disk: a real file, each of whose syncs is followed by a pause of 2 ms."""
+
+    def slower(file: int) -> None:
+        os.fdatasync(file)
+        time.sleep(0.002)
+
+    record = tmp_path / "record.json"
+    limits = Limits(median_ms=1.9, p99_ms=1e6)
+    refused = judged(tmp_path, record=record, limits=limits, writes=50, sync=slower)
+    assert not refused.fast_enough
+    assert refused.median_ms >= 2
+    (check,) = etcd_checks.disk_checks(record)
+    assert not check.ok
+    assert f"fdatasync takes {refused.median_ms:.2f} ms at the median (at most 1.9)" in check.detail
+
+    again = judged(tmp_path, record=record, limits=Limits(median_ms=1e6, p99_ms=1e6), sync=lambda _file: None)
+    assert again.fast_enough
+    assert judged(tmp_path, record=record, limits=limits, writes=50, sync=slower) == again, (
+        "a disk with data is not measured again"
+    )
+
+
+@pytest.mark.parametrize("record", [None, "", "{", "[]", '{"writes": 1}'])
+def test_without_a_record_there_is_no_check(record: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    if record is not None:
+        path.write_text(record)
+    assert etcd_checks.disk_checks(path) == ()
+
+
+def test_metrics_are_in_seconds() -> None:
+    text = metrics(Measured(writes=2000, median_ms=0.07, p99_ms=0.5, limits=Limits()))
+    samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert samples == {
+        'longhaul_disk_sync_seconds{quantile="0.5"}': "0.000070000",
+        'longhaul_disk_sync_seconds{quantile="0.99"}': "0.000500000",
+        'longhaul_disk_sync_limit_seconds{quantile="0.5"}': "0.000300000",
+        'longhaul_disk_sync_limit_seconds{quantile="0.99"}': "0.002000000",
+    }
+
+
+def test_limits_are_the_environments_or_production(tmp_path: Path) -> None:
+    path = tmp_path / "limits.json"
+    assert Limits.read(path) == Limits(median_ms=0.3, p99_ms=2.0)
+    path.write_text(json.dumps(SyncLimits(median_ms=5, p99_ms=50).model_dump()))
+    assert Limits.read(path) == Limits(median_ms=5.0, p99_ms=50.0)

@@ -1,0 +1,119 @@
+"""Blob storage as backups need it: containers of the resource manager's, retention, rights without deletion, hashes
+and metadata."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+import pytest
+from azure.core.exceptions import HttpResponseError
+from azure.storage.blob import ContentSettings
+
+from clouds.azure.blobs import listed
+from clouds.azure.containers import end_retention, retain
+from clouds.azure.session import AzureError
+from components.azure.roles import NO_DELETION
+from lab.cloud.azure.roles import BLOB_CONTRIBUTOR
+from tests.lab.cloud import estate
+from tests.lab.cloud.conftest import SUBSCRIPTION, Live
+from tests.lab.cloud.test_blobs import ACCOUNT, account, client
+from tests.lab.cloud.test_vault import operator
+
+CONTAINER = f"{ACCOUNT}/blobServices/default/containers/daily"
+POLICY = f"{CONTAINER}/immutabilityPolicies/default"
+RETENTION = {"properties": {"immutabilityPeriodSinceCreationInDays": 90}}
+ROLE = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{BLOB_CONTRIBUTOR}"
+GRANT = f"{ACCOUNT}/providers/Microsoft.Authorization/roleAssignments/00000000-0000-4000-8000-0000000000b1"
+
+
+def grant(live: Live, **more: Any) -> dict[str, Any]:
+    return {"properties": {"principalId": operator(live), "roleDefinitionId": ROLE, **more}}
+
+
+@pytest.fixture(name="storage")
+def _storage(live: Live) -> Live:
+    estate.build(live, with_machine=False)
+    live.put(ACCOUNT, account())
+    live.put(CONTAINER, {})
+    live.put(GRANT, grant(live))
+    return live
+
+
+def test_a_backup_keeps_its_metadata_and_its_hash_is_checked(storage: Live) -> None:
+    container = client().get_container_client("daily")
+    right = ContentSettings(content_md5=bytearray(hashlib.md5(b"one", usedforsecurity=False).digest()))
+    container.upload_blob("etcd/1", b"one", metadata={"revision": "7"}, content_settings=right)
+    assert container.get_blob_client("etcd/1").get_blob_properties().metadata == {"revision": "7"}
+    assert [blob.metadata for blob in container.list_blobs(include=["metadata"])] == [{"revision": "7"}]
+    wrong = {"Content-MD5": base64.b64encode(b"0" * 16).decode()}
+    with pytest.raises(HttpResponseError, match="Md5Mismatch"):
+        container.upload_blob("etcd/2", b"two", headers=wrong)
+
+
+def test_under_retention_a_blob_is_made_once_and_stays(storage: Live) -> None:
+    storage.put(POLICY, RETENTION)
+    container = client().get_container_client("daily")
+    container.upload_blob("etcd/1", b"one")
+    for call in (
+        lambda: container.upload_blob("etcd/1", b"x", overwrite=True),
+        lambda: container.delete_blob("etcd/1"),
+    ):
+        with pytest.raises(HttpResponseError, match="BlobImmutableDueToPolicy"):
+            call()
+    assert storage.arm("DELETE", CONTAINER).status_code == 409
+    assert storage.arm("DELETE", POLICY).json()["error"]["code"] == "ContainerImmutabilityPolicyFailure"
+
+
+def test_a_condition_takes_deletion_away_and_nothing_else(storage: Live) -> None:
+    storage.arm("DELETE", GRANT)
+    storage.put(GRANT, grant(storage, condition=NO_DELETION, conditionVersion="2.0"))
+    container = client().get_container_client("daily")
+    container.upload_blob("etcd/1", b"one")
+    assert container.download_blob("etcd/1").readall() == b"one"
+    with pytest.raises(HttpResponseError, match="AuthorizationPermissionMismatch"):
+        container.delete_blob("etcd/1")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        (GRANT, {"condition": "@Resource[x] StringEquals 'y'", "conditionVersion": "2.0"}, "no other"),
+        (GRANT, {"condition": NO_DELETION}, "go together"),
+        (ACCOUNT, account(ranges=("198.51.100.2/32",)), "the addresses themselves"),
+        (f"{ACCOUNT}/managementPolicies/default", {"properties": {"policy": {"rules": []}}}, "rules"),
+        (f"{ACCOUNT}/blobServices/default/containers/A", {}, "not a valid container name"),
+    ],
+    ids=["condition", "version", "small-range", "no-rules", "name"],
+)
+def test_what_azure_or_the_lab_refuses(storage: Live, path: str, body: dict[str, Any], said: str) -> None:
+    whole = grant(storage, **body) if path == GRANT else body
+    answer = storage.arm("PUT", path, whole)
+    assert answer.status_code == 400
+    assert said in answer.text
+
+
+def test_a_container_made_anew_is_empty(storage: Live) -> None:
+    client().get_container_client("daily").upload_blob("etcd/1", b"one")
+    storage.arm("DELETE", CONTAINER)
+    storage.put(CONTAINER, {})
+    assert not list(client().get_container_client("daily").list_blobs())
+
+
+def test_a_retention_is_set_changed_and_ended(storage: Live) -> None:
+    for days in (1, 2):
+        retain(CONTAINER, days=days)
+        assert storage.arm("GET", POLICY).json()["properties"]["immutabilityPeriodSinceCreationInDays"] == days
+    end_retention(CONTAINER)
+    end_retention(CONTAINER)
+    assert storage.arm("DELETE", CONTAINER).status_code == 200
+
+
+def test_the_operator_lists_what_members_made(storage: Live) -> None:
+    client().get_container_client("daily").upload_blob("etcd/1", b"one", metadata={"revision": "7"})
+    (found,) = listed("lhlabsnapshots", "daily", "etcd/")
+    assert (found.name, found.size, found.metadata) == ("etcd/1", 3, {"revision": "7"})
+    assert not list(listed("lhlabsnapshots", "daily", "events/"))
+    with pytest.raises(AzureError, match="404"):
+        list(listed("lhlabsnapshots", "none", ""))

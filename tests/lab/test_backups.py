@@ -1,0 +1,82 @@
+"""Backups in a lab of their own: no machine is made anew for them, followers make them, and a key has them back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab import tools
+from tests.support.control_plane import generations
+from tests.support.project import Project, environment, eventually
+
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    raw = environment("saved", supernet="10.224.0.0/12", etcd=3)
+    project = Project.make(tmp_path_factory.mktemp("backups"), raw)
+    try:
+        project.up()
+        project.kubectl("create", "configmap", "kept", "--from-literal=a=b")
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+@pytest.fixture(scope="module", name="key")
+def _key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("key")
+    found = tools.ensure(["age"], log_dir=folder, progress=print)
+    subprocess.run([found["age-keygen"], "-o", folder / "key.txt"], check=True, capture_output=True)
+    return folder / "key.txt"
+
+
+def _saved(project: Project) -> dict[str, str]:
+    clusters = project.status()["etcd_clusters"]
+    return {name: (one["backup"] or {}).get("verdict", "") for name, one in clusters.items()}
+
+
+def test_backups_begin_by_themselves_and_can_be_had_back(project: Project, key: Path) -> None:
+    machines = generations(project)
+    recipient = next(line.split()[-1] for line in key.read_text().splitlines() if "public key" in line)
+    project.write(project.read() | {"backups": {"recipients": [recipient], "every_minutes": 1}})
+    project.longhaul("up", "--yes")
+    assert generations(project) == machines
+    eventually(lambda: _saved(project) == {"etcd": "ok", "events": "ok"})
+    assert project.status()["healthy"]
+
+    leader = next(one["name"] for one in project.status()["etcd_clusters"]["etcd"]["members"] if one["leader"])
+    said = project.longhaul("backups", "--now", "--verify", str(key))
+    print(said.stdout, said.stderr)
+    assert said.stderr.count("is good: revision") == 2
+    listed = json.loads(project.longhaul("backups", "--json").stdout)
+    assert len(listed["etcd"]) >= 2
+    assert leader not in {one["member"] for one in listed["etcd"]}
+    assert listed["etcd"][-1]["kept"] == "daily"
+
+
+def test_a_member_cannot_delete_what_it_has_made(project: Project) -> None:
+    script = """
+import json, sys
+sys.path.insert(0, "/usr/local/lib/longhaul")
+import fetch_secrets
+from backup.storage import RESOURCE, Storage, StorageError
+from managed_identity import OwnIdentity
+told = json.loads(fetch_secrets.Config.read(fetch_secrets.CONFIG).open().read("backups"))
+storage = Storage(url=told["url"], token=OwnIdentity(audience=RESOURCE).token)
+name = next(storage.backups("daily", "etcd")).name
+try:
+    storage._ask("DELETE", f"daily/{name}")
+except StorageError as error:
+    print(error)
+"""
+    assert "403 AuthorizationPermissionMismatch" in project.on("saved-etcd-0", f"python3 -c '{script}'").stdout
+
+
+def test_everything_of_it_goes_with_the_environment(project: Project) -> None:
+    project.longhaul("destroy", "--yes")
