@@ -73,15 +73,20 @@ def test_life(stack: Stack, cluster: ApiServer, kubelets: Kubelets) -> None:
     stack.objects("refresh", "--yes", "--skip-preview", "--expect-no-changes")
     text = json.dumps(stack.state())
     assert str(cluster.kubeconfig) not in text
-    before = set(cluster.kubectl("get", KINDS, *OURS).split())
+    before = ours(cluster)
     assert "clusterrole.rbac.authorization.k8s.io/longhaul:join" in before
 
     drift(stack, cluster)
-    assert set(cluster.kubectl("get", KINDS, *OURS).split()) == before
+    assert ours(cluster) == before
     rollout(stack, cluster)
     destroyed = stack.objects("destroy", "--yes", "--skip-preview")
     assert re.search(r"- \d\d deleted", destroyed)
     assert cluster.kubectl("get", KINDS, *OURS) == ""
+
+
+def ours(cluster: ApiServer) -> set[str]:
+    """Return the names of our objects but pods: which of three a Deployment of two gives up is up to chance."""
+    return {name for name in cluster.kubectl("get", KINDS, *OURS).split() if not name.startswith("pod/")}
 
 
 def drift(stack: Stack, cluster: ApiServer) -> None:
