@@ -52,12 +52,14 @@ class Engines:
 
 
 @contextmanager
-def preview_engines(where: Context, environment: Environment, *, no_objects: str = "") -> Iterator[Engines]:
+def preview_engines(
+    where: Context, environment: Environment, *, no_objects: str = "", has_base: bool = False
+) -> Iterator[Engines]:
     """Give the engines for a preview, valid inside the block. ``no_objects`` is a reason to leave out the stack of
-    cluster objects."""
+    cluster objects; ``has_base`` tells that the file of before is compared with where there is no state."""
     run = new_run("plan")
     with tempfile.TemporaryDirectory(prefix="longhaul-plan-") as folder, ExitStack() as stack:
-        engine = _engine(where, environment, Path(folder))
+        engine = _engine(where, environment, Path(folder), has_base=has_base)
         # When its reader goes away (`| head`), the engine ends but leaves its plugins running.
         engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
         stack.callback(lambda: processes.end(run.leftovers()))
@@ -70,13 +72,13 @@ def preview_engines(where: Context, environment: Environment, *, no_objects: str
         )
 
 
-def _engine(where: Context, environment: Environment, folder: Path) -> Engine:
+def _engine(where: Context, environment: Environment, folder: Path, *, has_base: bool) -> Engine:
     """Return the engine for a preview. Everything that it writes goes into ``folder``."""
     environ = engine_environment(os.environ)
     name = str(where.project.definition()["name"])
     backend = current_backend(where.project.definition(), environ)
     source = where.project.stack_file(where.env)
-    real = _is_real(where, name, backend, environ)
+    real = _is_real(where, name, backend, environ, has_base=has_base)
     if not real:
         environ |= throwaway_backend(folder / "state", project=name, stack=where.env)
         backend = Backend(url=environ["PULUMI_BACKEND_URL"])
@@ -130,17 +132,18 @@ def _objects_engine(where: Context, environment: Environment, engine: Engine, st
     return replace(engine, stack=name, config_file=config, environ=environ)
 
 
-def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, str]) -> bool:
+def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, str], *, has_base: bool) -> bool:
     """Return whether to compare with the stack in the user's backend; say the decision and its reason."""
     env = where.env
+    instead = "the two files alone are compared" if has_base else "this is a preview of a new environment"
     if not backend.url:
-        say(f"{env}: no backend is chosen, so this is a preview of a new environment")
+        say(f"{env}: no backend is chosen, so {instead}")
         return False
     if backend.folder is not None and backend.state_file(name, env) is None:
-        say(f"{env}: {backend.url} has no such stack, so this is a preview of a new environment")
+        say(f"{env}: {backend.url} has no such stack, so {instead}")
         return False
     if not can_decrypt(where.project.stack_file(env), environ):
-        say(f"{env}: no PULUMI_CONFIG_PASSPHRASE, so this is a preview of a new environment, not of the changes")
+        say(f"{env}: no PULUMI_CONFIG_PASSPHRASE, so {instead}, not the state")
         return False
     say(f"{env}: comparing with the stack in {backend.url}")
     return True

@@ -41,16 +41,19 @@ class Project:
         return sorted(name for name in names if not name.endswith(OBJECTS))
 
     def definition(self) -> dict[str, Any]:
-        """Return the content of ``Pulumi.yaml``; ``CommandError`` when it cannot be read or has no name."""
+        """Return the content of ``Pulumi.yaml``; ``ConfigurationError`` when it cannot be read or has no name. It has
+        the limits of an environment's file."""
         import yaml
 
+        from components.model import ConfigurationError, Problem
+        from components.model.document import read_document
+
         path = self.root / PROJECT_FILE
-        try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
-            raise CommandError(f"{path} cannot be read: {error}", code=Exit.USAGE) from error
-        if not isinstance(content, dict) or not isinstance(content.get("name"), str):
-            raise CommandError(f"{path} is not a Pulumi project file: it has no `name`", code=Exit.USAGE)
+        if not isinstance(read_document(path).data.get("name"), str):
+            wrong, write = "is not a Pulumi project file: it has no `name`", "name: longhaul"
+            raise ConfigurationError([Problem(file=str(path), key="name", wrong=wrong, write=write)])
+        # As the engine reads it: what is written back is plain data.
+        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
         return content
 
     def load(self, env: str) -> Environment:

@@ -43,14 +43,17 @@ class AzureSite(SiteBase):
     """Availability zones over which machines are spread, in this order. Addresses are in that zone if it is one, and in
     all of the region's otherwise; they stay where they were made."""
     image: str = Field(
-        pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+/versions/[^/]+$",
+        pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+/versions/\d+\.\d+\.\d+$",
         examples=[
             "/subscriptions/00000000-0000-4000-8000-000000000001/resourceGroups/longhaul-images/providers/Microsoft.Compute"
             "/galleries/longhaul/images/node/versions/1.0.0"
         ],
-        json_schema_extra={"patternErrorMessage": "the resource id of an image version in a compute gallery"},
+        json_schema_extra={
+            "patternErrorMessage": "the resource id of an image version in a compute gallery, three numbers at its end"
+        },
     )
-    """Resource id of the node image's version in an Azure compute gallery."""
+    """Resource id of the node image's version in an Azure compute gallery. A version is three numbers: machines made at
+    different times would have different systems with an alias such as `latest`."""
     existing: AzureExisting = Field(default_factory=AzureExisting)
     """Existing parts of the site, which Longhaul does not make."""
     vpn: AzureVpnForm = Field(default_factory=AzureVpnForm)

@@ -142,6 +142,9 @@ def _check_pools(environment: Environment) -> Iterator[Fault]:
                 wrong = f"{fallback!r} is not another pool"
                 place = (*at, "fallbacks", index)
                 yield Fault(at=place, wrong=wrong, write=choices(others, fallback), basis=(("pools",),))
+            elif fallback in pool.fallbacks[:index]:
+                wrong = f"{fallback!r} is named before"
+                yield Fault(at=(*at, "fallbacks", index), wrong=wrong, write="each pool once, in order")
         yield from _check_huge_pages(environment, name, pool)
         for key in pool.labels:
             if fault := label_fault(key):

@@ -139,9 +139,11 @@ class Environment(Section):
     """Private range of /16 or larger that contains every address of the environment. It must not overlap the supernet
     of any other environment."""
     domain: str = Field(
-        pattern=r"^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$",
+        pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$",
         examples=["lab.longhaul.internal"],
-        json_schema_extra={"patternErrorMessage": "a DNS name of two labels or more, in lower case"},
+        json_schema_extra={
+            "patternErrorMessage": "a DNS name of two labels or more of at most 63 characters each, in lower case"
+        },
     )
     """Private DNS zone of the environment; the API server is `api.<domain>`."""
     destroyable: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -19,6 +19,7 @@ from components.model.errors import ConfigurationError, Problem
 from components.model.free_range import free
 from components.model.hosts import Hosts
 from components.model.migrate import FormatError, Raw, migrate, steps
+from components.model.neighbour_gateways import ClaimedAddress, claimed_addresses, shared
 from components.model.schema import CONFIG_KEY
 from components.model.validate import Validated, validate
 
@@ -104,7 +105,7 @@ def parse(raw: Raw, *, source: Path, stack: str) -> Environment:
 
 def load_directory(directory: Path) -> dict[str, Environment]:
     """Read every environment in ``directory``, by name. Raise ``ConfigurationError`` with one report for all files;
-    environments that overlap are part of it."""
+    environments that overlap or share a gateway are part of it."""
     return {name: one.environment for name, one in examine_directory(directory).items()}
 
 
@@ -125,6 +126,7 @@ def examine_directory(directory: Path) -> dict[str, Examined]:
             claims[path] = claim
     offers: dict[Path, Range | None] = {}
     for first, second in combinations(claims.values(), 2):
+        problems += _shared(second, first)
         if not second.supernet.overlaps(first.supernet):
             continue
         if second.path not in offers:
@@ -138,16 +140,16 @@ def examine_directory(directory: Path) -> dict[str, Examined]:
 
 def check_neighbours(environment: Environment, *, source: Path) -> None:
     """Raise ``ConfigurationError`` when ``environment``, read from ``source``, overlaps another environment in the same
-    folder. Other errors of those files are not reported here."""
+    folder, or has a gateway at an address of another one's. Other errors of those files are not reported here."""
     others = _claims(source.parent, but=source)
-    overlapping = [other for other in others if environment.supernet.overlaps(other.supernet)]
-    if not overlapping:
-        return
-    claimed = _claim(source)
-    line = claimed.line if claimed is not None else None
-    own = _Claim(path=source, name=environment.name, supernet=environment.supernet, line=line)
-    offer = own.offer([other.supernet for other in others])
-    raise ConfigurationError(_overlap(own, other, offer=offer) for other in overlapping)
+    own = _claim(source) or _Claim(path=source, name=environment.name, supernet=environment.supernet)
+    own = replace(own, name=environment.name, supernet=environment.supernet)
+    overlapping = [other for other in others if own.supernet.overlaps(other.supernet)]
+    offer = own.offer([other.supernet for other in others]) if overlapping else None
+    problems = [_overlap(own, other, offer=offer) for other in overlapping]
+    problems += [problem for other in others for problem in _shared(own, other)]
+    if problems:
+        raise ConfigurationError(_in_order(problems))
 
 
 def not_compared(source: Path) -> tuple[Problem, ...]:
@@ -167,12 +169,14 @@ def taken_ranges(directory: Path, *, but: Path) -> dict[Range, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Claim:
-    """The supernet that an environment's file claims."""
+    """The supernet and the gateways' addresses that an environment's file claims."""
 
     path: Path
     name: str
     supernet: Range
     line: int | None = None
+    gateways: tuple[ClaimedAddress, ...] = ()
+    document: Document | None = None
 
     def offer(self, taken: Collection[Range]) -> Range | None:
         """Return a range of the same size that overlaps none of ``taken``; ``None`` when there is none."""
@@ -182,6 +186,10 @@ class _Claim:
     def place(self) -> str:
         """Return the file of the claim, with the line when it is known."""
         return str(self.path) if self.line is None else f"{self.path}:{self.line}"
+
+    def line_of(self, claimed: ClaimedAddress) -> int | None:
+        """Return the line of a gateway's address."""
+        return self.document.line(("config", CONFIG_KEY, *claimed.at)) if self.document is not None else None
 
 
 def _claims(directory: Path, *, but: Path) -> list[_Claim]:
@@ -198,7 +206,8 @@ def _claim(path: Path) -> _Claim | None:
     except (ConfigurationError, FormatError, ValidationError):
         return None
     line = document.line(("config", CONFIG_KEY, "supernet"))
-    return _Claim(path=path, name=stack_name(path), supernet=supernet, line=line)
+    gateways = claimed_addresses(raw)
+    return _Claim(path=path, name=stack_name(path), supernet=supernet, line=line, gateways=gateways, document=document)
 
 
 def _overlap(one: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
@@ -206,6 +215,15 @@ def _overlap(one: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
     such = "" if offer is None else f", such as {offer}"
     write = f"in one of the two a range that no other environment has{such}"
     return Problem(file=str(one.path), line=one.line, key="supernet", wrong=wrong, write=write)
+
+
+def _shared(one: _Claim, other: _Claim) -> Iterator[Problem]:
+    for own, theirs in shared(one.gateways, other.gateways):
+        there = replace(other, line=other.line_of(theirs))
+        wrong = f"{own.address} is the address of a gateway of {other.name} too, {there.place}"
+        write = "an address of its own: a gateway holds the tunnels of one environment"
+        key = ".".join(map(str, own.at))
+        yield Problem(file=str(one.path), line=one.line_of(own), key=key, wrong=wrong, write=write)
 
 
 def _section(document: Document, path: Path) -> Raw:

@@ -1,4 +1,4 @@
-"""Check for names that are longer than their cloud allows."""
+"""Check for names that are longer than their cloud or DNS allows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from clouds.base.names import Sized
 from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.links import LinkKind, links
+from components.model.machines import Role
 from components.model.places import place_of
+
+LONGEST_DNS = 253
+"""Number of characters of the longest name in DNS, without the dot at its end: 255 bytes with the length of each label
+and of the root (RFC 1035, 2.3.4)."""
 
 
 def check_lengths(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for names that are too long for their cloud: for the longest name of each kind only."""
+    """Yield a fault for names that are too long for their cloud: for the longest name of each kind only; and for a
+    domain that is too long."""
     longest: dict[str, Sized] = {}
     for one in _names(environment):
         before = longest.setdefault(one.what, one)
         if len(one.name) > len(before.name):
             longest[one.what] = one
+    yield from _domain(environment)
     prefix = environment.naming.prefix
     at = ("naming", "prefix") if prefix else ("name",)
     for one in longest.values():
@@ -31,6 +38,17 @@ def check_lengths(environment: Environment) -> Iterator[Fault]:
         )
         write = f"names that are {over} shorter in all: prefix, environment, sites, pools and gateways"
         yield Fault(at=at, wrong=wrong, write=write, basis=(("name",), ("sites",), ("pools",)))
+
+
+def _domain(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for a domain in which the name of a machine would be longer than DNS allows."""
+    control = environment.control_plane
+    last = {Role.ETCD: control.etcd.members, Role.EVENTS: control.events.members, Role.API: control.api.servers}
+    longest = max((f"{environment.name}-{role}-{count - 1}." for role, count in last.items()), key=len)
+    over = len(longest) + len(environment.domain) - LONGEST_DNS
+    if over > 0:
+        wrong = f"{longest}… in it would have {LONGEST_DNS + over} characters, and {LONGEST_DNS} is the most of DNS"
+        yield Fault(at=("domain",), wrong=wrong, write=f"a domain that is {over} shorter", basis=(("name",),))
 
 
 def _names(environment: Environment) -> Iterator[Sized]:

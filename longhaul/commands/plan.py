@@ -119,7 +119,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     if invocation.options.source:
         previewed = _read(invocation.options.source, environment)
     else:
-        previewed = _preview(where, environment, invocation)
+        previewed = _preview(where, environment, invocation, has_base=base is not None)
     prices, prices_source = _prices(where)
     terms = Terms(
         against=f"compared with {ALONE}" if previewed.new and base is not None else previewed.against,
@@ -188,13 +188,13 @@ def _read(sources: Sequence[Path], environment: Environment) -> _Previewed:
     return _Previewed(documents=documents, against=f"as previewed in {', '.join(path.name for path in sources)}")
 
 
-def _preview(where: Context, environment: Environment, invocation: Invocation) -> _Previewed:
+def _preview(where: Context, environment: Environment, invocation: Invocation, *, has_base: bool) -> _Previewed:
     """Run the engine's preview of both stacks."""
     from longhaul.judged import previewed
     from longhaul.plan.masking import masked_text
     from longhaul.previews import Unseen, not_looked_up, preview_engines
 
-    with preview_engines(where, environment, no_objects=_no_objects(invocation)) as engines:
+    with preview_engines(where, environment, no_objects=_no_objects(invocation), has_base=has_base) as engines:
         first, objects = engines.infrastructure, engines.objects
         stacks = [first] if isinstance(objects, Unseen) else [first, objects]
         documents = tuple(previewed(engine, invocation.rest) for engine in stacks)

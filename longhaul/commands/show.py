@@ -94,6 +94,7 @@ def _environment(invocation: Invocation) -> Environment:
     private to root."""
     options = invocation.options
     project = find_project(options.project)
+    project.definition()  # as ``validate``
     if not options.env:
         known = ", ".join(project.environments()) or "none has a file yet"
         message = f"which environment? --env E, or set LONGHAUL_ENV (here: {known}); --example hybrid needs no file"

@@ -40,6 +40,7 @@ def _examined(invocation: Invocation) -> Mapping[str, Examined]:
     from components.model.load import examine_directory
 
     project, env = find_project(invocation.options.project), invocation.options.env
+    project.definition()  # a file that the engine refuses makes no environment
     return {env: project.examine(env)} if env else examine_directory(project.stacks)
 
 

@@ -1,4 +1,5 @@
-"""Asks gateways and hosts over SSH whether they answer at all, and which of their services are ill."""
+"""Asks gateways and hosts over SSH whether they answer at all, which of their services are ill, and what a gateway's
+tunnels have carried."""
 
 from __future__ import annotations
 
@@ -16,6 +17,10 @@ UNITS = CHECKOUT / "playbooks" / "roles" / "preflight" / "files" / "units.sh"
 """Script that names ill services, a line each."""
 UNHEALTHY = "unhealthy "
 """Beginning of its lines."""
+TRAFFIC = CHECKOUT / "playbooks" / "roles" / "gateway" / "files" / "traffic.sh"
+"""Script that counts what a gateway's tunnels carry, a line each."""
+CARRIED = "carried"
+"""First word of its lines."""
 GATEWAY_UNITS = ("longhaul-gateway-firewall.service", "strongswan.service")
 """Units that run on a gateway (playbooks/roles/gateway). Nothing else says that they were stopped; of a host, its Node
 does."""
@@ -40,6 +45,9 @@ class Knock:
     """Reason why there is no answer, or not all of one."""
     troubles: tuple[str, ...] = ()
     """Services that are ill, and why."""
+    carried: tuple[tuple[str, int, int], ...] | None = None
+    """Tunnels of a gateway, each with the bytes that came in and went out since its keys were last renewed; None when
+    nobody counted."""
 
 
 def knock_all(machines: Iterable[OnpremMachine], reach: Reach) -> dict[str, Knock]:
@@ -54,11 +62,13 @@ def knock(machine: OnpremMachine, reach: Reach) -> Knock:
     if not machine.host_key:
         return Knock(reached=None, said=f"its SSH host key is not pinned ({machine.pin_at})")
     argv = ["ssh", "-o", "BatchMode=yes", *ssh_words(machine, reach, patient=False), "sh", "-s"]
-    argv += ["--", *GATEWAY_UNITS] if machine.group == GATEWAYS else []
+    scripts = [UNITS]
+    if machine.group == GATEWAYS:
+        argv += ["--", *GATEWAY_UNITS]
+        scripts.insert(0, TRAFFIC)  # the other one may end the shell
+    given = "".join(script.read_text(encoding="utf-8") for script in scripts)
     try:
-        done = subprocess.run(
-            argv, input=UNITS.read_text(encoding="utf-8"), capture_output=True, text=True, timeout=LIMIT_S, check=False
-        )
+        done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
         return Knock(reached=False, said=f"no answer within {LIMIT_S:.0f} s")
     except OSError as error:
@@ -73,7 +83,12 @@ def answer(code: int, stdout: str, stderr: str) -> Knock:
         lines = stdout.splitlines()
         troubles = tuple(line.removeprefix(UNHEALTHY) for line in lines if line.startswith(UNHEALTHY))
         unseen = (f"its services cannot be looked at: {last}",) if code else ()
-        return Knock(reached=True, troubles=(*troubles, *unseen))
+        return Knock(reached=True, troubles=(*troubles, *unseen), carried=_carried(lines))
     if WRONG_KEY in stderr:
         return Knock(reached=True, troubles=("its SSH host key is not the pinned one: find out who answers, and why",))
     return Knock(reached=DENIED in stderr, said=last)
+
+
+def _carried(lines: Iterable[str]) -> tuple[tuple[str, int, int], ...] | None:
+    words = [line.split() for line in lines if line == CARRIED or line.startswith(f"{CARRIED} ")]
+    return tuple((each[1], int(each[2]), int(each[3])) for each in words if len(each) == 4) if words else None

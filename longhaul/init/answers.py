@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from clouds.base.machine_type import MachineType
+    from clouds.base.pool import Reservation
 
 PrincipalKind = Literal["user", "service"]
 
@@ -63,8 +67,16 @@ class Pool:
     machine_type: str
     max: int
     """Maximum number of machines."""
+    gpus: int
+    """Number of GPUs of its machine type."""
     name: str = ""
     """Name of the pool; one is made up when it is empty."""
+    min: int | None = None
+    """Number of machines that always run; None when nothing was said."""
+    spot: bool = False
+    zones: tuple[str, ...] = ()
+    """Zones of the site; empty for all of them."""
+    reservation: Reservation | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +134,8 @@ class Places:
 
     clouds: tuple[CloudSite, ...]
     """Sites in clouds. The first is the control plane's, on Azure."""
+    types: Mapping[str, MachineType]
+    """Machine types that are not built in, by name."""
     pools: tuple[Pool, ...] = ()
     racks: tuple[Rack, ...] = ()
     hosts: tuple[Host, ...] = ()

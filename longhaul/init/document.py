@@ -30,16 +30,9 @@ def files(answers: Answers, *, encryption: Mapping[str, str]) -> dict[str, str]:
     return {**rack, stack_name(answers): _stack(answers, encryption)}
 
 
-def gpus(pool: Pool) -> int:
-    """Return the number of GPUs of a pool's machine."""
-    from components.model.machine_types import known_machine_types
-
-    return known_machine_types()[pool.machine_type].gpus
-
-
 def image_kind(places: Places, site: CloudSite) -> str:
     """Return the kind of image that a site's machines need."""
-    return kind(max((gpus(pool) for pool in places.pools if pool.site == site.region), default=0))
+    return kind(max((pool.gpus for pool in places.pools if pool.site == site.region), default=0))
 
 
 def _stack(answers: Answers, encryption: Mapping[str, str]) -> str:
@@ -55,6 +48,7 @@ def _stack(answers: Answers, encryption: Mapping[str, str]) -> str:
         "sites:",
         *_indented(_sites(answers)),
         *_control_plane(answers),
+        *_machine_types(answers),
         *_pools(answers),
         *_bare_metal(answers),
         *_access(answers),
@@ -153,24 +147,49 @@ def _control_plane(answers: Answers) -> Iterator[str]:
     yield f"  api: {{servers: {size.servers}, machine_type: {size.api_type}}}"
 
 
+def _machine_types(answers: Answers) -> Iterator[str]:
+    if answers.places.types:
+        yield "# Types that Longhaul does not know by itself (docs/reference/environment.md)."
+        yield "machine_types:"
+    for name, kind_ in answers.places.types.items():
+        yield f"  {_scalar(name)}:"
+        for key, value in kind_.model_dump(exclude_defaults=True).items():
+            yield f"    {key}: {_scalar(value) if isinstance(value, str) else value}"
+
+
 def _pools(answers: Answers) -> Iterator[str]:
     if answers.places.pools:
         yield "pools:"
     # What the cluster itself runs needs a node: one pool without GPUs is never at zero.
-    steady = next((pool for pool in answers.places.pools if not gpus(pool)), None)
+    steady = next((pool for pool in answers.places.pools if not pool.gpus and pool.min is None), None)
     for pool in answers.places.pools:
+        least = pool.min if pool.min is not None else int(pool is steady)
         yield f"  {_scalar(pool.name)}:"
         yield f"    site: {_scalar(pool.site)}"
-        yield f"    machine_type: {pool.machine_type}"
-        if gpus(pool):
+        yield f"    machine_type: {_scalar(pool.machine_type)}"
+        yield from _indented(_where(pool), by=4)
+        if pool.gpus and not least:
             yield "    # None to begin with, and no autoscaler yet: size it in its cloud (docs/getting-started.md)."
         elif pool is steady:
             yield "    # One always: what the cluster itself runs needs a node."
-        yield f"    min: {1 if pool is steady else 0}"
+        yield f"    min: {least}"
         yield f"    max: {pool.max}"
-        if gpus(pool):
+        if pool.gpus:
             yield "    # Keeps work without GPUs away."
             yield "    taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"
+
+
+def _where(pool: Pool) -> Iterator[str]:
+    """Yield what capacity a pool's machines are."""
+    if pool.zones:
+        yield f"zones: [{', '.join(map(_zone, pool.zones))}]"
+    if pool.spot:
+        yield "# Spare capacity, which the cloud may take back at any time."
+        yield "spot: true"
+    if pool.reservation is not None:
+        yield "reservation:"
+        yield f"  id: {_scalar(pool.reservation.id)}"
+        yield f"  kind: {pool.reservation.kind}"
 
 
 def _bare_metal(answers: Answers) -> Iterator[str]:

@@ -22,10 +22,12 @@ def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str],
     from components.model.free_range import OFFERED_PREFIX
 
     zone, key_file = q.domain(name), q.administrator_key(home)
-    interview.check_flags((*q.FIXED, q.supernet(taken, prefix=OFFERED_PREFIX), zone, key_file))
+    types = dict(interview.given_several(q.MACHINE_TYPE))
+    fixed = (one for one in q.FIXED if one not in (q.MACHINE_TYPE, q.POOL))
+    interview.check_flags((*fixed, q.pool(types), q.supernet(taken, prefix=OFFERED_PREFIX), zone, key_file))
     size = interview.one(q.SIZE)
     subscription, tenant = interview.one(q.SUBSCRIPTION), interview.one(q.TENANT)
-    places = gather_places(interview)
+    places = gather_places(interview, types)
     if not interview.problems:
         interview.problems.extend(too_many(places))
     if interview.ask is not None:

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from longhaul.init.answers import SIZES, CloudSite, Gateway, Host, Hosts, Pool, PrincipalKind, Rack, Size
+from longhaul.init.answers import SIZES, CloudSite, Gateway, Host, Hosts, PrincipalKind, Rack, Size
 
 if TYPE_CHECKING:
     from clouds.base.section import Section
@@ -189,24 +189,6 @@ def cloud_site(text: str, *, cloud: Literal["azure", "aws"]) -> CloudSite:
         zones=zones(named),
         image=image(rest[0], cloud=cloud) if rest else None,
     )
-
-
-def pool(text: str) -> Pool:
-    """Parse ``SITE TYPE MAX [NAME]``."""
-    from clouds.base.pool import Pool as Declared
-    from clouds.base.words import choices
-    from components.model.machine_types import known_machine_types
-
-    words = text.split()
-    if len(words) not in (3, 4):
-        raise ValueError(f"{text!r} is not a site, a machine type, machines at most and perhaps a name")
-    site, type_, most, *called = words
-    if type_ not in known_machine_types():
-        raise ValueError(
-            f"{type_!r} is not a machine type that Longhaul knows: {choices(known_machine_types(), type_)}"
-        )
-    name = of_field(Declared, "site", called[0]) if called else ""
-    return Pool(site=of_field(Declared, "site", site), machine_type=type_, max=machines(most), name=name)
 
 
 def onprem_site(text: str) -> Rack:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from longhaul.init import questions as q
 from longhaul.init.answers import CloudSite, Host, Hosts, Places, Pool, Rack
-from longhaul.init.document import gpus
 from longhaul.init.interview import Interview
+
+if TYPE_CHECKING:
+    from clouds.base.machine_type import MachineType
 
 RACK = "rack"
 """Name of the on-premises site of `--gateway`; sites in clouds are named after their region."""
@@ -25,8 +27,9 @@ _AWS = (q.AWS_REGION, q.AWS_ZONES, q.AWS_IMAGE, q.AWS_MACHINE_TYPE, q.AWS_MAX)
 HostT = TypeVar("HostT", Host, Hosts)
 
 
-def gather_places(interview: Interview) -> Places:
-    """Return all sites and nodes. After a problem the value must not be used."""
+def gather_places(interview: Interview, types: Mapping[str, MachineType]) -> Places:
+    """Return all sites and nodes. After a problem the value must not be used. ``types`` are machine types that are not
+    built in."""
     control = CloudSite(
         cloud="azure",
         region=interview.one(q.AZURE_REGION),
@@ -40,11 +43,12 @@ def gather_places(interview: Interview) -> Places:
     _check_names(interview, [*(site.region for site in sites), *(rack.site for rack in racks)])
     groups = _placed(interview, groups, racks, flag=q.HOSTS.flag)
     hosts = _placed(interview, hosts, racks, flag=q.HOST.flag)
-    extra = interview.given_several(q.POOL)
+    extra = interview.given_several(q.pool(types))
     if interview.problems:
         return cast(Places, None)
     return Places(
         clouds=tuple(sites),
+        types=types,
         pools=tuple(_named(pools, extra, sites)),
         racks=tuple(racks),
         hosts=(*_hosts(groups), *hosts),
@@ -54,7 +58,7 @@ def gather_places(interview: Interview) -> Places:
 def _azure_pool(interview: Interview, control: CloudSite) -> Iterator[Pool]:
     if interview.wants("A node pool on Azure, beside the control plane? (yes/no)", _AZURE_POOL):
         type_, most = interview.one(q.AZURE_MACHINE_TYPE), interview.one(q.AZURE_MAX)
-        yield Pool(site=control.region, machine_type=type_, max=most)
+        yield Pool(site=control.region, machine_type=type_, max=most, gpus=_gpus(type_))
 
 
 def _aws(interview: Interview, pools: list[Pool]) -> Iterator[CloudSite]:
@@ -66,9 +70,18 @@ def _aws(interview: Interview, pools: list[Pool]) -> Iterator[CloudSite]:
     while wanted:
         region = interview.one(q.AWS_REGION)
         zones, image = interview.one(q.AWS_ZONES), interview.given(q.AWS_IMAGE)
-        pools.append(Pool(site=region, machine_type=interview.one(q.AWS_MACHINE_TYPE), max=interview.one(q.AWS_MAX)))
+        type_, most = interview.one(q.AWS_MACHINE_TYPE), interview.one(q.AWS_MAX)
+        pools.append(Pool(site=region, machine_type=type_, max=most, gpus=_gpus(type_)))
         yield CloudSite(cloud="aws", region=region, zones=zones, image=image)
         wanted = not by_flag and interview.wants("Another site on AWS, with one node pool? (yes/no)", ())
+
+
+def _gpus(machine_type: str) -> int:
+    """Return the number of GPUs of a built-in type; 0 after a problem."""
+    from components.model.machine_types import known_machine_types
+
+    known = known_machine_types().get(machine_type)
+    return known.gpus if known else 0
 
 
 def _racks(interview: Interview) -> tuple[Sequence[Rack], Sequence[Hosts], Sequence[Host]]:
@@ -116,7 +129,7 @@ def _named(asked: Iterable[Pool], given: Iterable[Pool], sites: Iterable[CloudSi
     clouds = {site.region: site.cloud for site in sites}
     named = [pool.name for pool in given]
     for pool, place in [*((pool, clouds[pool.site]) for pool in asked), *((pool, pool.site) for pool in given)]:
-        name = pool.name or _free_name(place, "gpu" if gpus(pool) else "cpu", taken=named)
+        name = pool.name or _free_name(place, "gpu" if pool.gpus else "cpu", taken=named)
         named.append(name)
         yield replace(pool, name=name)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from longhaul.init import parsing
+from longhaul.init import parsing, pool_parsing
 from longhaul.init.answers import SIZES, CloudSite, Gateway, Host, Hosts, Pool, PrincipalKind, Rack, Size
+
+if TYPE_CHECKING:
+    from clouds.base.machine_type import MachineType
 
 AnswerT = TypeVar("AnswerT")
 
@@ -212,14 +215,23 @@ AWS_SITE: Question[CloudSite] = Question(
     many=True,
     help="a site on AWS, such as 'us-east-1 a,b,c'; may be given several times",
 )
+MACHINE_TYPE: Question[tuple[str, MachineType]] = Question(
+    flag="machine-type",
+    metavar="'TYPE CLOUD KEY=VALUE ...'",
+    text="A machine type that is not built in",
+    parse=pool_parsing.machine_type,
+    many=True,
+    help="a machine type that is not built in, such as 'g5.24xlarge aws vcpus=96 memory_gib=384 gpus=4', with the keys "
+    "of `machine_types`; may be given several times",
+)
 POOL: Question[Pool] = Question(
     flag="pool",
-    metavar="'SITE TYPE MAX [NAME]'",
+    metavar="'SITE TYPE MAX [NAME] [KEY=VALUE ...]'",
     text="A node pool",
-    parse=parsing.pool,
+    parse=partial(pool_parsing.pool, declared={}),
     many=True,
-    help="a node pool in a site, which is called as its region: machine type and machines at most; may be given "
-    "several times",
+    help="a node pool in a site, which is called as its region: machine type and machines at most, then if wanted "
+    "spot, min=N, zones=a,b, and reservation=ID or capacity-block=ID; may be given several times",
 )
 ONPREM_SITE: Question[Rack] = Question(
     flag="onprem-site",
@@ -263,6 +275,12 @@ HOST: Question[Host] = Question(
     help="a bare-metal host; may be given several times",
 )
 
+
+def pool(declared: Mapping[str, MachineType]) -> Question[Pool]:
+    """Return the question for a pool, whose machine type may be one of ``declared``."""
+    return replace(POOL, parse=partial(pool_parsing.pool, declared=declared))
+
+
 FIXED: tuple[Question[Any], ...] = (
     SIZE,
     SUBSCRIPTION,
@@ -281,6 +299,7 @@ FIXED: tuple[Question[Any], ...] = (
     AWS_MAX,
     AZURE_SITE,
     AWS_SITE,
+    MACHINE_TYPE,
     POOL,
     ONPREM_SITE,
     GATEWAY,

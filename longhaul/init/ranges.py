@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longhaul.init.answers import CloudSite, Places
+    from longhaul.init.answers import CloudSite, Places, Pool
 
 DEFAULT_PREFIX = 16
 """Prefix length of a site's block that the file need not say."""
@@ -49,22 +49,32 @@ class _Need:
 
     site: str
     machines: int
+    spread: int
+    """Number of machines, spread over all zones of the site, that need as many addresses in each."""
     room: Callable[[int], int]
     """Number of machines that a block of a prefix length holds."""
 
     def prefix(self) -> int | None:
         """Return the prefix length of the smallest block that holds them, at least the default; None when none does."""
         sizes = range(DEFAULT_PREFIX, SMALLEST_PREFIX - 1, -1)
-        return next((prefix for prefix in sizes if self.room(prefix) >= self.machines), None)
+        return next((prefix for prefix in sizes if self.room(prefix) >= self.spread), None)
 
 
 def _needs(places: Places) -> Iterator[_Need]:
     for site in places.clouds:
-        machines = sum(pool.max for pool in places.pools if pool.site == site.region)
-        yield _Need(site=site.region, machines=machines, room=partial(pool_room, site))
+        pools = [pool for pool in places.pools if pool.site == site.region]
+        machines, spread = sum(pool.max for pool in pools), _spread(site, pools)
+        yield _Need(site=site.region, machines=machines, spread=spread, room=partial(pool_room, site))
     for rack in places.racks:
         hosts = sum(host.site == rack.site for host in places.hosts)
-        yield _Need(site=rack.site, machines=hosts, room=host_room)
+        yield _Need(site=rack.site, machines=hosts, spread=hosts, room=host_room)
+
+
+def _spread(site: CloudSite, pools: Sequence[Pool]) -> int:
+    """Return the number of machines that need as much of each zone as the zone that pools fill most: those of a pool
+    with zones of its own are there alone."""
+    fixed = {zone: sum(-(-pool.max // len(pool.zones)) for pool in pools if zone in pool.zones) for zone in site.zones}
+    return max(sum(pool.max for pool in pools), len(site.zones) * max(fixed.values()))
 
 
 def pool_room(site: CloudSite, prefix: int) -> int:

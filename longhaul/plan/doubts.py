@@ -4,6 +4,7 @@ those that were there before are listed."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from clouds.base.caution import Caution
 from clouds.base.findings import Finding, Severity
@@ -14,8 +15,15 @@ from longhaul.plan.risks import new_sites
 
 
 def brought(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each doubt that the change brings, and for each that lets no plan be safe."""
-    yield from (_finding(one, Severity.WARNING) for one in cautions(case.after) if one.never_safe or _new(case, one))
+    """Yield a finding for each doubt that the change brings, and for each that lets no plan be safe. Those that say the
+    same of the same key in several places are one finding."""
+    found = [one for one in cautions(case.after) if one.never_safe or _new(case, one)]
+    alike: dict[tuple[object, str, str], list[Caution]] = {}
+    for one in found:
+        alike.setdefault((one.at[-1], one.wrong, one.write), []).append(one)
+    for first, *others in alike.values():
+        finding = _finding(first, Severity.WARNING)
+        yield replace(finding, where=(*finding.where, *map(_key, others))) if others else finding
 
 
 def left(case: Case) -> tuple[Finding, ...]:
@@ -38,5 +46,9 @@ def _new(case: Case, doubt: Caution) -> bool:
 
 
 def _finding(doubt: Caution, severity: Severity) -> Finding:
-    key = ".".join(map(str, doubt.at))
+    key = _key(doubt)
     return Finding(severity=severity, what=f"{key}: {doubt.wrong}.", where=(key,), do=doubt.write, check=doubt.name)
+
+
+def _key(doubt: Caution) -> str:
+    return ".".join(map(str, doubt.at))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from clouds.base.findings import Severity
 from clouds.base.tunnels import TunnelView
 from components.model import plan
-from components.model.links import LinkKind, links, tunnels
+from components.model.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes import HOSTS, host_nodes
 from longhaul.status.observed import AddonView, NodeView, Observed
+from longhaul.status.traffic import carried
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -72,6 +73,8 @@ class LinkStatus:
     since: str = ""
     """Time since which all tunnels that are up have been up, RFC 3339."""
     bytes_in: int | None = None
+    """Number of bytes received by the end that counts them: a cloud's gateway, else the racks' (``traffic.py``). None
+    when nobody counts."""
     bytes_out: int | None = None
 
 
@@ -104,8 +107,15 @@ def judge_links(environment: Environment, observed: Observed) -> tuple[LinkStatu
     by_link: defaultdict[str, defaultdict[str, list[TunnelView]]] = defaultdict(lambda: defaultdict(list))
     for view in observed.tunnels:
         by_link[view.link][view.site].append(view)
-    planned = {link.name: tunnels(environment, link) for link in links(environment) if link.kind is LinkKind.IPSEC}
-    return tuple(_link(name, most, list(by_link[name].values()), observed) for name, most in planned.items())
+    found = [link for link in links(environment) if link.kind is LinkKind.IPSEC]
+    judged = (_link(one.name, tunnels(environment, one), list(by_link[one.name].values()), observed) for one in found)
+    return tuple(_counted(environment, link, status, observed) for link, status in zip(found, judged, strict=True))
+
+
+def _counted(environment: Environment, link: PlannedLink, status: LinkStatus, observed: Observed) -> LinkStatus:
+    """Add what racks' gateways count, for a link of which no cloud counts anything."""
+    counted = carried(environment, link, observed.knocks) if status.bytes_in is None else None
+    return replace(status, bytes_in=counted[0], bytes_out=counted[1]) if counted else status
 
 
 def _link(name: str, most: int, ends: Sequence[Sequence[TunnelView]], observed: Observed) -> LinkStatus:

@@ -16,6 +16,7 @@ from clouds.base.errors import CloudError
 from clouds.base.tunnels import link_of
 from components.model import Environment, load
 from components.model.places import place_of
+from longhaul.hosts.knock import answer
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.status import cluster, tunnels
@@ -54,6 +55,23 @@ def test_a_link_is_as_well_as_the_end_that_sees_it_worst(environment: Environmen
     assert "it is down" in link.reason
     none = (tunnel("weu-use1", "weu"), tunnel("weu-use1", "use1", up=False))
     assert judge_links(environment, replace(SEEN, tunnels=none))[0].verdict is Verdict.DOWN
+
+
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [
+        ("carried\n", (0, 0)),
+        ("carried\ncarried use1-gw-0-1 5 6\ncarried use1-gw-0-0 50 60\ncarried weu-gw-0-0 700 800\n", (55, 66)),
+        ("unhealthy strongswan.service does not run\n", (None, None)),
+    ],
+    ids=["carries nothing", "carries", "does not count"],
+)
+def test_racks_count_what_no_cloud_counts(
+    environment: Environment, told: str, counted: tuple[int | None, int | None]
+) -> None:
+    seen = replace(SEEN, knocks={"lab-gw-0": answer(0, told, "")})
+    links = {link.name: (link.bytes_in, link.bytes_out) for link in judge_links(environment, seen)}
+    assert (links["use1-rack"], links["weu-rack"]) == (counted, (1, 2)), "Azure counts its own"
 
 
 def test_a_cloud_that_does_not_say_leaves_its_links_unknown(environment: Environment) -> None:

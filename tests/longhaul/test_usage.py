@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,35 @@ def test_a_slip_in_an_environments_name(
     assert cli.main(["validate", "--project", str(checkout.path), "--env", env]) == Exit.USAGE
     said = capsys.readouterr().err
     assert (f"; did you mean {meant}?" in said) if meant else ("did you mean" not in said)
+
+
+DEEP = f"a: {'[' * 5000}{']' * 5000}"
+MULTIPLIED = "\n".join(
+    ["a: &a 1", *(f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in pairwise("abcdefgh"))]
+)
+VALIDATED = ["validate", "--json"]
+
+
+@pytest.mark.parametrize("words", [VALIDATED, [*VALIDATED, "--env", "dev"], ["show", "--env", "dev"]])
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        (DEEP, "holds more than 64 lists and mappings inside each other"),
+        (MULTIPLIED, "repeats more than 100,000 values by aliases"),
+        ("name: 7", "holds 'name' twice"),
+    ],
+    ids=["deep", "aliases", "twice"],
+)
+def test_the_projects_own_file_has_the_same_limits(
+    more: str, wrong: str, words: list[str], checkout: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = checkout.path / "Pulumi.yaml"
+    path.write_text(f"{path.read_text()}\n{more}\n")
+    assert cli.main([*words, "--project", str(checkout.path)]) == Exit.USAGE
+    said = capsys.readouterr()
+    told = json.loads(said.out)["problems"][0] if said.out else {"file": str(path), "wrong": said.err}
+    assert told["file"] == str(path)
+    assert wrong in told["wrong"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.model import ConfigurationError
+from components.model import ConfigurationError, load
 from tests.model import make
 from tests.model.files import only, problems_of, write
 from tests.model.make import host
@@ -47,6 +47,14 @@ def test_bad_hosts(tmp_path: Path, hosts: list[dict[str, Any]], key: str, wrong:
     assert wrong in problem.wrong
 
 
+def test_a_domain_leaves_room_for_the_machines_names(tmp_path: Path) -> None:
+    raw = make.minimal()
+    assert load(write(tmp_path, {**raw, "domain": f"{'a.' * 118}iso"})).domain
+    problem = only(write(tmp_path, {**raw, "domain": f"{'a.' * 121}io"}))
+    assert (problem.key, problem.write) == ("domain", "a domain that is 5 shorter")
+    assert problem.wrong == "test-events-0.… in it would have 258 characters, and 253 is the most of DNS"
+
+
 def test_more_hosts_than_the_site_has_room_for(tmp_path: Path) -> None:
     raw = make.full()
     raw["sites"]["colo"]["range"] = "10.68.0.0/20"
@@ -70,6 +78,7 @@ OURS = "a key of your own domain"
 PAIRS = [{"between": pair, "kind": "existing"} for pair in (["weu", "colo"], ["colo", "weu"])]
 PREFLIGHT = {"key": "longhaul.dev/preflight", "effect": "NoSchedule"}
 POOL = {"site": "weu", "machine_type": "Huge", "max": 1}
+LATEST = make.IMAGE.replace("1.0.0", "latest")
 CHECKED = {**POOL, "machine_type": "Standard_D8s_v5", "gpu_check": ["a"]}
 HUGE = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "gpu_model": "H100"}
 UNKNOWN = "'p5.48xlarg' is not a machine type that Longhaul knows"
@@ -98,6 +107,9 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("machine_types.Tiny/gpu_model", HUGE, "is about GPUs, and there are none", "leave it out"),
         ("pools.gpu.min", 5, "5 is more than max, 4", "at most 4"),
         ("pools.gpu.fallbacks/0", ["gpu"], "'gpu' is not another pool", "big"),
+        ("pools.gpu.fallbacks/1", ["big", "big"], "'big' is named before", "each pool once"),
+        ("domain", f"{'a' * 64}.io", "two labels or more of at most 63 characters each", "for example"),
+        ("sites.weu.image", LATEST, "in a compute gallery, three numbers at its end", "versions/1.0.0"),
         ("control_plane.site", "wuu", "'wuu' is not a site", "weu"),
         ("control_plane.site", "use1", "'use1' is not on Azure", "weu"),
         ("control_plane.api.port", 6444, "6444 is the port of the service that machines join at", "6443"),

@@ -45,6 +45,21 @@ def test_a_neighbour_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert all(one.wrong.startswith("Pulumi.own.yaml was not compared with this file") for one in told)
 
 
+def test_a_gateway_is_of_one_environment(tmp_path: Path) -> None:
+    """Also where another file is wrong elsewhere."""
+    sites = {"weu": make.AZURE, "rack": make.ONPREM}
+    first = write(tmp_path, other(name="first", supernet="10.0.0.0/12", sites=sites, domain="x"), name="first")
+    second = write(tmp_path, other(name="second", supernet="10.16.0.0/12", sites=sites), name="second")
+    line = next(n for n, text in enumerate(first.read_text().splitlines(), 1) if "203.0.113.10" in text)
+    for look in (lambda: load_directory(tmp_path), lambda: check_neighbours(load(second), source=second)):
+        with pytest.raises(ConfigurationError) as caught:
+            look()
+        problem = caught.value.problems[-1]
+        assert (problem.file, problem.key) == (str(second), "sites.rack.gateways.0.public_address")
+        assert problem.line
+        assert problem.wrong == f"203.0.113.10 is the address of a gateway of first too, {first}:{line}"
+
+
 def test_where_no_range_is_free_none_is_offered(tmp_path: Path) -> None:
     path = write(tmp_path, other(name="first", supernet="10.0.0.0/8"), name="first")
     write(tmp_path, other(name="second", supernet="10.0.0.0/8"), name="second")

@@ -232,6 +232,36 @@ def test_what_is_down_is_dialled_until_the_time_is_over(tmp_path: Path) -> None:
     assert "--initiate --child b-0" in (tmp_path / "dialled").read_text()
 
 
+COUNTED = """\
+a-gw-0-0: #1, ESTABLISHED, IKEv2, 1_i 2_r
+  a-gw-0-0: #4, reqid 1, REKEYED, TUNNEL-in-UDP, ESP:AES_GCM_16-256
+    installed 3000s ago
+    in  c1 (-|0x00000001),     10 bytes,     1 packets,     5s ago
+    out c2,     20 bytes,     1 packets
+    local  10.4.0.0/16
+  a-gw-0-0: #5, reqid 1, INSTALLED, TUNNEL-in-UDP, ESP:AES_GCM_16-256
+    in  c3,      0 bytes,     0 packets
+    out c4, 123456789012 bytes, 99999 packets,     0s ago
+b-gw-0-0: #2, CONNECTING, IKEv2, 3_i 0_r
+"""
+
+
+@pytest.mark.parametrize(
+    ("swanctl", "told"),
+    [
+        (f"cat <<'E'\n{COUNTED}E", ["carried", "carried a-gw-0-0 10 20", "carried a-gw-0-0 0 123456789012"]),
+        ("", ["carried"]),
+        ("echo connecting failed >&2; exit 111", []),
+    ],
+    ids=["two pairs of keys", "no tunnel", "does not answer"],
+)
+def test_tunnels_tell_what_they_have_carried(tmp_path: Path, swanctl: str, told: list[str]) -> None:
+    program(tmp_path, "swanctl", swanctl)
+    program(tmp_path, "sudo", 'shift; "$@"')
+    done = sh((ROLES / "gateway" / "files" / "traffic.sh").read_text(), path=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()) == (0, told), done.stderr
+
+
 def test_packed_files_keep_content_mode_and_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import tarfile
 

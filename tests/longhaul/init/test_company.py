@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from clouds.base.pool import Reservation
 from components.model import plan
 from longhaul.exits import Exit
 from tests.longhaul.init.asked import ACCESS, AZURE, KEY, LEAST_TYPED, Here, Person
@@ -53,6 +54,29 @@ def test_the_command_of_the_page_makes_the_same(here: Here, root: Path) -> None:
     assert (found.sites.keys(), found.pools, found.hosts, found.supernet, found.control_plane) == (
         *(same.sites.keys(), same.pools, same.hosts, same.supernet, same.control_plane),
     )
+
+
+def test_pools_are_said_whole(here: Here) -> None:
+    """Spot, reservations, zones, and a type that is not built in; a zone's pool gets as large a block as it needs."""
+    done = here.init(
+        *("--env", "train", *AZURE, *ACCESS, "--aws-site", "us-east-1 a,b,c"),
+        *("--machine-type", "g5.24xlarge aws vcpus=96 memory_gib=384 gpus=4 gpu_model=A10G local_ssd_gb=3800"),
+        *("--pool", "us-east-1 g5.24xlarge 500 a10g spot zones=a", "--pool", "us-east-1 m7i.xlarge 8 cpu min=2"),
+        *("--pool", "us-east-1 p5.48xlarge 16 h100 reservation=cr-0123456789abcdef0 zones=b"),
+        *("--pool", "us-east-1 p5.48xlarge 8 block capacity-block=cr-0123456789abcdef1 zones=c"),
+    )
+    assert (done.code, done.err) == (Exit.OK, "")
+    found = here.load()
+    assert found.machine_types["g5.24xlarge"].gpus == 4
+    said = {name: (pool.min, pool.spot, pool.zones, pool.reservation) for name, pool in found.pools.items()}
+    assert said == {
+        "a10g": (0, True, ("a",), None),
+        "cpu": (2, False, (), None),
+        "h100": (0, False, ("b",), Reservation(id="cr-0123456789abcdef0")),
+        "block": (0, False, ("c",), Reservation(id="cr-0123456789abcdef1", kind="capacity-block")),
+    }
+    assert found.pools["a10g"].taints
+    assert found.sites["us-east-1"].prefix == 15
 
 
 def test_what_it_promises_has_addresses(here: Here) -> None:
@@ -117,6 +141,15 @@ def test_the_most_that_sites_hold_validates(here: Here) -> None:
         (["--aws-site", "us-east-1 a", "--pool", "x"], "--aws-site: 'a' is not 2 to 4 different zones"),
         (["--pool", "us-east-1 p5.48xlarg 4"], "'p5.48xlarg' is not a machine type that Longhaul knows"),
         (["--pool", "us-east-1 4"], "--pool: 'us-east-1 4' is not a site, a machine type, machines at most"),
+        (["--pool", "us-east-1 m7i.xlarge 4 spott=1"], "--pool: 'spott=1': 'spott' is no key: "),
+        (["--pool", "us-east-1 m7i.xlarge 4 min=5"], "--pool: min=5 is not a number of machines, 0 to 4"),
+        (["--pool", "us-east-1 m7i.xlarge 4 spot reservation=cr-0"], "reservation and spot exclude each other"),
+        (["--pool", "us-east-1 m7i.xlarge 4 zones=a zones=b"], "'zones=b' is given twice"),
+        (["--aws-site", "us-east-1 a,b", "--pool", "us-east-1 m7i.xlarge 4 zones=c"], "'c' is not a zone of us-east-1"),
+        (["--machine-type", "g5.24xlarge"], "--machine-type: 'g5.24xlarge' is not a machine type, its cloud, and"),
+        (["--machine-type", "g5.24xlarge aws vcpus=96"], "--machine-type: g5.24xlarge: memory_gib: field required"),
+        (["--machine-type", "x aws vcpus=1 memory=1"], "'memory' is no key: memory_gib"),
+        (["--machine-type", "m7i.xlarge aws vcpus=4 memory_gib=16"], "--machine-type: m7i.xlarge is built in"),
         (["--onprem-site", "colo"], "--onprem-site: 'colo' is not a site's name and the public address"),
         (["--onprem-site", "colo 203.0.113.1", "--hosts", "4x99"], "--hosts: '4x99' is not a number of hosts"),
         (["--onprem-site", "colo 203.0.113.1", "--hosts", "4 cola"], "no site of racks is called 'cola': colo"),

@@ -144,6 +144,7 @@ def test_without_a_stack_the_file_of_before_is_compared_with(
     raw: dict[str, Any] = checkout.environment()
     raw["control_plane"]["api"]["machine_type"] = "Standard_D16s_v5"
     checkout.write(raw)
+    checkout.environ["PULUMI_BACKEND_URL"] = ""
     made = {"type": "pulumi:pulumi:Stack", "custom": False}
     created = {"op": "create", "urn": "urn:pulumi:dev::longhaul::pulumi:pulumi:Stack::x", "newState": made}
     engine.previews(text([created]))
@@ -152,7 +153,8 @@ def test_without_a_stack_the_file_of_before_is_compared_with(
     assert done.returncode == Exit.OK
     assert said.startswith("dev: needs care")
     assert "compared with the file of before alone" in said
-    assert "new environment" not in said
+    assert "new environment" not in said + done.stderr
+    assert "dev: no backend is chosen, so the two files alone are compared\n" in done.stderr
     assert "control_plane.api.machine_type: Standard_D8s_v5 -> Standard_D16s_v5" in said
 
 

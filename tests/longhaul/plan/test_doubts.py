@@ -40,6 +40,17 @@ def test_no_plan_of_a_placeholder_is_safe() -> None:
     assert "placeholder-image" in {one.check for one in plan.reasons}
 
 
+def test_one_doubt_of_several_places_is_one_reason() -> None:
+    def placeholders(raw: dict[str, Any]) -> None:
+        placeholder(raw)
+        raw["sites"]["usw2"] = {**raw["sites"]["use1"], "region": "us-west-2"}
+
+    plan = judged(environment=lab(placeholders), base=lab(placeholders))
+    (found,) = (one for one in plan.reasons if one.check == "placeholder-image")
+    assert found.where == ("sites.use1.image", "sites.usw2.image")
+    assert "where: sites.use1.image, sites.usw2.image" in to_text(plan)
+
+
 def test_a_new_file_full_of_doubts_is_neither_safe_nor_new() -> None:
     plan = make_plan(lab(unsold), changes(STACK), Terms(against="compared with nothing"))
     assert to_text(plan).startswith("lab: needs care\n")

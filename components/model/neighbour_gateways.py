@@ -1,0 +1,43 @@
+"""Compares the public addresses of the gateways of two environments' files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Any
+
+from clouds.base.fault import Location
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimedAddress:
+    """The public address of a gateway in a file of which the rest may be wrong."""
+
+    address: IPv4Address
+    at: Location
+
+
+def claimed_addresses(raw: Mapping[str, Any]) -> tuple[ClaimedAddress, ...]:
+    """Return the addresses that can be read in an environment."""
+    return tuple(_read(raw.get("sites")))
+
+
+def shared(
+    own: tuple[ClaimedAddress, ...], others: tuple[ClaimedAddress, ...]
+) -> Iterator[tuple[ClaimedAddress, ClaimedAddress]]:
+    """Yield each address of ``own`` that another environment has too, with the other's."""
+    there = {one.address: one for one in others}
+    return ((one, there[one.address]) for one in own if one.address in there)
+
+
+def _read(sites: object) -> Iterator[ClaimedAddress]:
+    for site, own in sites.items() if isinstance(sites, Mapping) else ():
+        gateways = own.get("gateways") if isinstance(own, Mapping) else None
+        for index, gateway in enumerate(gateways if isinstance(gateways, list) else ()):
+            written = gateway.get("public_address") if isinstance(gateway, Mapping) else None
+            try:
+                address = IPv4Address(written if isinstance(written, str) else "")
+            except ValueError:
+                continue
+            yield ClaimedAddress(address=address, at=("sites", site, "gateways", index, "public_address"))
