@@ -43,7 +43,7 @@ def table(answers: list[Path], *, day: str) -> Regions:
     return Regions(
         day=day,
         source=f"{source}, and EC2 itself for {', '.join(sorted(told))}" if told else source,
-        regions={region: len(found) for region, found in zones.items()},
+        regions={region: "".join(sorted(zone[-1] for zone in found)) for region, found in zones.items()},
         types={name: tuple(sorted(regions)) for name, regions in sold.items()},
     )
 

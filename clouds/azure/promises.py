@@ -62,6 +62,6 @@ def cautions(place: Place[AzureSite], /) -> Iterator[Caution]:
     if place.is_control and place.site.region not in service_tags.regions():
         return
     table = Regions(
-        day=service_tags.DAY, source=service_tags.SOURCE, regions=dict.fromkeys(service_tags.regions(), 0), types={}
+        day=service_tags.DAY, source=service_tags.SOURCE, regions=dict.fromkeys(service_tags.regions(), ""), types={}
     )
     yield from region_cautions(place, table, title="Azure")

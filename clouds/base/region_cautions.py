@@ -9,10 +9,11 @@ from typing import Any
 from clouds.base.caution import Caution
 from clouds.base.place import Place
 from clouds.base.regions import Regions
+from clouds.base.words import listed
 
 
 def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterator[Caution]:
-    """Yield a caution if the table has no such region, or fewer zones; else one for each pool whose type the table
+    """Yield a caution if the table has no such region or not so many zones; else one for each pool whose type the table
     does not have in it. Of a region whose zones it does not have, it knows no types either."""
     region, at = place.site.region, ("sites", place.name, "region")
     if region not in table.regions:
@@ -24,14 +25,16 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
             write=f"{_closest(table, region)}; or keep it, if {title} has opened it since",
         )
         return
-    zones = table.regions[region]
-    if zones and len(place.site.zones) > zones:
+    zones, named = table.regions[region], place.site.zones
+    # Accounts differ in which letters they have, not in how many or how far these go.
+    if zones and (len(named) > len(zones) or max(named) > max(zones)):
         yield Caution(
             name="unknown-zones",
             at=("sites", place.name, "zones"),
             site=place.name,
-            wrong=f"{region} has {zones} zones in {title}'s table of {table.day}, {len(place.site.zones)} are named",
-            write=f"at most {zones}; or keep them, if {title} has opened more since",
+            wrong=f"{region} has the zones {listed(zones)} in {title}'s table of {table.day}; "
+            f"{listed(named)} are named",
+            write=f"some of these; or keep yours, if {title} has opened more since",
         )
     for name, pool in place.pools.items() if zones else ():
         sold = table.types.get(pool.machine_type)

@@ -22,8 +22,8 @@ class Regions:
     day: str
     """Day on which the table was written, YYYY-MM-DD."""
     source: str
-    regions: Mapping[str, int]
-    """Number of availability zones of each region; 0 where the source has none."""
+    regions: Mapping[str, str]
+    """Letters of each region's availability zones; empty where the source has none."""
     types: Mapping[str, tuple[str, ...]]
     """Regions in which each machine type is sold; empty where the source has no types."""
 

@@ -159,6 +159,10 @@ def four_zones(raw: Raw) -> None:
     raw["sites"]["use1"] |= {"region": "us-east-2", "zones": ["a", "b", "c", "d"]}
 
 
+def far_zone(raw: Raw) -> None:
+    raw["sites"]["use1"] |= {"region": "us-east-2", "zones": ["a", "q"]}
+
+
 def placeholder(raw: Raw) -> None:
     raw["sites"]["use1"]["image"] = "ami-00000000000000000"
     raw["sites"]["weu"]["image"] = make.IMAGE.replace("1.0.0", "0.0.0")
@@ -266,7 +270,8 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         },
     ),
     "azure-region": (no_such_azure_region, {}, {"sites.far.region": "'atlantis' is no region of Azure"}),
-    "four-zones": (four_zones, {}, {"sites.use1.zones": "us-east-2 has 3 zones in AWS's table of"}),
+    "four-zones": (four_zones, {}, {"sites.use1.zones": "us-east-2 has the zones a, b and c in AWS's table of"}),
+    "far-zone": (far_zone, {}, {"sites.use1.zones": "a and q are named"}),
     "placeholder": (placeholder, {}, {"sites.use1.image": "still to be baked", "sites.weu.image": "still to be baked"}),
     "azure-zones": (azure_zones, {}, {"sites.weu.zones": "no region of Azure is known to have the zone 4"}),
     "untested": (
