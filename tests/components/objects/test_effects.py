@@ -6,6 +6,8 @@ import json
 import socket
 import struct
 import subprocess
+from contextlib import closing
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,41 @@ def tolerated(made: Any) -> dict[str, int | None]:
 FOREVER = {"key": training.CUT[1], "operator": "Exists", "effect": "NoExecute"}
 LONG = dict.fromkeys(training.CUT, training.TOLERATION_S)
 DEFAULT = dict.fromkeys(training.CUT, training.DEFAULT_TOLERATION_S)
+
+
+PODS, LEASES = "/api/v1/pods", "/apis/coordination.k8s.io/v1/namespaces"
+
+
+@pytest.mark.parametrize(
+    ("user", "group", "path", "schema"),
+    [
+        ("system:serviceaccount:default:any", "system:serviceaccounts", PODS, "longhaul-lists"),
+        ("system:serviceaccount:default:any", "system:serviceaccounts", f"{PODS}?watch=1", "longhaul-lists"),
+        ("system:serviceaccount:default:any", "system:serviceaccounts", "/api/v1/nodes/none", "service-accounts"),
+        ("somebody", "people", "/api/v1/nodes", "longhaul-lists"),
+        ("somebody", "people", "/api/v1/nodes/none", "global-default"),
+        ("system:serviceaccount:kube-system:any", "system:serviceaccounts", PODS, "kube-system-service-accounts"),
+        ("system:kube-controller-manager", "system:any", PODS, "kube-controller-manager"),
+        ("system:node:a", "system:nodes", PODS, "system-nodes"),
+        ("system:node:a", "system:nodes", f"{LEASES}/kube-node-lease/leases/a", "system-node-high"),
+        (JOIN_USER, "system:any", f"{PODS}?limit=1", "longhaul-controllers"),
+        (NODE_CONTROLLER, "system:any", PODS, "longhaul-controllers"),
+        (NODE_CONTROLLER, "system:any", f"{LEASES}/kube-node-lease/leases/a", "longhaul-controllers"),
+        (NODE_CONTROLLER, "system:any", f"{LEASES}/kube-system/leases/any", "longhaul-leader-election"),
+    ],
+)
+def test_a_request_has_the_share_that_is_meant_for_it(
+    applied: ApiServer, user: str, group: str, path: str, schema: str
+) -> None:
+    """The API server says in every answer, also in a refusal, which schema a request was of."""
+    access = load_access(str(applied.kubeconfig))
+    uid = applied.get("flowschema", schema)["metadata"]["uid"]
+    with closing(HTTPSConnection(access.host, access.port, context=access.context)) as connection:
+        connection.putrequest("GET", path)
+        for name, value in (("User", user), ("Group", group), ("Group", "system:authenticated")):
+            connection.putheader(f"Impersonate-{name}", value)
+        connection.endheaders()
+        assert connection.getresponse().getheader("X-Kubernetes-Pf-Flowschema-Uid") == uid
 
 
 def test_training_pods_bear_a_cut_for_longer(applied: ApiServer) -> None:
