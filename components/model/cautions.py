@@ -14,6 +14,7 @@ from clouds.registry import cloud_of
 from components.model.control_size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers
 from components.model.environment import Environment
 from components.model.host_keys import pinned
+from components.model.machine_types import known_machine_types
 from components.model.places import place_of
 from components.model.versions import Versions
 from components.model.versions import pinned as tested
@@ -75,14 +76,16 @@ def _no_node(environment: Environment) -> Iterator[Caution]:
 def _small_control_plane(environment: Environment) -> Iterator[Caution]:
     """Yield cautions if the API servers are too small or too few for the declared nodes."""
     nodes, api = declared_nodes(environment), environment.control_plane.api
-    memory = environment.machine_type(api.machine_type).memory_gib
+    basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",), ("max_nodes",))
+    known = {**known_machine_types(), **environment.machine_types}.get(api.machine_type)
     least = least_memory_gib(nodes)
-    if memory < least:
+    if known is not None and known.memory_gib < least:
         yield Caution(
             name="small-api-server",
             at=("control_plane", "api", "machine_type"),
-            wrong=f"{api.machine_type} has {memory:,} GiB of memory, and an API server of {nodes:,} nodes wants "
-            f"{least:,}",
+            basis=(*basis, ("machine_types",)),
+            wrong=f"{api.machine_type} has {known.memory_gib:,} GiB of memory, and an API server of {nodes:,} nodes "
+            f"wants {least:,}",
             write=f"a type with {least:,} GiB or more; or a smaller `max` of pools (docs/sizing.md)",
         )
     servers = least_servers(nodes)
@@ -90,6 +93,7 @@ def _small_control_plane(environment: Environment) -> Iterator[Caution]:
         yield Caution(
             name="few-api-servers",
             at=("control_plane", "api", "servers"),
+            basis=basis,
             wrong=f"{api.servers} are few for {nodes:,} nodes: about one for each {NODES_PER_SERVER:,}",
             write=f"{servers}, and one more to survive the loss of one",
         )
