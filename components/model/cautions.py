@@ -42,7 +42,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
             )
     yield from _idle_keys(environment)
     yield from _no_node(environment)
-    yield from _small_control_plane(environment)
+    yield from small_control_plane(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
     yield from ended(environment, today or datetime.now(UTC).date())
@@ -73,7 +73,7 @@ def _no_node(environment: Environment) -> Iterator[Caution]:
         )
 
 
-def _small_control_plane(environment: Environment) -> Iterator[Caution]:
+def small_control_plane(environment: Environment) -> Iterator[Caution]:
     """Yield cautions if the API servers are too small or too few for the declared nodes."""
     nodes, api = declared_nodes(environment), environment.control_plane.api
     basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",), ("max_nodes",))
