@@ -15,6 +15,9 @@ from longhaul.plan.texts import machine_files
 
 _NODE = "/etc/longhaul/node.json"
 
+_THERE = (Action.CHANGE, Action.REPLACE, Action.DESTROY, Action.FORGET)
+"""Actions on machines that run now."""
+
 
 def release_of(role: Role) -> str:
     """Return the release whose version a role's machines have."""
@@ -118,7 +121,7 @@ def _running(case: Case) -> tuple[tuple[str, frozenset[str]], ...]:
 def _of_role(case: Case, role: Role) -> frozenset[str]:
     """Return the versions of a role's machines. Those that do not change have what is wanted."""
     own, before = role_changes(case.after, case.changes, role)
-    there = [change for change in own if change.action not in (Action.MAKE, Action.ADOPT)]
+    there = [change for change in own if change.action in _THERE]
     found = {version for change in there if (version := _version(machine_files(change.before).get(_NODE, "")))}
     stay = {getattr(case.after.versions, release_of(role))} if before > len(there) else set()
     return frozenset(found | stay)
