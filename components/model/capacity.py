@@ -15,6 +15,7 @@ from clouds.base.room import Room
 from clouds.base.words import listed
 from clouds.registry import cloud_of
 from components.model.address_plan import POD_PREFIX, AddressPlan, plan, plan_errors, site_plan
+from components.model.control_size import promised_nodes
 from components.model.environment import Environment
 from components.model.links import LinkKind, links
 from components.model.places import ranges_of_plan
@@ -116,18 +117,11 @@ def _peered(environment: Environment) -> Iterator[tuple[str, ...]]:
 def check_total(environment: Environment) -> Iterator[Fault]:
     """Yield a fault when the file allows more nodes than its own ``max_nodes``."""
     most = environment.max_nodes
-    pools = sum(pool.max for pool in environment.pools.values())
-    if most is not None and pools + len(environment.hosts) > most:
-        wrong = (
-            f"{most:,} are fewer than the pools' maxima and the hosts together: {pools:,} + {len(environment.hosts):,}"
-        )
+    nodes, hosts = promised_nodes(environment), len(environment.hosts)
+    if most is not None and nodes > most:
+        wrong = f"{most:,} are fewer than the pools' maxima and the hosts together: {nodes - hosts:,} + {hosts:,}"
         basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",))
-        yield Fault(
-            at=("max_nodes",),
-            wrong=wrong,
-            write=f"at least {pools + len(environment.hosts)}, or smaller pools",
-            basis=basis,
-        )
+        yield Fault(at=("max_nodes",), wrong=wrong, write=f"at least {nodes}, or smaller pools", basis=basis)
 
 
 def _pools(environment: Environment, site: str) -> dict[str, Pool]:

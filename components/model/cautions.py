@@ -11,8 +11,10 @@ from clouds.base.fault import Location
 from clouds.base.pool import Pool
 from clouds.base.words import listed
 from clouds.registry import cloud_of
+from components.model.control_size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers
 from components.model.environment import Environment
 from components.model.host_keys import pinned
+from components.model.machine_types import known_machine_types
 from components.model.places import place_of
 from components.model.versions import Versions
 from components.model.versions import pinned as tested
@@ -40,6 +42,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
             )
     yield from _idle_keys(environment)
     yield from _no_node(environment)
+    yield from small_control_plane(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
     yield from ended(environment, today or datetime.now(UTC).date())
@@ -67,6 +70,32 @@ def _no_node(environment: Environment) -> Iterator[Caution]:
             at=("pools",),
             wrong="no pool has a `min`, and there is no host: nothing runs CoreDNS until somebody scales a pool",
             write="`min: 1` at a pool without GPUs",
+        )
+
+
+def small_control_plane(environment: Environment) -> Iterator[Caution]:
+    """Yield cautions if the API servers are too small or too few for the declared nodes."""
+    nodes, api = declared_nodes(environment), environment.control_plane.api
+    basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",), ("max_nodes",))
+    known = {**known_machine_types(), **environment.machine_types}.get(api.machine_type)
+    least = least_memory_gib(nodes)
+    if known is not None and known.memory_gib < least:
+        yield Caution(
+            name="small-api-server",
+            at=("control_plane", "api", "machine_type"),
+            basis=(*basis, ("machine_types",)),
+            wrong=f"{api.machine_type} has {known.memory_gib:,} GiB of memory, and an API server of {nodes:,} nodes "
+            f"wants {least:,}",
+            write=f"a type with {least:,} GiB or more; or a smaller `max` of pools (docs/sizing.md)",
+        )
+    servers = least_servers(nodes)
+    if api.servers < servers:
+        yield Caution(
+            name="few-api-servers",
+            at=("control_plane", "api", "servers"),
+            basis=basis,
+            wrong=f"{api.servers} are few for {nodes:,} nodes: about one for each {NODES_PER_SERVER:,}",
+            write=f"{servers}, and one more to survive the loss of one",
         )
 
 

@@ -67,6 +67,9 @@ class ControlPlane(Section):
     """Longest times of synced writes on an etcd member's data disk. A member measures its disk when it first boots, and
     does not join with a slower one. Left out, the median may be 0.3 ms and the 99th percentile 2 ms, which local NVMe
     disks keep and network disks do not."""
+    round_trip_ms: float = Field(default=2, gt=0, le=500, examples=[2.0])
+    """Longest round trip between two zones of the control plane, in milliseconds; Azure names about 2. etcd's heartbeat
+    and election times follow it, and stay etcd's own up to 66 ms."""
 
 
 class Link(Section):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -50,10 +50,12 @@ class _Loaded:
     def source_of(self, finding: Fault) -> _Source:
         return self.hosts_source if finding.at[0] == "hosts" else self.source
 
+    def problem(self, finding: Fault) -> Problem:
+        return self.source_of(finding).problem(finding)
+
     def warnings(self, broken: frozenset[Location] = frozenset()) -> list[Problem]:
         """Return the doubts that depend on nothing that is ``broken``."""
-        found = (one for one in cautions(self.environment) if one.holds(broken))
-        return [self.source_of(one).problem(one) for one in found]
+        return [self.problem(one) for one in cautions(self.environment) if one.holds(broken)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,8 @@ class Examined:
 
     environment: Environment
     warnings: tuple[Problem, ...]
+    problem: Callable[[Fault], Problem]
+    """Returns a fault of the environment with its file and line."""
 
 
 def stack_name(path: Path) -> str:
@@ -84,7 +88,8 @@ def examine(path: Path) -> Examined:
     """Read the environment of one stack file, with the doubts about it; raise ``ConfigurationError`` with everything
     that is wrong."""
     loaded = _load(path)
-    return Examined(environment=loaded.environment, warnings=tuple(_in_order(loaded.warnings())))
+    warnings = tuple(_in_order(loaded.warnings()))
+    return Examined(environment=loaded.environment, warnings=warnings, problem=loaded.problem)
 
 
 def load_copy(path: Path) -> Environment:

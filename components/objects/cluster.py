@@ -14,6 +14,7 @@ from components.model.rdma import SHARED, rdma_kinds
 from components.objects.dns import Dns, DnsArgs
 from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
+from components.objects.fairness import Fairness
 from components.objects.gpus import Gpus
 from components.objects.metadata import InstanceMetadata
 from components.objects.priorities import PriorityClasses
@@ -60,6 +61,7 @@ class ClusterObjects(ComponentResource):
             EnvironmentDocumentArgs(environment=environment, addresses=addresses, aws_role_arn=node_controller_role),
             opts=child,
         )
+        Fairness(f"{name}-fairness", opts=child)
         PriorityClasses(f"{name}-priorities", opts=child)
         TrainingPods(f"{name}-training", opts=child)
         InstanceMetadata(f"{name}-metadata", opts=child)

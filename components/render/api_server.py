@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
 from components.model.certificates import NODES
+from components.model.control_size import api_arguments
 from components.model.joining import JOIN_PORT
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.etcd_members import places
@@ -90,6 +91,7 @@ def _arguments(environment: Environment, addresses: AddressPlan, machine: Machin
         # The cluster's own name, so that no other cluster's tokens are taken for this one's.
         f"--service-account-issuer=https://{environment.api_name}:{port}",
         f"--service-cluster-ip-range={addresses.services}",
+        *api_arguments(environment),
     )
 
 

@@ -4,6 +4,7 @@ images/rootfs/etc/systemd/system/etcd.service."""
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
+from components.model.control_size import RAFT_DEFAULTS, raft_times
 from components.model.vault import etcd_state_secret
 from components.render.documents import environment_file, json_document
 from components.render.etcd_members import CLIENT_PORT, PEER_PORT, places
@@ -47,8 +48,7 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
 
 
 def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
-    """Return the settings that differ between members or etcd clusters. All others are etcd's defaults (heartbeat 100
-    ms and election 1 s are meant for members within a region)."""
+    """Return the settings that differ between members or etcd clusters. All others are etcd's defaults."""
     control = environment.control_plane
     settings = control.etcd if machine.role is Role.ETCD else control.events
     client = f"https://{machine.address}:{CLIENT_PORT}"
@@ -61,4 +61,16 @@ def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
         "ETCD_LISTEN_PEER_URLS": peer,
         "ETCD_INITIAL_ADVERTISE_PEER_URLS": peer,
         "ETCD_QUOTA_BACKEND_BYTES": str(settings.quota_gib * GIB),
+        **_times(control.round_trip_ms),
+    }
+
+
+def _times(round_trip_ms: float) -> dict[str, str]:
+    """Return the heartbeat and election times in milliseconds; nothing where they are etcd's defaults."""
+    times = raft_times(round_trip_ms)
+    if times == RAFT_DEFAULTS:
+        return {}
+    return {
+        "ETCD_HEARTBEAT_INTERVAL": str(times.heartbeat_ms),
+        "ETCD_ELECTION_TIMEOUT": str(times.election_ms),
     }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from longhaul.context import Context
 from longhaul.exits import Exit
 from longhaul.invocation import Invocation
-from longhaul.project import find_project
+from longhaul.lab_seam import find_lab
+from longhaul.project import Project, find_project
 from longhaul.report.programs import document
 from longhaul.report.text import counted
 
@@ -37,11 +40,26 @@ def run(invocation: Invocation) -> int:
 def _examined(invocation: Invocation) -> Mapping[str, Examined]:
     """Return the chosen environments with what is in doubt about them; ``ConfigurationError`` with everything that is
     wrong."""
+    from components.model import ConfigurationError
     from components.model.load import examine_directory
 
     project, env = find_project(invocation.options.project), invocation.options.env
     project.definition()  # a file that the engine refuses makes no environment
-    return {env: project.examine(env)} if env else examine_directory(project.stacks)
+    found = {env: project.examine(env)} if env else examine_directory(project.stacks)
+    problems = [problem for name, examined in found.items() for problem in _of_images(project, name, examined)]
+    if problems:
+        raise ConfigurationError(problems, warnings=[one for examined in found.values() for one in examined.warnings])
+    return found
+
+
+def _of_images(project: Project, env: str, examined: Examined) -> Iterator[Problem]:
+    """Yield what is wrong with images that were baked here: their manifests tell which kubelet they hold."""
+    from components.model.version_steps import image_faults
+    from longhaul.images.held import image_versions
+
+    where = Context(project=project, env=env, lab=find_lab(project.root, env))
+    for fault in image_faults(examined.environment, image_versions(where, examined.environment, os.environ)):
+        yield examined.problem(fault)
 
 
 def _for_programs(invocation: Invocation) -> Exit:

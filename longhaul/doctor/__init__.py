@@ -8,6 +8,7 @@ Each check is a function that yields findings. :mod:`longhaul.doctor.checks` lis
 NAMES = (
     "state",
     "hosts",
+    "size",
     "dns",
     "clock",
     "credentials",

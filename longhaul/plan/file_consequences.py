@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
 from components.model import Environment, Role, control_machines, plan
+from components.model.control_size import api_arguments, declared_nodes, raft_times
 from longhaul.plan.care import replacement
 from longhaul.plan.consequences import CONSEQUENCES
 from longhaul.plan.properties import Property
@@ -23,10 +24,16 @@ _OF_ROLES: tuple[tuple[re.Pattern[str], tuple[Role, ...]], ...] = (
 """Keys that are in the size, the image or the user-data of control-plane machines: a change makes them anew
 (docs/releasing.md, "Machines that are made anew")."""
 
+NEW, GONE = "new", "gone"
+"""Value shown for a site, a pool, a host or the like that the other file does not have."""
+
 _OF_TEMPLATES = re.compile(
     r"pools\.[^.]+\.(machine_type|labels(\..+)?|taints(\..+)?|huge_pages_gib|gpu_check|system_disk_gib)"
 )
 """Keys of a pool's template, which is for new machines only."""
+
+_OF_SIZE = re.compile(r"pools\.[^.]+(\.max)?|hosts\.[^.]+|max_nodes")
+"""Keys that make up the declared size."""
 
 _IMAGE = re.compile(r"sites\.([^.]+)\.image")
 
@@ -45,12 +52,16 @@ def expected(before: Environment, after: Environment, changed: Sequence[Property
     control = [one for one in changed if _roles(one, before)]
     templates = [one for one in changed if _is_template(one, before)]
     operators = [one for one in changed if one.path == "access.operators"]
-    findings = [finding for role in Role for finding in _replaced(before, after, role, control)]
+    sized = _sized(before, after)
+    sizes = [one for one in changed if Role.API in sized and _OF_SIZE.fullmatch(one.path) and one.after != GONE]
+    findings = [
+        finding for role in Role for finding in _replaced(before, after, role, control, more=sized.get(role, ()))
+    ]
     if templates:
         findings.append(_new_machines_only(templates))
     if operators:
         findings.append(_reaching(operators))
-    told = frozenset(one.path for one in (*control, *templates, *operators))
+    told = frozenset(one.path for one in (*control, *templates, *operators, *sizes))
     return Expected(findings=tuple(findings), told=told)
 
 
@@ -71,13 +82,28 @@ def _is_template(one: Property, before: Environment) -> bool:
     return known and bool(_OF_TEMPLATES.fullmatch(one.path) or one.path == "versions.kubernetes")
 
 
-def _replaced(before: Environment, after: Environment, role: Role, changed: Sequence[Property]) -> Iterator[Finding]:
+def _sized(before: Environment, after: Environment) -> dict[Role, tuple[str, ...]]:
+    """Return a line for each role whose machines are made anew because what follows the size or the round trips
+    changes."""
+    found: dict[Role, tuple[str, ...]] = {}
+    if api_arguments(before) != api_arguments(after):
+        found[Role.API] = (f"nodes, at most: {declared_nodes(before):,} -> {declared_nodes(after):,} (docs/sizing.md)",)
+    trips = [one.control_plane.round_trip_ms for one in (before, after)]
+    if raft_times(trips[0]) != raft_times(trips[1]):
+        line = f"control_plane.round_trip_ms: {trips[0]:g} -> {trips[1]:g}"
+        found |= dict.fromkeys((Role.ETCD, Role.EVENTS), (line,))
+    return found
+
+
+def _replaced(
+    before: Environment, after: Environment, role: Role, changed: Sequence[Property], *, more: tuple[str, ...]
+) -> Iterator[Finding]:
     own = [one for one in changed if role in _roles(one, before)]
     names = [machine.name for machine in control_machines(before, plan(before)) if machine.role is role]
     staying = {machine.name for machine in control_machines(after, plan(after)) if machine.role is role}
     names = [name for name in names if name in staying]
-    if own and names:
-        lines = tuple(told(one) for one in own)
+    lines = (*(told(one) for one in own), *more)
+    if lines and names:
         if role.is_etcd and len(names) == 1:
             yield only_member(role, names[0], lines=lines)
         else:

@@ -10,7 +10,7 @@ from typing import Any
 from clouds.base.findings import Finding, Severity
 from components.model import Environment, Role
 from longhaul.plan.case import Case
-from longhaul.plan.file_consequences import expected, told
+from longhaul.plan.file_consequences import GONE, NEW, expected, told
 from longhaul.plan.properties import NOTHING, Property, between
 from longhaul.plan.texts import SHORT
 from longhaul.report.text import names
@@ -18,16 +18,14 @@ from longhaul.report.text import names
 ALONE = "the file of before alone"
 """Words for what a plan without a state is compared with."""
 
-NEW, GONE = "new", "gone"
-"""Value shown for a site, a pool, a host or the like that the other file does not have."""
-
 _WITH_STATE = (
     "Plan again with the state: name its backend (PULUMI_BACKEND_URL) and set PULUMI_CONFIG_PASSPHRASE; for pull "
     "requests see docs/review.md."
 )
 
-_CALM = re.compile(r"pools\.[^.]+\.(min|max|priority|fallbacks)|max_nodes|tags\..+")
-"""Keys whose change interrupts nothing: a pool's size (fewer nodes are judged separately), limits, and tags."""
+_CALM = re.compile(r"pools\.[^.]+\.(min|max|priority|fallbacks)|max_nodes|control_plane\.round_trip_ms|tags\..+")
+"""Keys whose change interrupts nothing: a pool's size (fewer nodes are judged separately), limits, and tags. When the
+control plane's settings follow, that is told instead."""
 
 _CALM_NEW = re.compile(r"(sites|pools|hosts)\.[^.]+")
 """Keys whose addition interrupts nothing, because nothing runs there yet."""
@@ -65,7 +63,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     changed = file_changes(before, after)
     known = expected(before, after, changed)
     yield from known.findings
-    calm = [one for one in changed if _is_calm(one)]
+    calm = [one for one in changed if one.path not in known.told and _is_calm(one)]
     rest = [one for one in changed if one.path not in known.told and one not in calm]
     if rest:
         yield Finding(

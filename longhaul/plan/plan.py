@@ -23,6 +23,7 @@ from longhaul.plan.places import EnvironmentPart, EnvironmentParts, places
 from longhaul.plan.properties import Property, properties
 from longhaul.plan.refusals import refusals
 from longhaul.plan.risks import standing
+from longhaul.plan.versions import upgrades
 
 NEW = "new"
 """Word for the verdict on a plan that was compared with nothing, and in which nothing needs care."""
@@ -130,7 +131,7 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
         max_removed=terms.max_removed,
         stateless=state.environment is None,
     )
-    reasons = in_order([*refusals(case), *by_files(case), *cares(case), *brought(case)])
+    reasons = in_order([*refusals(case), *by_files(case), *cares(case), *upgrades(case), *brought(case)])
     policy = in_order(terms.policy)
     # Of two files alone the preview says nothing: without a state, all of the environment is made in it.
     alone = case.base is not None and case.stateless

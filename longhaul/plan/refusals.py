@@ -16,6 +16,7 @@ from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
 from longhaul.plan.risks import refused
+from longhaul.plan.versions import lacking, skew, steps
 from longhaul.report.text import counted, names
 
 GONE = (Action.DESTROY, Action.REPLACE)
@@ -232,23 +233,6 @@ def _removed(row: Row, *, whole: bool) -> int:
     return max(row.before.nodes.most - row.after.nodes.most, 0)
 
 
-def _versions(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each version that the image of the control plane does not hold. Machines made of it would
-    wait for a version that they never run."""
-    site = case.after.control_plane.site
-    for release, held in case.images.get(site, {}).items():
-        wanted = getattr(case.after.versions, release, held)
-        if wanted != held:
-            yield Finding(
-                severity=Severity.PROBLEM,
-                what=f"The image of {site} holds {release} {held}, and the environment wants {wanted}.",
-                where=(f"versions.{release}", f"sites.{site}.image"),
-                why="A machine of the control plane that is replaced would run the image's version and never be ready.",
-                do=f"Bake an image with {wanted} (`longhaul image build --site {site}`) and write its id, or take the "
-                "version back.",
-            )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
     """One kind of refusal. ``longhaul plan`` and ``longhaul up`` apply all kinds, the engine's guards only some."""
@@ -271,7 +255,9 @@ REFUSALS = (
     Refusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
     Refusal(id="in-use", look=_held, engine="all of it"),
     Refusal(id="links", look=refused, engine="nothing"),
-    Refusal(id="versions", look=_versions, engine="nothing: the first machine that is replaced does not become ready"),
+    Refusal(id="versions", look=lacking, engine="nothing: the first machine that is replaced does not become ready"),
+    Refusal(id="steps", look=steps, engine="nothing"),
+    Refusal(id="skew", look=skew, engine="nothing"),
     Refusal(id="nodes", look=_nodes, engine="nothing"),
     Refusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),
 )

@@ -8,6 +8,7 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from longhaul.plan.masking import masked_file
 
@@ -100,6 +101,18 @@ def _files(text: str) -> dict[str, str]:
         return {}
     entries = content.get("write_files", []) if isinstance(content, Mapping) else []
     return {str(entry["path"]): str(entry.get("content", "")) for entry in entries if "path" in entry}
+
+
+def machine_files(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files that the user-data among a machine's inputs writes, by path; empty when it has none that can be
+    read."""
+    for key, value in inputs.items():
+        if isinstance(value, Mapping):
+            if found := machine_files(value):
+                return found
+        elif key in _USER_DATA and isinstance(value, str):
+            return _files(_readable(value, key=key))
+    return {}
 
 
 def _masked_lines(text: str) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 from clouds.registry import clouds as clouds_by_name
 from components.model.address_plan import POD_PREFIX
 from components.model.capacity import peered_room
+from components.model.control_size import SIZES, least_memory_gib, least_servers
 from components.model.nodes import MAX_PODS
 from longhaul import cli
 from longhaul.init import ranges
@@ -41,6 +42,18 @@ def test_the_sizes_are_the_models(root: Path) -> None:
     for prefix, hosts in racks:
         assert hosts == ranges.host_room(prefix)
     assert (POD_PREFIX, MAX_PODS) == (28, 16)
+
+
+def test_what_follows_the_size_is_the_models(root: Path) -> None:
+    text = page(root, "sizing")
+    table = text.partition("<!-- sizing:control -->")[2].lstrip("\n").partition("\n\n")[0].splitlines()[2:]
+    assert table == [
+        f"| {f'{size.nodes:,}' if size.nodes else 'more'} | {size.requests:,} | {size.mutating:,} "
+        f"| {size.event_minutes} min |"
+        for size in SIZES
+    ]
+    for nodes, memory, servers in rows(text, "memory"):
+        assert (memory, servers) == (least_memory_gib(nodes), least_servers(nodes))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -12,7 +12,9 @@ import pytest
 
 from components.model.errors import ConfigurationError, Problem
 from longhaul import cli
+from longhaul.context import Context, state_folder
 from longhaul.exits import Exit
+from longhaul.project import find_project
 from tests.longhaul.conftest import Checkout
 
 
@@ -157,6 +159,28 @@ def test_validate_tells_programs(checkout: Checkout, capsys: pytest.CaptureFixtu
     assert problem["file"] == str(checkout.stack_file)
     assert problem["line"] > 1
     assert problem["write"]
+
+
+def test_validate_refuses_an_image_whose_kubelet_the_api_servers_do_not_serve(
+    checkout: Checkout, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(checkout.home))
+    raw = checkout.environment()
+    raw["versions"] = {"kubernetes": "1.36.3"}
+    raw["sites"]["use1"] = {"kind": "aws", "region": "us-east-1", "image": "ami-0123456789abcdef0"}
+    raw["pools"] = {"cpu": {"site": "use1", "machine_type": "m7i.xlarge", "min": 1, "max": 2}}
+    checkout.write(raw)
+    project = find_project(checkout.path)
+    folder = state_folder(Context(project=project, env="dev", lab=None), {"XDG_STATE_HOME": str(checkout.home)})
+    image = folder / "images" / "baked"
+    image.mkdir(parents=True)
+    (image / "image.json").write_text(json.dumps({"image": raw["sites"]["use1"]["image"]}))
+    words = ["validate", "--project", str(checkout.path), "--json"]
+    for kubelet, code in (("1.36.1", Exit.OK), ("1.37.2", Exit.USAGE)):
+        (image / "manifest.json").write_text(json.dumps({"format": 1, "versions": {"kubernetes": kubelet}}))
+        assert cli.main(words) == code
+        told = document(capsys)["problems"]
+        assert [(one["key"], one["line"] > 1) for one in told] == ([("sites.use1.image", True)] if code else [])
 
 
 def problems(number: int, *, wrong: str = "is missing") -> list[Problem]:

@@ -85,6 +85,7 @@ def full() -> dict[str, Any]:
         raw["control_plane"][part]["quota_gib"] = 4
     raw["control_plane"]["api"]["port"] = 443
     raw["control_plane"]["sync_limits"] = {"median_ms": 0.5, "p99_ms": 5}
+    raw["control_plane"]["round_trip_ms"] = 1.5
     taint = {"key": "nvidia.com/gpu", "value": "yes", "effect": "NoSchedule"}
     pool = {"min": 1, "max": 4, "labels": {"gpu": "h100"}, "taints": [taint], "spot": True, "priority": 5}
     raw["pools"] = {

@@ -33,8 +33,10 @@ class Said:
 
 
 def valid() -> Raw:
-    """Return a file that nothing is wrong with: one site of each kind, a pool with GPUs and one without."""
+    """Return a file that nothing is wrong with: one site of each kind, a pool with GPUs and one without, and
+    API servers for more nodes than any case has."""
     raw = make.minimal()
+    raw["control_plane"]["api"] |= {"servers": 11, "machine_type": "Standard_E32s_v5"}
     raw["sites"] |= {"use1": make.AWS | {"prefix": 16}, "colo": make.ONPREM}
     raw["sites"]["colo"] = {"kind": "onprem", "gateways": [gateway("gw-0", "203.0.113.10")]}
     raw["pools"] = {
@@ -83,6 +85,7 @@ def one_zone(raw: Raw) -> None:
 
 def azure_room(raw: Raw) -> None:
     raw["sites"]["weu"]["prefix"] = 20
+    raw["control_plane"]["api"]["servers"] = 2
     raw["pools"]["a100"]["max"] = 121
 
 
@@ -123,6 +126,12 @@ def aws_room(raw: Raw) -> None:
 
 def total(raw: Raw) -> None:
     raw["max_nodes"] = 299
+
+
+def small_servers(raw: Raw) -> None:
+    """32 GiB are enough for 1,500 nodes; one server is too few from 1,501 on."""
+    raw["max_nodes"] = 3000
+    raw["control_plane"]["api"] |= {"servers": 1, "machine_type": "Standard_D8s_v5"}
 
 
 def loop(raw: Raw) -> None:
@@ -239,6 +248,14 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     ),
     "aws-room": (aws_room, {"sites.large.prefix": "may have 7,681 nodes, which do not fit into"}, {}),
     "total": (total, {"max_nodes": "299 are fewer than the pools' maxima and the hosts together: 300 + 0"}, {}),
+    "small-servers": (
+        small_servers,
+        {},
+        {
+            "control_plane.api.machine_type": "has 32 GiB of memory, and an API server of 3,000 nodes wants 51",
+            "control_plane.api.servers": "1 are few for 3,000 nodes: about one for each 1,500",
+        },
+    ),
     "loop": (
         loop,
         {"pools.gpu.fallbacks": "the fallbacks come back to gpu: gpu -> a100 -> gpu"},

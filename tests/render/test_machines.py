@@ -179,6 +179,22 @@ def test_limits_of_disks_are_a_members_file_only_where_they_are_declared() -> No
     assert not any(name.startswith("prod-") for name in told)
 
 
+def test_members_far_apart_wait_longer_and_others_have_etcd_s_own_times(tmp_path: Path) -> None:
+    def far(raw: dict) -> None:
+        raw["control_plane"]["round_trip_ms"] = 80
+
+    environment = changed("lab", far, folder=tmp_path)
+    addresses = plan(environment)
+    told = {
+        machine.name: files(environment, addresses, machine)["/etc/longhaul/etcd.env"].content
+        for machine in control_machines(environment, addresses)
+        if machine.role.is_etcd
+    }
+    assert all("\nETCD_HEARTBEAT_INTERVAL=120\nETCD_ELECTION_TIMEOUT=1200\n" in text for text in told.values())
+    near = [files(case.environment, case.addresses, case.machine) for case in cases() if case.machine.role.is_etcd]
+    assert not any("HEARTBEAT" in found["/etc/longhaul/etcd.env"].content for found in near)
+
+
 def test_a_change_that_concerns_a_store_changes_its_members_alone(tmp_path: Path) -> None:
     def smaller(raw: dict) -> None:
         raw["control_plane"]["etcd"]["quota_gib"] = 4

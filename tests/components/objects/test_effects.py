@@ -6,7 +6,11 @@ import json
 import socket
 import struct
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPSConnection
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -173,6 +177,90 @@ def tolerated(made: Any) -> dict[str, int | None]:
 FOREVER = {"key": training.CUT[1], "operator": "Exists", "effect": "NoExecute"}
 LONG = dict.fromkeys(training.CUT, training.TOLERATION_S)
 DEFAULT = dict.fromkeys(training.CUT, training.DEFAULT_TOLERATION_S)
+
+
+PODS, LEASES = "/api/v1/pods", "/apis/coordination.k8s.io/v1/namespaces"
+
+
+@pytest.mark.parametrize(
+    ("user", "group", "path", "schema"),
+    [
+        ("system:serviceaccount:default:any", "system:serviceaccounts", PODS, "longhaul-lists"),
+        ("system:serviceaccount:default:any", "system:serviceaccounts", f"{PODS}?watch=1", "longhaul-lists"),
+        ("system:serviceaccount:default:any", "system:serviceaccounts", "/api/v1/nodes/none", "service-accounts"),
+        ("somebody", "people", "/api/v1/nodes", "longhaul-lists"),
+        ("somebody", "people", "/api/v1/nodes/none", "global-default"),
+        ("system:serviceaccount:kube-system:any", "system:serviceaccounts", PODS, "kube-system-service-accounts"),
+        ("system:kube-controller-manager", "system:any", PODS, "kube-controller-manager"),
+        ("system:node:a", "system:nodes", PODS, "system-nodes"),
+        ("system:node:a", "system:nodes", f"{LEASES}/kube-node-lease/leases/a", "system-node-high"),
+        (JOIN_USER, "system:any", f"{PODS}?limit=1", "longhaul-controllers"),
+        (NODE_CONTROLLER, "system:any", PODS, "longhaul-controllers"),
+        (NODE_CONTROLLER, "system:any", f"{LEASES}/kube-node-lease/leases/a", "longhaul-controllers"),
+        (NODE_CONTROLLER, "system:any", f"{LEASES}/kube-system/leases/any", "longhaul-leader-election"),
+    ],
+)
+def test_a_request_has_the_share_that_is_meant_for_it(
+    applied: ApiServer, user: str, group: str, path: str, schema: str
+) -> None:
+    """The API server says in every answer, also in a refusal, which schema a request was of."""
+    uid = applied.get("flowschema", schema)["metadata"]["uid"]
+    assert answer(applied, user, group, path)[1] == uid
+
+
+def answer(cluster: ApiServer, user: str, group: str, path: str) -> tuple[int, str | None]:
+    """Return the status of a user's request, and the schema that it was of."""
+    access = load_access(str(cluster.kubeconfig))
+    with closing(HTTPSConnection(access.host, access.port, context=access.context)) as connection:
+        connection.putrequest("GET", path)
+        for name, value in (("User", user), ("Group", group), ("Group", "system:authenticated")):
+            connection.putheader(f"Impersonate-{name}", value)
+        connection.endheaders()
+        response = connection.getresponse()
+        return response.status, response.getheader("X-Kubernetes-Pf-Flowschema-Uid")
+
+
+NARROW = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
+"""Share of a level that serves one request at a time."""
+REFUSED_S = 60.0
+FLOOD = 8
+"""Number of clients that list without a pause."""
+
+
+def test_while_lists_are_refused_all_else_is_served(applied: ApiServer) -> None:
+    """Under a flood lists get 429, once their level has no seat left and no queue. Heartbeats, controllers, and the
+    flooding client's own other requests get their answer, if only a 403."""
+    level = ("prioritylevelconfiguration", "longhaul-lists")
+    declared = applied.get(*level)["spec"]
+    narrow = {"type": "Limited", "limited": {**NARROW, "limitResponse": {"type": "Reject"}}}
+    client = ("system:serviceaccount:default:any", "system:serviceaccounts")
+    others = (
+        (*client, "/api/v1/nodes/none"),
+        ("system:serviceaccount:kube-system:any", "system:serviceaccounts", PODS),
+        ("system:node:a", "system:nodes", f"{LEASES}/kube-node-lease/leases/a"),
+        ("system:kube-controller-manager", "system:any", PODS),
+        ("system:kube-scheduler", "system:any", PODS),
+        (NODE_CONTROLLER, "system:any", "/api/v1/nodes"),
+    )
+    replaced = ("patch", *level, "--type=json", "--patch")
+    refused, over = Event(), Event()
+
+    def flood() -> None:
+        while not over.is_set():
+            if answer(applied, *client, PODS)[0] == 429:
+                refused.set()
+
+    applied.kubectl(*replaced, json.dumps([{"op": "replace", "path": "/spec", "value": narrow}]))
+    with ThreadPoolExecutor(FLOOD) as clients:
+        try:
+            flooding = [clients.submit(flood) for _ in range(FLOOD)]
+            assert refused.wait(REFUSED_S)
+            assert 429 not in [answer(applied, *one)[0] for one in others]
+        finally:
+            over.set()
+            applied.kubectl(*replaced, json.dumps([{"op": "replace", "path": "/spec", "value": declared}]))
+    for one in flooding:
+        one.result()
 
 
 def test_training_pods_bear_a_cut_for_longer(applied: ApiServer) -> None:

@@ -18,6 +18,7 @@ from clouds.onprem.doctor import gateways
 from components.model.hosts import Host
 from longhaul.doctor import hosts as host_checks
 from longhaul.doctor import machine, state
+from longhaul.doctor import size as size_checks
 from longhaul.doctor.target import Target
 from longhaul.engine.backend import Backend
 from tests.longhaul.doctor.world import FILE, raw_environment, severities, share, target
@@ -51,6 +52,22 @@ def test_the_clock_is_compared_with_the_clouds(behind: timedelta, severity: Seve
     (found,) = outside.clock(here(date=lambda url: format_datetime(NOW + behind, usegmt=True)), URL)
     assert found.severity is severity
     assert words in found.what
+
+
+@pytest.mark.parametrize(
+    ("nodes", "severity", "keys"),
+    [
+        (100, Severity.OK, {"control_plane.api"}),
+        (3_000, Severity.WARNING, {"control_plane.api.machine_type"}),
+        (7_500, Severity.WARNING, {"control_plane.api.machine_type", "control_plane.api.servers"}),
+    ],
+)
+def test_api_servers_are_held_against_the_declared_nodes(nodes: int, severity: Severity, keys: set[str]) -> None:
+    raw = raw_environment() | {"max_nodes": nodes}
+    raw["control_plane"]["api"] |= {"servers": 2, "machine_type": "Standard_D8s_v5"}
+    found = list(size_checks.size(target(raw)))
+    assert {one.severity for one in found} == {severity}
+    assert {one.where[0].split(" in ")[0] for one in found} == keys
 
 
 def test_a_slow_answer_is_no_wrong_clock() -> None:

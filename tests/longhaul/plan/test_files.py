@@ -54,6 +54,26 @@ def machine_type(raw: Raw) -> None:
     raw["control_plane"]["etcd"]["machine_type"] = "Standard_L16s_v3"
 
 
+def larger(raw: Raw) -> None:
+    raw["max_nodes"] = 3001
+
+
+def pool_of_a_larger_class(raw: Raw) -> None:
+    raw["pools"]["cpu"]["max"] = 600
+
+
+def within_the_class(raw: Raw) -> None:
+    raw["max_nodes"] = 500
+
+
+def far(raw: Raw) -> None:
+    raw["control_plane"]["round_trip_ms"] = 80
+
+
+def near(raw: Raw) -> None:
+    raw["control_plane"]["round_trip_ms"] = 60
+
+
 def version(raw: Raw) -> None:
     raw["versions"] = {"kubernetes": "1.30.3"}
 
@@ -135,7 +155,7 @@ def test_what_the_files_show_to_be_refused_is_refused(change: Change, what: str)
     assert any(one.startswith(what) for one in said(plan)), said(plan)
 
 
-@pytest.mark.parametrize("change", [pool_maximum, pool_new, tags])
+@pytest.mark.parametrize("change", [pool_maximum, pool_new, tags, within_the_class, near])
 def test_what_interrupts_nothing_is_safe_and_is_listed(change: Change) -> None:
     plan = compared(change)
     (reason,) = plan.reasons
@@ -193,6 +213,7 @@ def test_a_host_that_changes_is_a_key() -> None:
     [
         (api_type, "2 of 2 API servers are replaced, one at a time.", "Work that runs is not interrupted"),
         (image, "3 of 3 members of the etcd cluster events are replaced, one at a time.", "Work that runs is not"),
+        (far, "3 of 3 members of the etcd cluster etcd are replaced, one at a time.", "Work that runs is not"),
         (labels, "New machines of pools differ from those that run.", "What runs goes on"),
         (operators, "Who reaches the vault and the racks' gateways from outside changes.", "is not touched"),
     ],
@@ -203,6 +224,15 @@ def test_a_reason_says_what_happens_to_work_that_runs(change: Change, what: str,
     assert reason.why.startswith(why) or why in reason.why
     assert plan.verdict is Severity.WARNING
     assert not [one for one in plan.reasons if "no state" in one.what]
+
+
+@pytest.mark.parametrize("change", [larger, pool_of_a_larger_class])
+def test_a_size_of_another_class_makes_the_api_servers_anew_and_is_not_called_calm(change: Change) -> None:
+    plan = compared(change)
+    (reason,) = (one for one in plan.reasons if "API servers" in one.what)
+    assert reason.what == "2 of 2 API servers are replaced, one at a time."
+    assert reason.lines[0].startswith("nodes, at most: 11 -> ")
+    assert not [one for one in plan.reasons if "interrupts nothing" in one.what]
 
 
 def test_the_only_member_of_an_etcd_cluster_is_not_replaced() -> None:

@@ -1,0 +1,110 @@
+"""Steps between versions that Kubernetes and etcd support, and kubelets that an API server serves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from clouds.base.fault import Fault
+from clouds.base.words import listed
+from components.model.environment import Environment
+
+SKEW = 3
+"""Largest number of minor versions that a kubelet may be older than an API server. It is never newer (kubernetes.io,
+"Version Skew Policy")."""
+
+LEAST_BEFORE: Mapping[tuple[str, tuple[int, int]], tuple[int, int, int]] = {("etcd", (3, 7)): (3, 6, 11)}
+"""Least patch version before the step to a minor version (etcd.io, "Upgrade etcd from v3.6 to v3.7")."""
+
+TITLES = {"kubernetes": "Kubernetes", "etcd": "etcd"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """Reason for which a step is not taken, and advice."""
+
+    why: str
+    do: str
+
+
+def numbers(version: str) -> tuple[int, int, int]:
+    """Return the three numbers of a version."""
+    major, minor, patch = (int(part) for part in version.split("."))
+    return major, minor, patch
+
+
+def minor(version: str) -> tuple[int, int]:
+    """Return the first two numbers of a version."""
+    return numbers(version)[:2]
+
+
+def step_refused(release: str, running: Collection[str], wanted: str) -> Refused | None:
+    """Return why machines that run ``running`` do not go to ``wanted``; None when they may. Machines of several minor
+    versions are an upgrade that has not ended: it may go on, or be taken back."""
+    newest, oldest = max(running, key=numbers), min(running, key=numbers)
+    if minor(newest) > minor(wanted) and not is_taken_back(running, wanted):
+        return _BACK[release]
+    if not _one_step(oldest, wanted):
+        (major, number), title = minor(oldest), TITLES[release]
+        return Refused(
+            why=f"{title} goes one minor version at a time; machines run {oldest} ({_ONE[release]}).",
+            do=f"Go to a {major}.{number + 1} first, and on from there when all machines run it.",
+        )
+    least = LEAST_BEFORE.get((release, minor(wanted)))
+    if least is not None and minor(oldest) < minor(wanted) and numbers(oldest) < least:
+        needed = ".".join(map(str, least))
+        return Refused(
+            why=f"Before {'.'.join(map(str, minor(wanted)))} all machines run {needed} or later, and some run {oldest} "
+            f"({_ONE[release]}).",
+            do=f"Go to {needed} or a later patch version first.",
+        )
+    return None
+
+
+def is_taken_back(running: Collection[str], wanted: str) -> bool:
+    """Return whether an upgrade that has not ended is taken back: some machines still run the minor version that is
+    wanted. The version of an etcd cluster is that of its oldest member, and API servers of neighbouring minor versions
+    work together."""
+    return len({minor(one) for one in running}) == 2 and minor(wanted) == min(minor(one) for one in running)
+
+
+def _one_step(running: str, wanted: str) -> bool:
+    (was, from_), (will, to) = minor(running), minor(wanted)
+    return was == will and to - from_ <= 1
+
+
+_ONE = {"kubernetes": 'kubernetes.io, "Version Skew Policy"', "etcd": 'etcd.io, "Upgrading etcd clusters"'}
+_BACK = {
+    "kubernetes": Refused(
+        why="Kubernetes has no way back over a minor version: the API servers have stored objects as older ones cannot "
+        "read them (kubernetes/website issue 12327).",
+        do="Take the version back, or make the environment anew from a backup of before (docs/backups.md).",
+    ),
+    "etcd": Refused(
+        why="Every member runs the newer minor version, so the etcd cluster's version has moved, and an older member "
+        'refuses its data (etcd.io, "Downgrade etcd").',
+        do="Take the version back, or restore a backup of before (docs/backups.md).",
+    ),
+}
+
+
+def image_faults(environment: Environment, images: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
+    """Yield a fault for each site whose image has a kubelet that the API servers do not serve. ``images``: the versions
+    in each site's image, by release, as far as they are known."""
+    wanted = environment.versions.kubernetes
+    for site in environment.sites:
+        pools = [name for name, pool in environment.pools.items() if pool.site == site]
+        kubelet = images.get(site, {}).get("kubernetes")
+        if not pools or kubelet is None:
+            continue
+        (major, number), (api_major, api_number) = minor(kubelet), minor(wanted)
+        if major == api_major and 0 <= api_number - number <= SKEW:
+            continue
+        newer = (major, number) > (api_major, api_number)
+        yield Fault(
+            at=("sites", site, "image"),
+            wrong=f"holds kubelet {kubelet}, which API servers of {wanted} do not serve, for {listed(pools)}: it is "
+            + ("newer" if newer else f"more than {SKEW} minor versions older"),
+            write=f"an image with {wanted} (`longhaul image build --site {site}`)"
+            + ("; or raise versions.kubernetes first" if newer else "; bring the pools to it before (`longhaul roll`)"),
+        )

@@ -1,0 +1,20 @@
+"""Checks of the control plane's size against the nodes that the file declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base.findings import Finding, ok, warning
+from components.model.cautions import small_control_plane
+from components.model.control_size import declared_nodes
+from longhaul.doctor.target import Target
+
+
+def size(target: Target) -> Iterator[Finding]:
+    """Check that the API servers have the memory for the declared nodes, and are enough."""
+    found = list(small_control_plane(target.environment))
+    for one in found:
+        yield warning(one.wrong, target.at(*one.at), do=one.write)
+    if not found:
+        nodes = declared_nodes(target.environment)
+        yield ok(f"the API servers are large and many enough for {nodes:,} nodes", target.at("control_plane", "api"))
