@@ -35,7 +35,7 @@ class Size:
     """The most nodes; None when there is no limit."""
     requests: int
     """``--max-requests-inflight``. With the next it is the number of seats that priority levels share, of each server
-    (kubernetes 1.36.3, apiserver/pkg/server/options/server_run_options.go)."""
+    (kubernetes 1.36, apiserver/pkg/server/options/server_run_options.go)."""
     mutating: int
     """``--max-mutating-requests-inflight``."""
     event_minutes: int
@@ -50,11 +50,11 @@ SIZES = (
 """Classes, the smallest first. Its values are kube-apiserver's defaults.
 
 Limits of requests and the bounds between classes are those with which Kubernetes tests itself at scale (kubernetes
-1.36.3, cluster/gce/gci/configure-kubeapiserver.sh). The time of events is arithmetic: with the five minutes until
+1.36, cluster/gce/gci/configure-kubeapiserver.sh). The time of events is arithmetic: with the five minutes until
 expired ones are compacted, a store of 8 GiB holds an hour of 2,100 events a second, of 1 KiB each, or half an hour of
 4,000.
 
-The watch cache is in no class: it sizes itself, and its flags set no size any more (kubernetes 1.36.3,
+The watch cache is in no class: it sizes itself, and its flags set no size any more (kubernetes 1.36,
 apiserver/pkg/server/options/etcd.go).
 """
 

@@ -31,7 +31,7 @@ PART = "fairness"
 LISTS = "longhaul-lists"
 SHARES = 30
 """Share of the level of lists, of 275 with Kubernetes' own: 66 of 600 seats. One list takes 10 of them at most (15% of
-its level; kubernetes 1.36.3, apiserver/pkg/util/flowcontrol/apf_controller.go)."""
+its level; kubernetes 1.36, apiserver/pkg/util/flowcontrol/apf_controller.go)."""
 
 
 @dataclass(frozen=True, kw_only=True)

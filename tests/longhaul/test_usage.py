@@ -166,7 +166,7 @@ def test_validate_refuses_an_image_whose_kubelet_the_api_servers_do_not_serve(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(checkout.home))
     raw = checkout.environment()
-    raw["versions"] = {"kubernetes": "1.36.3"}
+    raw["versions"] = {"kubernetes": "1.36.4"}
     raw["sites"]["use1"] = {"kind": "aws", "region": "us-east-1", "image": "ami-0123456789abcdef0"}
     raw["pools"] = {"cpu": {"site": "use1", "machine_type": "m7i.xlarge", "min": 1, "max": 2}}
     checkout.write(raw)

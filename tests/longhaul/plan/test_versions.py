@@ -54,15 +54,15 @@ def refusals(plan: Plan, check: str) -> list[str]:
 @pytest.mark.parametrize(
     ("running", "versions", "refused"),
     [
-        (dict.fromkeys(SERVERS, "1.36.3"), {"kubernetes": "1.37.2"}, []),
+        (dict.fromkeys(SERVERS, "1.36.4"), {"kubernetes": "1.37.2"}, []),
         (
-            dict.fromkeys(SERVERS, "1.36.3"),
+            dict.fromkeys(SERVERS, "1.36.4"),
             {"kubernetes": "1.38.0"},
-            ["Kubernetes would go from 1.36.3 to 1.38.0."],
+            ["Kubernetes would go from 1.36.4 to 1.38.0."],
         ),
-        (dict.fromkeys(SERVERS, "1.37.2"), {"kubernetes": "1.36.3"}, ["Kubernetes would go from 1.37.2 to 1.36.3."]),
+        (dict.fromkeys(SERVERS, "1.37.2"), {"kubernetes": "1.36.4"}, ["Kubernetes would go from 1.37.2 to 1.36.4."]),
         # One of two is as it is wanted: an upgrade that is taken back.
-        ({"lab-api-0": "1.37.2"}, {"kubernetes": "1.36.3"}, []),
+        ({"lab-api-0": "1.37.2"}, {"kubernetes": "1.36.4"}, []),
         (dict.fromkeys(MEMBERS, "3.6.8"), {"etcd": "3.7.0"}, ["etcd would go from 3.6.8 to 3.7.0."]),
         (dict.fromkeys(MEMBERS, "3.6.11"), {"etcd": "3.7.0"}, []),
         ({"lab-etcd-0": "3.7.0"}, {"etcd": "3.6.11"}, []),
@@ -83,15 +83,15 @@ def test_a_step_is_judged_by_what_each_machine_runs(
 @pytest.mark.parametrize(
     ("running", "versions", "what", "why"),
     [
-        (SERVERS, {"kubernetes": "1.37.2"}, "Kubernetes goes from 1.36.3 to 1.37.2.", "1.34 is the oldest"),
-        (SERVERS[:1], {"kubernetes": "1.35.9"}, "Kubernetes goes back from 1.35.9 and 1.36.3 to 1.35.9.", "still run"),
-        (MEMBERS, {"etcd": "1.37.0"}, "etcd goes from 1.36.3 to 1.37.0.", "no way back but a backup"),
+        (SERVERS, {"kubernetes": "1.37.2"}, "Kubernetes goes from 1.36.4 to 1.37.2.", "1.34 is the oldest"),
+        (SERVERS[:1], {"kubernetes": "1.35.9"}, "Kubernetes goes back from 1.35.9 and 1.36.4 to 1.35.9.", "still run"),
+        (MEMBERS, {"etcd": "1.37.0"}, "etcd goes from 1.36.4 to 1.37.0.", "no way back but a backup"),
     ],
 )
 def test_a_step_that_is_allowed_says_what_it_means(
     running: tuple[str, ...], versions: dict[str, str], what: str, why: str
 ) -> None:
-    plan = of_state(dict.fromkeys(running, "1.36.3"), wanted(**versions))
+    plan = of_state(dict.fromkeys(running, "1.36.4"), wanted(**versions))
     (reason,) = (one for one in plan.reasons if one.what == what)
     assert reason.severity is Severity.WARNING
     assert why in reason.why
@@ -99,18 +99,18 @@ def test_a_step_that_is_allowed_says_what_it_means(
 
 def test_what_stays_and_a_patch_say_nothing_of_steps() -> None:
     for environment in (lab(), wanted(kubernetes="1.36.4")):
-        plan = of_state(dict.fromkeys(SERVERS, "1.36.3"), environment)
+        plan = of_state(dict.fromkeys(SERVERS, "1.36.4"), environment)
         assert not [one for one in plan.reasons if "goes" in one.what or one.check in ("steps", "skew")]
 
 
 def test_without_a_state_the_earlier_file_is_what_runs() -> None:
     new = step("create", "pulumi:pulumi:Stack", "longhaul-lab")
-    for version, refused in (("1.37.2", []), ("1.38.0", ["Kubernetes would go from 1.36.3 to 1.38.0."])):
-        made = make_plan(wanted(kubernetes=version), changes(new), Terms(base=wanted(kubernetes="1.36.3")))
+    for version, refused in (("1.37.2", []), ("1.38.0", ["Kubernetes would go from 1.36.4 to 1.38.0."])):
+        made = make_plan(wanted(kubernetes=version), changes(new), Terms(base=wanted(kubernetes="1.36.4")))
         assert refusals(made, "steps") == refused
 
 
-@pytest.mark.parametrize(("kubelet", "refused"), [("1.36.3", False), ("1.37.2", True), ("1.32.0", True)])
+@pytest.mark.parametrize(("kubelet", "refused"), [("1.36.4", False), ("1.37.2", True), ("1.32.0", True)])
 def test_an_image_whose_kubelet_is_not_served_is_refused(kubelet: str, refused: bool) -> None:
-    plan = judged(stack("lab"), environment=wanted(kubernetes="1.36.3"), images={"use1": {"kubernetes": kubelet}})
+    plan = judged(stack("lab"), environment=wanted(kubernetes="1.36.4"), images={"use1": {"kubernetes": kubelet}})
     assert bool(refusals(plan, "skew")) is refused
