@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from components.model import plan
@@ -20,6 +21,10 @@ EVENTS = "/api/v1/namespaces/default/events"
 REFUSALS = ("NodeProofRefused", "NodeRequestDenied")
 """Reasons of the Events of the join endpoint and of the node controller (images/rootfs, attest/join_endpoint.py and
 controller/requests.py). An Event is kept for an hour."""
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+LATE = timedelta(seconds=12)
+"""Age of a node's lease from which its kubelet is late: it renews every ten seconds, a quarter of what a lease is for
+(kubernetes 1.36, pkg/kubelet/kubelet.go, ``nodeLeaseRenewIntervalFraction``)."""
 GPU_CONDITION = "longhaul.dev/GpuHealthy"
 """Condition in which a node with GPUs reports their health (docs/gpus.md)."""
 
@@ -32,7 +37,8 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
     try:
         api = Api(url, identity, timeout_s=TIMEOUT_S)
         nodes = tuple(map(node, api.items("/api/v1/nodes")))
-        return ClusterView(nodes=nodes, addons=tuple(_addons(api)), refusals=tuple(_refusals(api)))
+        late = frozenset(_late(api)) if environment.hosts else frozenset()
+        return ClusterView(nodes=nodes, late=late, addons=tuple(_addons(api)), refusals=tuple(_refusals(api)))
     except ApiError as error:
         return ClusterView(error=f"{url} answers {error.status}" if error.status else f"{url}: {error.reason}")
     except (OSError, ValueError, KeyError) as error:
@@ -69,6 +75,15 @@ def _gpus(item: Mapping[str, Any]) -> str:
         return f"{verdict.get('reason')}: {verdict.get('message')}"
     held_back = any(taint["key"] == PREFLIGHT_TAINT for taint in item.get("spec", {}).get("taints", ()))
     return f"its GPUs wait for the node controller, which has set or not lifted {PREFLIGHT_TAINT}" if held_back else ""
+
+
+def _late(api: Api) -> Iterator[str]:
+    """Yield the nodes whose kubelet is late with its lease, by the clocks of this machine and of theirs."""
+    now = datetime.now(tz=UTC)
+    for lease in api.items(LEASES):
+        renewed = lease.get("spec", {}).get("renewTime")
+        if not renewed or now - datetime.fromisoformat(renewed) > LATE:
+            yield lease["metadata"]["name"]
 
 
 def _refusals(api: Api) -> Iterator[str]:

@@ -86,8 +86,8 @@ def collect(
 
 
 def _without_node(hosts: Sequence[OnpremMachine], cluster: ClusterView) -> list[OnpremMachine]:
-    """Return the hosts whose node is not there or not ready; none when the API did not say."""
-    ready = {view.name for view in cluster.nodes if view.ready}
+    """Return the hosts whose node is not there, not ready or late; none when the API did not say."""
+    ready = {view.name for view in cluster.nodes if view.ready} - cluster.late
     return [] if cluster.error else [host for host in hosts if host.name not in ready]
 
 

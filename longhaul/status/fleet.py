@@ -170,8 +170,9 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
 
 def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
     verdict, reasons = Verdict.OK, [view.reason, view.gpus]
-    if not view.ready:
-        verdict = Verdict.UNREACHABLE if _silent(view.name, observed) else Verdict.UNHEALTHY
+    silent = _silent(view.name, observed)
+    if silent or not view.ready:
+        verdict = Verdict.UNREACHABLE if silent else Verdict.UNHEALTHY
         reasons += [*_heard(view.name, observed), _strayed(view, observed)]
     elif view.gpus:
         # Where there are none, this will never be otherwise.

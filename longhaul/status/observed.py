@@ -89,6 +89,8 @@ class ClusterView:
     """Nodes and add-ons, as the API reported them."""
 
     nodes: tuple[NodeView, ...] = ()
+    late: frozenset[str] = frozenset()
+    """Nodes whose kubelet is late to say that it is there; asked where there are hosts."""
     addons: tuple[AddonView, ...] = ()
     refusals: tuple[str, ...] = ()
     """Refusals of the join endpoint and of the node controller, the newest first."""
@@ -127,5 +129,5 @@ class Observed:
     groups: Mapping[str, GroupView] = field(default_factory=dict)
     """Groups by pool."""
     knocks: Mapping[str, Knock] = field(default_factory=dict)
-    """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node."""
+    """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node or late."""
     now: datetime = field(default_factory=lambda: datetime.now(tz=UTC))

@@ -218,6 +218,10 @@ def api(*pages: dict[str, Any]) -> Pages:
             },
         ]
     }
+    renewed = {"a": "2026-01-02T03:04:05.000000Z", "b": datetime.now(tz=UTC).isoformat()}
+    left["/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?limit=500"] = {
+        "items": [{"metadata": {"name": name}, "spec": {"renewTime": time}} for name, time in renewed.items()]
+    }
     for reason, events in EVENTS.items():
         left[f"/api/v1/namespaces/default/events?limit=500&fieldSelector=reason%3D{reason}"] = {"items": events}
     return Pages(left)
@@ -241,6 +245,7 @@ def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pyte
         ("b", False, "so it says"),
         ("c", False, "it has never been ready"),
     ]
+    assert found.late == {"a"}
     assert found.nodes[0].site == "use1"
     assert found.refusals == (
         "longhaul-join-ab: 2026-01-02T03:01:00Z: UnknownMachine: there is no machine i-8",

@@ -197,6 +197,14 @@ def test_a_host_says_why_it_is_no_ready_node(environment: Environment, there: bo
     assert says in found.reason
 
 
+def test_a_host_that_went_silent_is_unreachable_before_the_api_knows(environment: Environment) -> None:
+    host = node("lab-node-0", pool="hosts", site="rack")
+    observed = replace(seen(), cluster=ClusterView(nodes=(host,)), knocks={"lab-node-0": SILENT})
+    assert judge_nodes(environment, observed)[0].verdict is Verdict.UNREACHABLE
+    answers = replace(observed, knocks={"lab-node-0": Knock(reached=True)})
+    assert judge_nodes(environment, answers)[0].verdict is Verdict.OK
+
+
 PLUGIN = AddonView(name="nvidia-device-plugin", ready=1, wanted=2, on_gpus=True)
 
 
