@@ -10,8 +10,8 @@ from longhaul.exits import CommandError, Exit
 if TYPE_CHECKING:
     from components.model import Environment
 
-URN = "**:{type}::{machine}"
-"""The engine's pattern for a machine's resource; ``**`` stands for stack, project and parents."""
+URN = "**{type}::{machine}"
+"""The engine's pattern for a machine's resource; ``**`` stands for stack, project and parents with a ``$``."""
 
 
 def replacing(environment: Environment, machines: Sequence[str]) -> tuple[str, ...]:

@@ -49,6 +49,25 @@ def test_median_and_99th_percentile_decide(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_slow_disk_is_tried_three_times(tmp_path: Path) -> None:
+    tries: list[float] = []
+
+    def settles(file: int) -> None:
+        """Be slow for the first two measurements."""
+        tries.append(time.perf_counter())
+        if len(tries) <= 2 * 20:
+            time.sleep(0.003)
+
+    limits = Limits(median_ms=2.5, p99_ms=1e6)
+    assert judged(tmp_path, record=tmp_path / "record.json", limits=limits, writes=20, sync=settles).fast_enough
+
+
+def test_a_disk_with_data_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_gate, "DATA", tmp_path)
+    monkeypatch.setattr(disk_gate, "judged", None)
+    assert disk_gate.main() == 0
+
+
 def test_a_disk_that_stands_still_is_refused_in_time(tmp_path: Path) -> None:
     clock = Clock(1000.0)
     found = measure(tmp_path, limits=Limits(), sync=clock.sync, clock=clock)

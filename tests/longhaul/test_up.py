@@ -217,7 +217,11 @@ def test_a_machine_of_the_control_plane_is_replaced_by_name(checkout: Checkout, 
     engine.has_stack()
     done = checkout.run(*UP, "--replace", "dev-etcd-0", "--replace", "dev-api-0")
     assert done.returncode == Exit.OK, done.stderr
-    machine = "--replace **:azure-native:compute:VirtualMachine::dev-"
+    machine = "--replace **azure-native:compute:VirtualMachine::dev-"
+    parents = "longhaul:Cluster$longhaul:ControlPlane$longhaul:azure:ControlMachine$"
+    assert f"urn:pulumi:dev::longhaul::{parents}azure-native:compute:VirtualMachine::dev-".endswith(
+        machine.split("**")[1]
+    )
     words = f"{machine}etcd-0 {machine}api-0"
     assert engine.commands() == [
         f"{JUDGED} {words}",

@@ -10,7 +10,7 @@ from lab.drill.members import answers, await_effect, await_successor, leader
 
 ETCD, API = "etcd.service", "kube-apiserver.service"
 
-WATCHDOG_S = 120.0
+WATCHDOG_S = 300.0
 """Seconds that the watchdog of an API server and the restart get together."""
 
 

@@ -2,10 +2,10 @@
 """Refuse a data disk whose syncs are too slow for etcd, before the member joins its cluster.
 
 Every write of an etcd cluster waits until a majority of its disks has synced it. So a member's disk is measured once,
-when it is blank: writes of 2,300 bytes, one after the other, each synced by fdatasync, as etcd's log is (``fio
---rw=write --ioengine=sync --fdatasync=1 --bs=2300``). fio itself would bring a dozen libraries of storage systems into
-the image. What was measured is left on the disk, so a member that starts again is not measured again, and as metrics in
-Prometheus' text format.
+when it is blank; three times at most, since a new file system is still being written in the background. It is writes of
+2,300 bytes, one after the other, each synced by fdatasync, as etcd's log is (``fio --rw=write --ioengine=sync
+--fdatasync=1 --bs=2300``). fio itself would bring a dozen libraries of storage systems into the image. What was measured
+is left on the disk, and as metrics in Prometheus' text format.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 DISK = Path("/var/lib/longhaul/ssd")
+DATA = DISK / "etcd" / "member"
+"""Folder of a member's data. A disk that has it is not refused: its member may be one of those that a quorum needs."""
 RECORD = DISK / "disk-gate.json"
 LIMITS = Path("/etc/longhaul/disk-gate.json")
 """Limits that the environment declares; the file is not there when it declares none."""
@@ -32,6 +34,9 @@ Storage is Fast Enough for Etcd")."""
 
 WRITES = 2000
 """Number of writes: twenty are slower than the 99th percentile, and a local SSD takes half a second for all."""
+
+TRIES = 3
+"""Number of measurements after which a disk is refused."""
 
 LONGEST_S = 5.0
 """Seconds after which the measurement ends: a disk that is not done by then takes 2.5 ms for a sync on average."""
@@ -142,7 +147,10 @@ def _sample(name: str, quantile: str, ms: float) -> str:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
-    new.write_text(text)
+    with new.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     new.replace(path)
 
 
@@ -154,19 +162,26 @@ def judged(
     writes: int = WRITES,
     sync: Callable[[int], None] = os.fdatasync,
 ) -> Measured:
-    """Return what was measured when the disk was blank, or measure it now. A disk that was refused is measured
-    again."""
+    """Return what was measured when the disk was blank, or measure it now, until it is fast enough or was tried
+    :data:`TRIES` times. A disk that was refused is measured again."""
     before = Measured.read(record)
     if before and before.fast_enough:
         return before
     record.unlink(missing_ok=True)
     found = measure(folder, limits=limits, writes=writes, sync=sync)
+    for _ in range(TRIES - 1):
+        if found.fast_enough:
+            break
+        found = measure(folder, limits=limits, writes=writes, sync=sync)
     _write(record, json.dumps(asdict(found)))
     return found
 
 
 def main() -> int:
-    """Return 0 when the disk is fast enough, else 1."""
+    """Return 0 when the disk is fast enough or has a member's data, else 1."""
+    if DATA.exists():
+        print(f"{DISK} has a member's data, and is not measured again")
+        return 0
     found = judged(DISK, record=RECORD, limits=Limits.read(LIMITS))
     with suppress(OSError):
         _write(METRICS, metrics(found))
