@@ -79,8 +79,8 @@ class BackupStorage(ComponentResource):
     def _account(self) -> storage.StorageAccount:
         args = self._args
         rules = storage.NetworkRuleSetArgs(
-            # Otherwise the rules that delete what is old are blocked (learn.microsoft.com, "Azure Blob Storage lifecycle
-            # management overview", on firewalls).
+            # Otherwise the rules that delete what is old are blocked (learn.microsoft.com, "Azure Blob Storage
+            # lifecycle management overview", on firewalls).
             bypass="AzureServices",
             default_action=storage.DefaultAction.DENY,
             ip_rules=[storage.IPRuleArgs(i_p_address_or_range=one) for one in _public(args.environment)],

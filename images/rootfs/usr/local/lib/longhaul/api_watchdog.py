@@ -2,8 +2,9 @@
 """Kill a kube-apiserver that is hung, so that systemd starts it again.
 
 kube-apiserver tells systemd when it has started and no more, so systemd's own watchdog has nothing to go by. The load
-balancer drops a server that hangs, but those connected to it wait: only its end breaks their connections. Any answer will
-do, even a refusal or a failed check: a restart mends none, and the caches of a server that serves are worth keeping. One that was killed is left alone for a while: if all are busy, each kill would move its load to the others.
+balancer drops a server that hangs, but those connected to it wait: only its end breaks their connections. Any answer
+will do, even a refusal or a failed check: a restart mends none, and the caches of a server that serves are worth
+keeping. One that was killed is left alone for a while: if all are busy, each kill would move its load to the others.
 """
 
 from __future__ import annotations

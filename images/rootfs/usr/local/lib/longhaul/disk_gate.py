@@ -2,10 +2,10 @@
 """Refuse a data disk whose syncs are too slow for etcd, before the member joins its cluster.
 
 Every write of an etcd cluster waits until a majority of its disks has synced it. So a member's disk is measured once,
-when it is blank; three times at most, since a new file system is still being written in the background. It is writes of
-2,300 bytes, one after the other, each synced by fdatasync, as etcd's log is (``fio --rw=write --ioengine=sync
---fdatasync=1 --bs=2300``). fio itself would bring a dozen libraries of storage systems into the image. What was measured
-is left on the disk, and as metrics in Prometheus' text format.
+when it is blank; three times at most, since a new file system is still being written in the background. It is writes
+of 2,300 bytes, one after the other, each synced by fdatasync, as etcd's log is (``fio --rw=write --ioengine=sync
+--fdatasync=1 --bs=2300``). fio itself would bring a dozen libraries of storage systems into the image. What was
+measured is left on the disk, and as metrics in Prometheus' text format.
 """
 
 from __future__ import annotations
