@@ -20,8 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 DISK = Path("/var/lib/longhaul/ssd")
-DATA = DISK / "etcd" / "member"
-"""Folder of a member's data. A disk that has it is not refused: its member may be one of those that a quorum needs."""
+DATA = DISK / "etcd"
+"""Folder that etcd's unit makes, once a disk has passed, and that only etcd may look into. A disk that has it is not
+refused later: its member may be one of those that a quorum needs."""
 RECORD = DISK / "disk-gate.json"
 LIMITS = Path("/etc/longhaul/disk-gate.json")
 """Limits that the environment declares; the file is not there when it declares none."""
