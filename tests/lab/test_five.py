@@ -59,8 +59,10 @@ def test_a_disk_that_is_too_slow_keeps_its_member_out(project: Project) -> None:
     assert "(at most 1e-06)" in answer["checks"][0]["detail"]
     (row,) = [one for one in project.status()["machines"] if one["name"] == machine]
     assert "fdatasync takes" in json.dumps(row)
-    project.on(machine, f"mv /root/limits {limits}; mv /var/lib/longhaul/ssd/aside /var/lib/longhaul/ssd/etcd")
-    project.on(machine, "systemctl start longhaul-etcd.target")
+    project.on(machine, f"mv /root/limits {limits}; systemctl start longhaul-disk-gate")
+    project.on(
+        machine, "mv /var/lib/longhaul/ssd/aside /var/lib/longhaul/ssd/etcd; systemctl start longhaul-etcd.target"
+    )
     assert _voters(project) == set(MEMBERS)
 
 
