@@ -10,6 +10,8 @@ from components.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER, NO_DELETION
 from components.model import Environment, load
 from components.model.backup_storage import account_name
 from components.model.backups import Backups
+from components.model.policy import policies
+from tests.components.policy.samples import resources
 from tests.support.declared import Program
 from tests.support.hosts import STACKS
 from tests.support.whole import declare_whole
@@ -52,6 +54,12 @@ def test_the_account_is_closed_and_keeps_what_it_has(lab: Environment, program: 
         for rule in expiry.inputs["policy"]["rules"]
     }
     assert rules == {f"{name}/": {"daysAfterCreationGreaterThan": days} for name, days in kinds().items()}
+
+
+def test_backups_break_no_policy(lab: Environment, program: Program) -> None:
+    declared = lab.model_copy(update={"backups": Backups(recipients=(KEY,))})
+    findings = policies(declared).judge(resources(program, stack="lab")).findings
+    assert [one for one in findings if "backups" in str(one.where)] == []
 
 
 def kinds() -> dict[str, int]:

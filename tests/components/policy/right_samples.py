@@ -88,6 +88,8 @@ def _stores() -> Iterator[Make]:
     rule = storage.IPRuleArgs(i_p_address_or_range="198.51.100.2")
     rules = storage.NetworkRuleSetArgs(bypass="None", default_action="Deny", ip_rules=[rule])
     yield make.account("store-network/right operator", network_rule_set=rules)
+    ruled = storage.NetworkRuleSetArgs(bypass="AzureServices", default_action="Deny")
+    yield make.account("store-network/right account with rules", network_rule_set=ruled)
     yield make.account("store-anonymous/right account")
     yield lambda: aws.s3.BucketPublicAccessBlock(
         "store-anonymous/right block",

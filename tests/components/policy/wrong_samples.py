@@ -118,6 +118,8 @@ def _stores() -> Iterator[Make]:
     other = storage.IPRuleArgs(i_p_address_or_range="192.0.2.1")
     rules = storage.NetworkRuleSetArgs(bypass="None", default_action="Deny", ip_rules=[other])
     yield make.account("store-network/wrong account's rule", network_rule_set=rules)
+    logging = storage.NetworkRuleSetArgs(bypass="Logging", default_action="Deny")
+    yield make.account("store-network/wrong account's bypass", network_rule_set=logging)
     yield make.account("store-anonymous/wrong account", allow_blob_public_access=None)
     yield lambda: aws.s3.BucketPublicAccessBlock(
         "store-anonymous/wrong block", **REGION, bucket="b", block_public_acls=True, block_public_policy=False
