@@ -201,9 +201,14 @@ class Environment(Section):
     hosts: tuple[Host, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})
     """Bare-metal hosts, read from the `bare_metal` file; they are not written in the stack file."""
 
+    @property
+    def known_types(self) -> dict[str, machine_type.MachineType]:
+        """Machine types by name: Longhaul's own, and the environment's, which come first."""
+        return {**known_machine_types(), **self.machine_types}
+
     def machine_type(self, name: str) -> machine_type.MachineType:
         """Return the type called ``name``; raise ``KeyError`` when neither the environment nor Longhaul knows it."""
-        return {**known_machine_types(), **self.machine_types}[name]
+        return self.known_types[name]
 
     @property
     def api_name(self) -> str:

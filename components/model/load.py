@@ -35,8 +35,7 @@ class _Source:
 
     def problem(self, finding: Fault) -> Problem:
         line = None if self.document is None else self.document.line((*self.top, *finding.at))
-        key = ".".join(map(str, finding.at))
-        return Problem(file=str(self.path), line=line, key=key, wrong=finding.wrong, write=finding.write)
+        return Problem(file=str(self.path), line=line, key=finding.key, wrong=finding.wrong, write=finding.write)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +146,8 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
     """Raise ``ConfigurationError`` when ``environment``, read from ``source``, overlaps another environment in the same
     folder, or has a gateway at an address of another one's. Other errors of those files are not reported here."""
     others = _claims(source.parent, but=source)
+    if not others:
+        return
     own = _claim(source) or _Claim(path=source, name=environment.name, supernet=environment.supernet)
     own = replace(own, name=environment.name, supernet=environment.supernet)
     overlapping = [other for other in others if own.supernet.overlaps(other.supernet)]
