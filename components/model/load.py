@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,7 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from clouds.base.fault import Fault, Location
-from clouds.base.section import Range
+from clouds.base.section import FILE_NAME, Range
 from components.model.cautions import cautions
 from components.model.checks import OBJECTS, check
 from components.model.document import Document, read_document
@@ -278,7 +279,8 @@ def _parse(raw: Raw, *, source: _Source, stack: str) -> _Loaded:
 
 def _hosts(name: object, *, beside: _Source, problems: list[Problem]) -> tuple[Validated[Hosts], _Source]:
     """Read the hosts file, and add what is wrong with it to ``problems``."""
-    if not isinstance(name, str):
+    # Of a name that is wrong, the environment's own validation tells.
+    if not isinstance(name, str) or not re.fullmatch(FILE_NAME, name):
         return Validated(value=None), beside
     source = _Source(path=beside.path.parent / name)
     try:

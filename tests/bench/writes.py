@@ -26,7 +26,7 @@ STORMING = 4
 """Processes that create events, each as fast as it is answered."""
 ANSWER_S = 30.0
 SLOWER_US = 2000
-"""What is added to each sync, microseconds: what a network disk takes (docs/lessons.md, 2)."""
+"""Delay of each sync, microseconds: what a network disk takes (docs/lessons.md, 2)."""
 
 DELAYED = (
     "strace",

@@ -25,7 +25,7 @@ DAYS = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
-    """How an API server's objects are stored."""
+    """Storage of an API server's objects."""
 
     synced: bool = False
     """True when etcd awaits its disk, as in production."""
