@@ -114,7 +114,9 @@ def test_a_hosts_file_that_is_not_there(tmp_path: Path) -> None:
     assert "Pulumi.test.yaml" in problem.wrong
 
 
-@pytest.mark.parametrize("name", ["/etc/shadow", "../hosts.test.yaml", "stacks/hosts.yaml", ".", "..", "a" * 129, "a\n"])
+@pytest.mark.parametrize(
+    "name", ["/etc/shadow", "../hosts.test.yaml", "stacks/hosts.yaml", ".", "..", "a" * 129, "a\n"]
+)
 def test_a_path_is_no_name_of_a_hosts_file(tmp_path: Path, name: str) -> None:
     problem = only(write(tmp_path, make.full() | {"bare_metal": name}))
     assert problem.key == "bare_metal"
