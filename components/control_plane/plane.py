@@ -209,7 +209,7 @@ class ControlPlane(ComponentResource):
         }
         if self._backups and role.is_etcd:
             for machine, one in made.items():
-                self._backups.admit(machine.name, one.principal_id)
+                self._backups.admit(machine, one.principal_id)
         if role is Role.API:
             self.api_principal_ids |= {machine.name: one.principal_id for machine, one in made.items()}
             return [self._readiness(machine, one, after=self._etcd_access(machine)) for machine, one in made.items()]

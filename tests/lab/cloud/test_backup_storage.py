@@ -14,12 +14,14 @@ from azure.storage.blob import ContentSettings
 from clouds.azure.blobs import listed
 from clouds.azure.containers import end_retention, retain
 from clouds.azure.session import AzureError
-from components.azure.roles import NO_DELETION
+from components.azure.conditions import NO_DELETION, own_backups
+from components.model import Machine, control_machines, load, plan
 from lab.cloud.azure.roles import BLOB_CONTRIBUTOR
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
 from tests.lab.cloud.test_blobs import ACCOUNT, account, client
 from tests.lab.cloud.test_vault import operator
+from tests.support.hosts import STACKS
 
 CONTAINER = f"{ACCOUNT}/blobServices/default/containers/daily"
 POLICY = f"{CONTAINER}/immutabilityPolicies/default"
@@ -76,10 +78,60 @@ def test_a_condition_takes_deletion_away_and_nothing_else(storage: Live) -> None
         container.delete_blob("etcd/1")
 
 
+def member(name: str) -> Machine:
+    """Return a member of the lab's control plane."""
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    return next(one for one in control_machines(lab, plan(lab)) if one.name == name)
+
+
+OWN, OTHERS = "etcd/2030-05-04T103000Z-lab-etcd-1.db.gz.age", "etcd/2030-05-04T103000Z-lab-etcd-2.db.gz.age"
+
+
+@pytest.mark.parametrize(
+    ("name", "reads", "lists", "makes"),
+    [
+        ("lab-etcd-1", True, True, True),
+        ("lab-etcd-2", True, True, False),
+        ("lab-events-1", False, False, False),
+    ],
+)
+def test_a_member_sees_its_own_etcd_cluster_s_and_makes_those_in_its_own_name(
+    storage: Live, name: str, reads: bool, lists: bool, makes: bool
+) -> None:
+    container = client().get_container_client("daily")
+    container.upload_blob(OTHERS, b"one")
+    storage.arm("DELETE", GRANT)
+    storage.put(GRANT, grant(storage, condition=own_backups(member(name)), conditionVersion="2.0"))
+    for allowed, call in (
+        (reads, lambda: container.download_blob(OTHERS).readall()),
+        (lists, lambda: list(container.list_blobs(name_starts_with="etcd/"))),
+        (False, lambda: list(container.list_blobs())),
+        (False, lambda: list(container.list_blobs(name_starts_with="e"))),
+        (makes, lambda: container.upload_blob(OWN, b"two")),
+        (makes, lambda: container.upload_blob(OWN, b"three", overwrite=True)),
+        (False, lambda: container.delete_blob(OWN if makes else OTHERS)),
+    ):
+        if allowed:
+            call()
+        else:
+            with pytest.raises(HttpResponseError, match="AuthorizationPermissionMismatch"):
+                call()
+
+
+@pytest.mark.parametrize("forgotten", ["write", "add/action"])
+def test_a_condition_that_forgets_one_of_the_actions_that_make_blobs_is_open(storage: Live, forgotten: str) -> None:
+    whole = own_backups(member("lab-events-1"))
+    open_ = whole.replace(f"containers/blobs/{forgotten}'", "containers/blobs/tags/read'")
+    assert open_ != whole
+    storage.arm("DELETE", GRANT)
+    storage.put(GRANT, grant(storage, condition=open_, conditionVersion="2.0"))
+    client().get_container_client("daily").upload_blob(OWN, b"one")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        (GRANT, {"condition": "@Resource[x] StringEquals 'y'", "conditionVersion": "2.0"}, "no other"),
+        (GRANT, {"condition": "@Resource[x] StringEquals \"y\"", "conditionVersion": "2.0"}, "begins nothing that is known"),
         (GRANT, {"condition": NO_DELETION}, "go together"),
         (ACCOUNT, account(ranges=("198.51.100.2/32",)), "the addresses themselves"),
         (f"{ACCOUNT}/managementPolicies/default", {"properties": {"policy": {"rules": []}}}, "rules"),
