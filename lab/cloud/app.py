@@ -16,6 +16,7 @@ from lab.cloud.aws.cloud import AwsCloud
 from lab.cloud.azure import access, arm, blob_data, identity, policy, vault_data
 from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
+from lab.cloud.azure.lifecycle import delete_old
 from lab.cloud.azure.changes import Changes
 from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.firewall import Peer
@@ -142,6 +143,10 @@ class Cloud:
         ``remediate`` switches them on, and applies them to what exists."""
         assignments = policy.Assignments() if action == "off" else policy.GOVERNED
         self._arm.govern(assignments, remediate=action == "remediate")
+
+    def delete_old_blobs(self, *, now: float | None = None) -> list[str]:
+        """Act on the lifecycle rules of all storage accounts, which Azure does once a day. Return what was deleted."""
+        return delete_old(self.store, self._blobs, now=now)
 
     def internet_app(self) -> web.Application:
         """Return the application that answers at the clouds' address on the internet, over TLS."""

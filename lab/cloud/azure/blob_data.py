@@ -89,7 +89,7 @@ class BlobData:
         """Return the first part of the keys of a container's blobs; None when there is no such container."""
         made = blob_container.container_of(self._store, account, container)
         if made is not None:
-            return f"{account.key} {made.hidden['uid']}"
+            return blob_container.place_of(account, made)
         return account.key if self._blobs.has_container(account.key, container) else None
 
     def _container(

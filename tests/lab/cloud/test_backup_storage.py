@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from typing import Any
 
 import pytest
@@ -151,6 +152,59 @@ def test_a_container_made_anew_is_empty(storage: Live) -> None:
     storage.arm("DELETE", CONTAINER)
     storage.put(CONTAINER, {})
     assert not list(client().get_container_client("daily").list_blobs())
+
+
+EXPIRY = f"{ACCOUNT}/managementPolicies/default"
+DAY_S = 86400
+
+
+def expiry(days: int, *, prefix: str = "daily/") -> dict[str, Any]:
+    definition = {
+        "actions": {"baseBlob": {"delete": {"daysAfterCreationGreaterThan": days}}},
+        "filters": {"blobTypes": ["blockBlob"], "prefixMatch": [prefix]},
+    }
+    return {"properties": {"policy": {"rules": [{"name": "old", "type": "Lifecycle", "definition": definition}]}}}
+
+
+def deleted(storage: Live, *, days: float) -> list[str]:
+    """Return what the rules delete when these days have passed."""
+
+    async def delete() -> list[str]:
+        return storage.cloud.delete_old_blobs(now=time.time() + days * DAY_S)
+
+    return storage.call(delete())
+
+
+def test_what_is_old_is_deleted_by_rules_and_nothing_before_its_retention_ends(storage: Live) -> None:
+    storage.put(POLICY, RETENTION)
+    storage.put(EXPIRY, expiry(7))
+    client().get_container_client("daily").upload_blob("etcd/1", b"one", metadata={"revision": "7"})
+    assert deleted(storage, days=89.9) == []
+    assert deleted(storage, days=90.1) == ["daily/etcd/1"]
+    assert not list(client().get_container_client("daily").list_blobs())
+
+
+@pytest.mark.parametrize(
+    ("rule", "days", "gone"),
+    [(expiry(7), 7.9, False), (expiry(7), 8.1, True), (expiry(7, prefix="hourly/"), 99, False), (None, 99, False)],
+    ids=["not-old", "old", "another-container", "no-rules"],
+)
+def test_rules_delete_what_is_more_than_so_many_days_old(
+    storage: Live, rule: dict[str, Any] | None, days: float, gone: bool
+) -> None:
+    if rule:
+        storage.put(EXPIRY, rule)
+    client().get_container_client("daily").upload_blob("etcd/1", b"one")
+    assert bool(deleted(storage, days=days)) is gone
+
+
+def test_a_firewall_that_lets_no_service_pass_blocks_the_rules(storage: Live) -> None:
+    closed = account()
+    closed["properties"]["networkAcls"]["bypass"] = "None"  # type: ignore[index]
+    storage.put(ACCOUNT, closed)
+    storage.put(EXPIRY, expiry(7))
+    client().get_container_client("daily").upload_blob("etcd/1", b"one")
+    assert deleted(storage, days=99) == []
 
 
 def test_a_retention_is_set_changed_and_ended(storage: Live) -> None:
