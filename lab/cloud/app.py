@@ -16,13 +16,13 @@ from lab.cloud.aws.cloud import AwsCloud
 from lab.cloud.azure import access, arm, blob_data, identity, policy, vault_data
 from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
-from lab.cloud.azure.lifecycle import delete_old
 from lab.cloud.azure.changes import Changes
 from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.gateways import Gateways
 from lab.cloud.azure.grants import Grants
+from lab.cloud.azure.lifecycle import delete_old
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.metadata import Metadata
 from lab.cloud.azure.operations import Operations

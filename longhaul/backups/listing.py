@@ -14,6 +14,7 @@ from components.model import Role
 from components.model.backup_storage import account_name
 from components.model.backups import BackupClass
 from components.model.places import place_of
+from longhaul.backups.flaws import flaw_of, number
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -90,39 +91,11 @@ def _read(
             made=view.made,
             age_s=max(0, round((now - view.made).total_seconds())),
             size_bytes=view.size,
-            revision=_number(told.get("revision")),
-            keys=_number(told.get("keys")),
+            revision=number(told.get("revision")),
+            keys=number(told.get("keys")),
             member=told.get("member", ""),
             etcd_version=told.get("etcd", ""),
             sha256=told.get("sha256", ""),
             snapshot_sha256=told.get("snapshot_sha256", ""),
-            flaw=_flaw(environment, role, view),
+            flaw=flaw_of(environment, role, view, now=now),
         )
-
-
-FORMAT = "1"
-"""Version of backups that is read (images/rootfs, etcd_backup.py)."""
-
-
-def _flaw(environment: Environment, role: Role, view: BackupView) -> str:
-    told = view.metadata
-    if not view.size:
-        return "it is empty"
-    if told.get("format") != FORMAT:
-        return f"its format is {told.get('format') or 'not said'}, and this release reads {FORMAT}"
-    if told.get("environment") != environment.name:
-        return f"it is of the environment {told.get('environment') or '?'}"
-    if told.get("role") != str(role):
-        return f"it is of the etcd cluster {told.get('role') or '?'}"
-    if _version(told.get("etcd")) > _version(environment.versions.etcd):
-        return f"etcd {told.get('etcd')} made it, which is newer than {environment.versions.etcd}"
-    return ""
-
-
-def _version(text: str | None) -> tuple[int, ...]:
-    """Return major and minor version, since etcd's data is the same within these."""
-    return tuple(_number(part) for part in (text or "").split(".")[:2])
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() else 0

@@ -93,24 +93,23 @@ class _Parser:
         return lambda operation: joined(one(operation) for one in terms)
 
     def _term(self) -> Condition:
-        token = self._take()
-        if token in ("!", "NOT"):
+        first = self._take()
+        if first in ("!", "NOT"):
             inner = self._term()
             return lambda operation: not inner(operation)
-        if token == "(":
+        if first == "(":
             found = self._expression()
             self._take(")")
             return found
-        if token == "ActionMatches":
+        if first == "ActionMatches":
             action = self._braced().lower()
             return lambda operation: operation.action.lower() == action
-        if token == "SubOperationMatches":
+        if first == "SubOperationMatches":
             suboperation = self._braced()
             return lambda operation: operation.suboperation == suboperation
-        if token in (PATH, PREFIX):
-            return self._comparison(token)
-        self._tokens.insert(0, token)
-        self._refuse("a term")
+        if first not in (PATH, PREFIX):
+            raise ConditionError(f"{first} begins no term")
+        return self._comparison(first)
 
     def _comparison(self, attribute: str) -> Condition:
         operator = self._take()
@@ -136,10 +135,10 @@ class _Parser:
         return found
 
     def _text(self) -> str:
-        token = self._take()
-        if not token.startswith("'"):
-            raise ConditionError(f"{token} is in the place of a text in quotes")
-        return token[1:-1]
+        first = self._take()
+        if not first.startswith("'"):
+            raise ConditionError(f"{first} is in the place of a text in quotes")
+        return first[1:-1]
 
     def _next(self) -> str:
         return self._tokens[0] if self._tokens else ""

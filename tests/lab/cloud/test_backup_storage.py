@@ -132,7 +132,11 @@ def test_a_condition_that_forgets_one_of_the_actions_that_make_blobs_is_open(sto
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        (GRANT, {"condition": "@Resource[x] StringEquals \"y\"", "conditionVersion": "2.0"}, "begins nothing that is known"),
+        (
+            GRANT,
+            {"condition": '@Resource[x] StringEquals "y"', "conditionVersion": "2.0"},
+            "begins nothing that is known",
+        ),
         (GRANT, {"condition": NO_DELETION}, "go together"),
         (ACCOUNT, account(ranges=("198.51.100.2/32",)), "the addresses themselves"),
         (f"{ACCOUNT}/managementPolicies/default", {"properties": {"policy": {"rules": []}}}, "rules"),

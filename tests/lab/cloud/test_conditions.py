@@ -51,7 +51,7 @@ def test_a_condition_holds_as_documented(condition: str, operation: Operation, h
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
-        ("", "a term is wanted before the end|more is wanted"),
+        ("", "more is wanted before the end"),
         (f"{MATCH} AND {LISTS} OR {LISTS}", "parentheses around"),
         (f"({MATCH}", r"\) is wanted before the end"),
         (f"{MATCH})", r"the end is wanted before \)"),
@@ -61,9 +61,9 @@ def test_a_condition_holds_as_documented(condition: str, operation: Operation, h
         (f"{PATH} StringEquals 'a'", "the operator StringEquals is not known"),
         (f"{PATH} StringLike a", "in the place of a text"),
         (f"{PATH} StringLike '\\*'", "escapes"),
-        ("@Resource[x:path] StringLike 'a'", "a term is wanted before @Resource"),
+        ("@Resource[x:path] StringLike 'a'", "begins no term"),
         (f"{MATCH} && {LISTS}", "begins nothing that is known"),
-        ("true", "a term is wanted before true"),
+        ("true", "true begins no term"),
     ],
 )
 def test_what_is_not_of_the_grammar_is_refused(condition: str, said: str) -> None:

@@ -15,8 +15,8 @@ from pulumi_azure_native import (
     storage,
 )
 
-from components.azure.retention import Retention, RetentionArgs
 from components.azure.conditions import NO_DELETION, VERSION
+from components.azure.retention import Retention, RetentionArgs
 from components.azure.roles import BLOB_CONTRIBUTOR
 
 config = pulumi.Config()

@@ -8,23 +8,19 @@ would have made it neither holds a new backup back nor is taken for the newest. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from backup.storage import Found
+from backup.storage import SKEW, Found
 
 FORMAT = "1"
 """Version of a backup: an etcd snapshot, compressed by gzip, encrypted by age, with metadata of this version."""
-
-SKEW = timedelta(minutes=5)
-"""Largest difference between a member's clock and the storage's."""
 
 LONGEST = timedelta(minutes=40)
 """Longest time that a backup takes (``TimeoutStartSec`` of longhaul-backup.service)."""
 
 TIME, NAME_TIME = "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H%M%SZ"
-HASHES = ("sha256", "snapshot_sha256")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +48,8 @@ def counted(
         if flaw := flaw_of(one, environment=environment, role=role, now=now):
             rejected[f"{one.kept}/{one.name}"] = flaw
         else:
-            took = one.made - _time(one.metadata["taken"])  # type: ignore[operator]
-            good.append(
-                Counted(found=one, member=one.metadata["member"], took_s=max(0.0, took.total_seconds()))
-            )
+            took_s = (one.made - (_time(one.metadata["taken"]) or one.made)).total_seconds()
+            good.append(Counted(found=one, member=one.metadata["member"], took_s=max(0.0, took_s)))
     return good, rejected
 
 
@@ -81,13 +75,13 @@ def _untrue(found: Found, *, environment: str, role: str, now: datetime) -> str:
         return f"its member is {member or 'not said'}, which is none of {environment}'s"
     if taken is None or found.name != name_of(role, member, taken):
         return "its name is not of its member and time"
-    if taken > now + SKEW or found.made > now + SKEW:
+    if max(taken, found.made) > now + SKEW:
         return f"it is of the future: {told['taken']}"
-    if not taken - SKEW <= found.made <= taken + LONGEST + SKEW:
-        return f"it says that it was taken at {told['taken']}, and arrived at {found.made.strftime(TIME)}"
-    if not all(_is_number(told.get(name)) for name in ("revision", "keys")):
+    if not -SKEW <= found.made - taken <= LONGEST + SKEW:
+        return f"it says that it was taken at {told['taken']}, and arrived at {found.made:{TIME}}"
+    if not all(re.fullmatch("[0-9]{1,19}", told.get(name, "")) for name in ("revision", "keys")):
         return "its revision or number of keys is no number"
-    if not all(re.fullmatch("[0-9a-f]{64}", told.get(name, "")) for name in HASHES):
+    if not all(re.fullmatch("[0-9a-f]{64}", told.get(name, "")) for name in ("sha256", "snapshot_sha256")):
         return "it has no hashes"
     return ""
 
@@ -97,8 +91,3 @@ def _time(text: str) -> datetime | None:
         return datetime.strptime(text, TIME).replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def _is_number(text: str | None) -> bool:
-    """Return whether a text is a number of etcd's, which has 64 bits."""
-    return bool(text) and re.fullmatch("[0-9]{1,19}", text or "") is not None
