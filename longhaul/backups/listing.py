@@ -15,7 +15,9 @@ from components.model.backup_storage import account_name
 from components.model.backups import BackupClass
 from components.model.places import place_of
 from longhaul.backups.flaws import flaw_of, number
+from longhaul.backups.overdue import is_overdue, overdue
 from longhaul.exits import CommandError, Exit
+from longhaul.report.text import counted
 
 if TYPE_CHECKING:
     from clouds.base.cloud import Control
@@ -99,3 +101,17 @@ def _read(
             snapshot_sha256=told.get("snapshot_sha256", ""),
             flaw=flaw_of(environment, role, view, now=now),
         )
+
+
+def warnings(environment: Environment, found: Sequence[Backup]) -> Iterator[str]:
+    """Yield what is wrong with the storage as a whole: blobs that are no backups, and backups that nobody deletes."""
+    for name in dict.fromkeys(one.etcd for one in found):
+        those = [one for one in found if one.etcd == name]
+        flawed = [one for one in those if one.flaw]
+        if flawed:
+            first = f"{flawed[0].name}: {flawed[0].flaw}"
+            yield f"{name}: {counted(len(flawed), 'blob')} cannot be restored here or do not count as backups: {first}"
+        for kept in BackupClass if environment.backups else ():
+            oldest = max((one.age_s for one in those if one.kept == kept), default=0)
+            if environment.backups and is_overdue(environment.backups, kept, age_s=oldest):
+                yield f"{name}: {overdue(environment.backups, kept, age_s=oldest)}"

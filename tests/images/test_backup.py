@@ -24,7 +24,7 @@ from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status
 from node_config import Node
 from vault import AwayError, VaultError, WithheldError
 
-from components.azure.conditions import own_backups
+from components.azure.conditions import NO_DELETION, own_backups
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live, running
 from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant, member
@@ -138,9 +138,9 @@ def node(index: int = 1) -> Node:
 
 
 @contextmanager
-def storage_as_declared(folder: Path, *, name: str) -> Iterator[Live]:
-    """Run the lab's Azure with the account for backups as the program declares it, asked as the member of this name:
-    its condition, retention."""
+def storage_as_declared(folder: Path, *, name: str | None) -> Iterator[Live]:
+    """Run the lab's Azure with the account for backups as the program declares it: retention, and the condition of the
+    member of this name; None for several members with one identity."""
     with running(folder) as live, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(live.cloud.ca_certificate))
         estate.build(live, with_machine=False)
@@ -149,7 +149,9 @@ def storage_as_declared(folder: Path, *, name: str) -> Iterator[Live]:
             container = f"{ACCOUNT}/blobServices/default/containers/{kept}"
             live.put(container, {})
             live.put(f"{container}/immutabilityPolicies/default", RETENTION)
-        live.put(GRANT, grant(live, condition=own_backups(member(name)), conditionVersion="2.0"))
+        live.put(
+            GRANT, grant(live, condition=own_backups(member(name)) if name else NO_DELETION, conditionVersion="2.0")
+        )
         yield live
 
 

@@ -38,7 +38,7 @@ def _binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(name="live", scope="module")
 def _live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with storage_as_declared(tmp_path_factory.mktemp("cloud")) as live:
+    with storage_as_declared(tmp_path_factory.mktemp("cloud"), name=None) as live:
         yield live
 
 
