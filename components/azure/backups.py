@@ -116,7 +116,9 @@ class BackupStorage(ComponentResource):
         )
         Retention(
             f"{self._name}-{kept}-retention",
-            RetentionArgs(container=container.id, days=self._args.backups.days(kept)),
+            RetentionArgs(
+                container=container.id, days=self._args.backups.days(kept), environment=self._args.environment.name
+            ),
             opts=ResourceOptions(parent=self, depends_on=[container]),
         )
 

@@ -112,9 +112,13 @@ class ControlPlane(ComponentResource):
             f"{name}-guard",
             environment=args.environment.name,
             destroyable=args.environment.destroyable,
-            opts=ResourceOptions(parent=self, depends_on=[*ready, *self.certificates.values()]),
+            opts=ResourceOptions(parent=self, depends_on=[*ready, *self.certificates.values(), *self._kept()]),
         )
         self.register_outputs({"vault_url": self.vault_url})
+
+    def _kept(self) -> list[pulumi.Resource]:
+        """Return what must not go before the guard has agreed."""
+        return [self._backups] if self._backups else []
 
     def _backup_storage(self) -> BackupStorage | None:
         environment, network = self._args.environment, self._args.network

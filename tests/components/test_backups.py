@@ -57,6 +57,13 @@ def test_the_account_is_closed_and_keeps_what_it_has(lab: Environment, program: 
     assert rules == {f"{name}/": {"daysAfterCreationGreaterThan": days} for name, days in kinds().items()}
 
 
+def test_nothing_of_it_goes_before_the_environment_may(program: Program) -> None:
+    (guard,) = program.of("pulumi-python:dynamic/longhaul:DestructionGuard")
+    kept = {one.name for one in program.of("pulumi-python:dynamic/longhaul:Retention")}
+    assert kept
+    assert kept <= set(guard.after)
+
+
 def test_backups_break_no_policy(lab: Environment, program: Program) -> None:
     declared = lab.model_copy(update={"backups": Backups(recipients=(KEY,))})
     findings = policies(declared).judge(resources(program, stack="lab")).findings

@@ -16,6 +16,9 @@ from clouds.azure.blobs import listed
 from clouds.azure.containers import end_retention, retain
 from clouds.azure.session import AzureError
 from components.azure.conditions import NO_DELETION, own_backups
+from components.azure.retention import RetentionProvider
+from components.control_plane.guard import DESTROY_VARIABLE
+from components.control_plane.replacement import RefusedError
 from components.model import Machine, control_machines, load, plan
 from lab.cloud.azure.roles import BLOB_CONTRIBUTOR
 from tests.lab.cloud import estate
@@ -218,6 +221,27 @@ def test_a_retention_is_set_changed_and_ended(storage: Live) -> None:
     end_retention(CONTAINER)
     end_retention(CONTAINER)
     assert storage.arm("DELETE", CONTAINER).status_code == 200
+
+
+def test_a_retention_ends_with_its_environment_alone(storage: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(DESTROY_VARIABLE, raising=False)
+    provider, props = RetentionProvider(), {"container": CONTAINER, "days": 7, "environment": "lab"}
+    provider.create(props)
+    with pytest.raises(RefusedError, match=r"lhlabsnapshots/daily keeps its backups for 7 days, and the file says 6"):
+        provider.update("", props, {**props, "days": 6})
+    provider.update("", props, {**props, "days": 8})
+    days = storage.arm("GET", POLICY).json()["properties"]["immutabilityPeriodSinceCreationInDays"]
+    assert days == 8
+    earlier = {"container": CONTAINER, "days": 7}
+    for said, recorded in (("", props), ("prod", props), ("", earlier)):
+        monkeypatch.setenv(DESTROY_VARIABLE, said)
+        with pytest.raises(RefusedError, match="Put `backups` back into the file"):
+            provider.delete("", recorded)
+    monkeypatch.setenv(DESTROY_VARIABLE, "lab")
+    provider.delete("", props)
+    # What is gone is nothing to keep.
+    monkeypatch.delenv(DESTROY_VARIABLE)
+    provider.delete("", props)
 
 
 def test_the_operator_lists_what_members_made(storage: Live) -> None:
