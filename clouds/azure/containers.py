@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, Session
 
 VERSION = "2024-01-01"
@@ -15,11 +17,15 @@ def retain(container: str, *, days: int) -> None:
     ResourceManager().ask("PUT", _policy(container), version=VERSION, body=body)
 
 
+def retained(container: str) -> bool:
+    """Return whether a container has a retention. Raise ``AzureError``."""
+    return _found(container) is not None
+
+
 def end_retention(container: str) -> None:
     """End the retention of a container; do nothing when it has none. Raise ``AzureError`` when it is locked."""
-    found = ResourceManager().find(_policy(container), version=VERSION)
-    # Azure answers with a policy of 0 days for a container that has none.
-    if found is None or not found.get("properties", {}).get("immutabilityPeriodSinceCreationInDays"):
+    found = _found(container)
+    if found is None:
         return
     exactly = ResourceManager(Session(MANAGEMENT, headers={"If-Match": str(found.get("etag", ""))}))
     try:
@@ -27,6 +33,14 @@ def end_retention(container: str) -> None:
     except AzureError as error:
         if error.status != 404:
             raise
+
+
+def _found(container: str) -> dict[str, Any] | None:
+    found = ResourceManager().find(_policy(container), version=VERSION)
+    # Azure answers with a policy of 0 days for a container that has none.
+    if found is None or not found.get("properties", {}).get("immutabilityPeriodSinceCreationInDays"):
+        return None
+    return found
 
 
 def _policy(container: str) -> str:

@@ -10,18 +10,17 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization, storage
 
+from components.azure import conditions
 from components.azure.account import azure_site
 from components.azure.retention import Retention, RetentionArgs
 from components.azure.roles import (
     BLOB_CONTRIBUTOR,
     BLOB_READER,
-    CONDITION_VERSION,
-    NO_DELETION,
     role_assignment_name,
     role_definition_id,
 )
 from components.control_plane.secrets import VaultSetting
-from components.model import Environment
+from components.model import Environment, Machine
 from components.model.backup_storage import SECRET, account_name, settings
 from components.model.backups import BackupClass, Backups
 from components.tags import site_tags
@@ -71,10 +70,11 @@ class BackupStorage(ComponentResource):
         )
         self.register_outputs({"account_id": self.account_id})
 
-    def admit(self, machine: str, principal_id: pulumi.Input[str]) -> None:
-        """Let a member read backups and make new ones, and neither delete nor, by the containers' retention, change
-        any."""
-        self._grant(machine, principal_id, type="ServicePrincipal", role=BLOB_CONTRIBUTOR, condition=NO_DELETION)
+    def admit(self, member: Machine, principal_id: pulumi.Input[str]) -> None:
+        """Let a member read the backups of its etcd cluster and make new ones in its own name, and neither delete nor,
+        by the containers' retention, change any."""
+        condition = conditions.own_backups(member)
+        self._grant(member.name, principal_id, type="ServicePrincipal", role=BLOB_CONTRIBUTOR, condition=condition)
 
     def _account(self) -> storage.StorageAccount:
         args = self._args
@@ -116,7 +116,9 @@ class BackupStorage(ComponentResource):
         )
         Retention(
             f"{self._name}-{kept}-retention",
-            RetentionArgs(container=container.id, days=self._args.backups.days(kept)),
+            RetentionArgs(
+                container=container.id, days=self._args.backups.days(kept), environment=self._args.environment.name
+            ),
             opts=ResourceOptions(parent=self, depends_on=[container]),
         )
 
@@ -153,7 +155,7 @@ class BackupStorage(ComponentResource):
             principal_type=type,
             role_definition_id=role_definition_id(self._site.subscription, role),
             condition=condition,
-            condition_version=CONDITION_VERSION if condition else None,
+            condition_version=conditions.VERSION if condition else None,
             opts=self._child,
         )
 

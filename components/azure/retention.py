@@ -6,6 +6,7 @@ not send (pulumi/pulumi-azure-native issue 2156, "incorrect etag").
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,9 @@ import pulumi
 from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from clouds.azure.containers import end_retention, retain
+from clouds.azure.containers import end_retention, retain, retained
+from components.control_plane.guard import DESTROY_VARIABLE, confirmed
+from components.control_plane.replacement import RefusedError
 from components.control_plane.secrets import changed
 
 Properties = dict[str, Any]
@@ -29,20 +32,40 @@ class RetentionProvider(ResourceProvider):
         retain(props["container"], days=int(props["days"]))
         return CreateResult(id_=f"{props['container']}/retention", outs=props)
 
-    def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
-        """Set another number of days. Azure refuses it once somebody has locked the policy."""
+    def update(self, _id: str, olds: Properties, news: Properties) -> UpdateResult:
+        """Set another number of days, no fewer. Azure refuses any other once somebody has locked the policy."""
+        if int(news["days"]) < int(olds["days"]):
+            raise RefusedError(
+                f"{_name(olds)} keeps its backups for {olds['days']} days, and the file says {news['days']}: days may "
+                "only grow (docs/guards.md)."
+            )
         retain(news["container"], days=int(news["days"]))
         return UpdateResult(outs=news)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
         """Report another container as a replacement."""
         replaces = changed(("container",), olds, news)
-        differs = bool(changed(("days",), olds, news))
+        differs = bool(changed(("days", "environment"), olds, news))
         return DiffResult(changes=differs or bool(replaces), replaces=replaces)
 
     def delete(self, _id: str, props: Properties) -> None:
-        """End the retention, so that the container can be deleted. Azure refuses it for a locked policy."""
+        """End the retention, so that the container can be deleted with the whole environment; refuse it otherwise. An
+        earlier release did not record the environment. Azure refuses it for a locked policy."""
+        if not retained(props["container"]):
+            return
+        environment = props.get("environment") or os.environ.get(DESTROY_VARIABLE)
+        if not environment or not confirmed(environment):
+            raise RefusedError(
+                f"{_name(props)} keeps its backups for {props['days']} days, and its retention stays as it is.\n"
+                "Put `backups` back into the file as it was. A retention ends with the whole environment, by `longhaul "
+                "destroy`, or by hand in Azure (docs/guards.md)."
+            )
         end_retention(props["container"])
+
+
+def _name(props: Properties) -> str:
+    account, _, container = str(props["container"]).partition("/blobServices/default/containers/")
+    return f"{account.rpartition('/')[2]}/{container}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +75,12 @@ class RetentionArgs:
     container: pulumi.Input[str]
     """Id of the container."""
     days: int
+    environment: str
 
 
 class Retention(Resource, module="longhaul", name="Retention"):
     """The retention of one container."""
 
     def __init__(self, name: str, args: RetentionArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__(RetentionProvider(), name, {"container": args.container, "days": args.days}, opts)
+        properties = {"container": args.container, "days": args.days, "environment": args.environment}
+        super().__init__(RetentionProvider(), name, properties, opts)

@@ -19,19 +19,7 @@ BLOB_READER = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
 
 BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 """Storage Blob Data Contributor: reads, writes and deletes blobs (same page). No built-in role writes and cannot
-delete; :data:`NO_DELETION` takes that away."""
-
-_BLOBS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
-
-NO_DELETION = (
-    f"(!(ActionMatches{{'{_BLOBS}/delete'}}) AND !(ActionMatches{{'{_BLOBS}/deleteBlobVersion/action'}})"
-    f" AND !(ActionMatches{{'{_BLOBS}/move/action'}}))"
-)
-"""Condition of an assignment under which nothing is deleted or renamed (learn.microsoft.com, "Azure role assignment
-condition format and syntax")."""
-
-CONDITION_VERSION = "2.0"
-"""Version of that format: the only one that Azure takes."""
+delete; ``conditions.py`` takes that away."""
 
 
 def role_definition_id(subscription: str, role: str) -> str:

@@ -112,9 +112,13 @@ class ControlPlane(ComponentResource):
             f"{name}-guard",
             environment=args.environment.name,
             destroyable=args.environment.destroyable,
-            opts=ResourceOptions(parent=self, depends_on=[*ready, *self.certificates.values()]),
+            opts=ResourceOptions(parent=self, depends_on=[*ready, *self.certificates.values(), *self._kept()]),
         )
         self.register_outputs({"vault_url": self.vault_url})
+
+    def _kept(self) -> list[pulumi.Resource]:
+        """Return what must not go before the guard has agreed."""
+        return [self._backups] if self._backups else []
 
     def _backup_storage(self) -> BackupStorage | None:
         environment, network = self._args.environment, self._args.network
@@ -209,7 +213,7 @@ class ControlPlane(ComponentResource):
         }
         if self._backups and role.is_etcd:
             for machine, one in made.items():
-                self._backups.admit(machine.name, one.principal_id)
+                self._backups.admit(machine, one.principal_id)
         if role is Role.API:
             self.api_principal_ids |= {machine.name: one.principal_id for machine, one in made.items()}
             return [self._readiness(machine, one, after=self._etcd_access(machine)) for machine, one in made.items()]

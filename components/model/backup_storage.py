@@ -6,6 +6,7 @@ import json
 
 from components.model.backups import Backups
 from components.model.environment import Environment
+from components.model.machines import Machine, Role
 from components.model.vault import vault_name
 
 SECRET = "backups"  # noqa: S105  (the name of a secret, not its value)
@@ -13,6 +14,17 @@ SECRET = "backups"  # noqa: S105  (the name of a secret, not its value)
 
 FORMAT = 1
 """Version of that secret's content. A member ignores what it does not know."""
+
+
+def prefix_of(role: Role) -> str:
+    """Return the beginning of the names of an etcd cluster's backups, in each container."""
+    return f"{role}/"
+
+
+def names_of(member: Machine) -> str:
+    """Return the pattern of the names of a member's backups, with Azure's wildcard: a member may make no others. The
+    member writes the names (images/rootfs, backup/counted.py)."""
+    return f"{prefix_of(member.role)}*-{member.name}.db.gz.age"
 
 
 def account_name(environment: Environment) -> str:

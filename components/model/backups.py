@@ -44,11 +44,11 @@ class Backups(Section):
     every_minutes: int = Field(default=5, ge=1, le=60)
     """Minutes between two backups of an etcd cluster. What was written since the last one is lost with a quorum."""
     frequent_days: int = Field(default=1, ge=1, le=30)
-    """Days for which every backup is kept."""
+    """Days for which every backup is kept. Once backups are declared, they stay so, and days may only grow."""
     hourly_days: int = Field(default=7, ge=1, le=365)
-    """Days for which the first backup of each hour is kept."""
+    """Days for which each member's first backup of an hour is kept."""
     daily_days: int = Field(default=90, ge=1, le=3650)
-    """Days for which the first backup of each day is kept."""
+    """Days for which each member's first backup of a day is kept."""
 
     def days(self, kept: BackupClass) -> int:
         """Return for how many days a class is kept: nobody can change or delete a backup meanwhile."""

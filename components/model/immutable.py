@@ -3,6 +3,7 @@ file.
 
 Machines, pods, certificates and the other end of every link know each other by these values. A change would replace the
 parts that have the value, or cut them off. Additions, and removals of whole sites, change none of the other values.
+Backups, once there are some, are kept for the days that were promised: more are allowed, fewer are not, nor none.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from clouds.registry import cloud_of
 from components.model.address_plan import AddressPlan
+from components.model.backups import BackupClass
 from components.model.environment import Environment
 from components.model.places import site_ranges
 
@@ -19,6 +21,9 @@ SUPERNET, DOMAIN, PREFIX, CONTROL_SITE = "supernet", "domain", "naming.prefix", 
 
 ENVIRONMENT_KEYS = (SUPERNET, DOMAIN, PREFIX, CONTROL_SITE)
 """Keys of the environment's own immutable settings, which are fixed for its life."""
+
+BACKUPS = "backups"
+"""Beginning of the keys of the days for which backups are kept. They may grow, and are for the environment's life."""
 
 Settings = Mapping[str, str]
 """Values of immutable settings, by key in the environment's file. A range that the file leaves out is the address
@@ -39,7 +44,7 @@ class Changed:
     @property
     def site(self) -> str:
         """Return the site that the setting belongs to; empty when it is the environment's own."""
-        return "" if self.key in ENVIRONMENT_KEYS else self.key.split(".")[1]
+        return self.key.split(".")[1] if self.key.startswith("sites.") else ""
 
     @property
     def part(self) -> str:
@@ -66,6 +71,9 @@ def settings(environment: Environment, addresses: AddressPlan) -> dict[str, str]
         PREFIX: environment.naming.prefix or "none",
         CONTROL_SITE: environment.control_plane.site,
     }
+    if environment.backups is not None:
+        days = {f"{BACKUPS}.{kept}_days": environment.backups.days(kept) for kept in BackupClass}
+        found |= {key: str(value) for key, value in days.items()}
     for name, site in environment.sites.items():
         ranges = site_ranges(addresses, name)
         own = {"kind": site.kind, **cloud_of(site).immutable.settings(site, ranges)}
@@ -75,11 +83,23 @@ def settings(environment: Environment, addresses: AddressPlan) -> dict[str, str]
 
 
 def changes(before: Settings, after: Settings) -> tuple[Changed, ...]:
-    """Return the settings that both have and that differ, without those that only follow from another change."""
+    """Return the settings that both have and that differ, without those that only follow from another change. Of
+    backups, those that only ``before`` has and those that are less."""
     found = {
-        key: Changed(key=key, was=was, now=after[key]) for key, was in before.items() if after.get(key, was) != was
+        key: Changed(key=key, was=was, now=after[key])
+        for key, was in before.items()
+        if not _keeps_backups(key) and after.get(key, was) != was
+    }
+    found |= {
+        key: Changed(key=key, was=was, now=after.get(key, "none"))
+        for key, was in before.items()
+        if _keeps_backups(key) and int(after.get(key, "0")) < int(was)
     }
     return tuple(one for one in found.values() if not _follows(one, found))
+
+
+def _keeps_backups(key: str) -> bool:
+    return key.startswith(f"{BACKUPS}.")
 
 
 def _follows(one: Changed, found: Container[str]) -> bool:
@@ -98,7 +118,12 @@ def instead(changed: Iterable[Changed]) -> tuple[str, ...]:
     """Return what to do instead: a sentence or two for each sort of change."""
     found = list(changed)
     said: list[str] = []
-    if lasting := [f"`{one.key}`" for one in found if not one.site]:
+    if any(_keeps_backups(one.key) for one in found):
+        said.append(
+            "Backups that are there keep the days that they were made with: `backups` stays in the file, and its days "
+            "may only grow; to end backups of an environment, end the environment (docs/backups.md)."
+        )
+    if lasting := [f"`{one.key}`" for one in found if one.key in ENVIRONMENT_KEYS]:
         said.append(f"{' and '.join(lasting)}: for an environment's life; another takes a new environment beside it.")
     if moved := [one for one in found if one.part == "range"]:
         lines = ", ".join(f"`range: {one.was}` into {one.site}" for one in moved)

@@ -22,6 +22,7 @@ from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.gateways import Gateways
 from lab.cloud.azure.grants import Grants
+from lab.cloud.azure.lifecycle import delete_old
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.metadata import Metadata
 from lab.cloud.azure.operations import Operations
@@ -142,6 +143,10 @@ class Cloud:
         ``remediate`` switches them on, and applies them to what exists."""
         assignments = policy.Assignments() if action == "off" else policy.GOVERNED
         self._arm.govern(assignments, remediate=action == "remediate")
+
+    def delete_old_blobs(self, *, now: float | None = None) -> list[str]:
+        """Act on the lifecycle rules of all storage accounts, which Azure does once a day. Return what was deleted."""
+        return delete_old(self.store, self._blobs, now=now)
 
     def internet_app(self) -> web.Application:
         """Return the application that answers at the clouds' address on the internet, over TLS."""

@@ -14,7 +14,10 @@ from components.model import Role
 from components.model.backup_storage import account_name
 from components.model.backups import BackupClass
 from components.model.places import place_of
+from longhaul.backups.flaws import flaw_of, number
+from longhaul.backups.overdue import is_overdue, overdue
 from longhaul.exits import CommandError, Exit
+from longhaul.report.text import counted
 
 if TYPE_CHECKING:
     from clouds.base.cloud import Control
@@ -90,39 +93,25 @@ def _read(
             made=view.made,
             age_s=max(0, round((now - view.made).total_seconds())),
             size_bytes=view.size,
-            revision=_number(told.get("revision")),
-            keys=_number(told.get("keys")),
+            revision=number(told.get("revision")),
+            keys=number(told.get("keys")),
             member=told.get("member", ""),
             etcd_version=told.get("etcd", ""),
             sha256=told.get("sha256", ""),
             snapshot_sha256=told.get("snapshot_sha256", ""),
-            flaw=_flaw(environment, role, view),
+            flaw=flaw_of(environment, role, view, now=now),
         )
 
 
-FORMAT = "1"
-"""Version of backups that is read (images/rootfs, etcd_backup.py)."""
-
-
-def _flaw(environment: Environment, role: Role, view: BackupView) -> str:
-    told = view.metadata
-    if not view.size:
-        return "it is empty"
-    if told.get("format") != FORMAT:
-        return f"its format is {told.get('format') or 'not said'}, and this release reads {FORMAT}"
-    if told.get("environment") != environment.name:
-        return f"it is of the environment {told.get('environment') or '?'}"
-    if told.get("role") != str(role):
-        return f"it is of the etcd cluster {told.get('role') or '?'}"
-    if _version(told.get("etcd")) > _version(environment.versions.etcd):
-        return f"etcd {told.get('etcd')} made it, which is newer than {environment.versions.etcd}"
-    return ""
-
-
-def _version(text: str | None) -> tuple[int, ...]:
-    """Return major and minor version, since etcd's data is the same within these."""
-    return tuple(_number(part) for part in (text or "").split(".")[:2])
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() else 0
+def warnings(environment: Environment, found: Sequence[Backup]) -> Iterator[str]:
+    """Yield what is wrong with the storage as a whole: blobs that are no backups, and backups that nobody deletes."""
+    for name in dict.fromkeys(one.etcd for one in found):
+        those = [one for one in found if one.etcd == name]
+        flawed = [one for one in those if one.flaw]
+        if flawed:
+            first = f"{flawed[0].name}: {flawed[0].flaw}"
+            yield f"{name}: {counted(len(flawed), 'blob')} cannot be restored here or do not count as backups: {first}"
+        for kept in BackupClass if environment.backups else ():
+            oldest = max((one.age_s for one in those if one.kept == kept), default=0)
+            if environment.backups and is_overdue(environment.backups, kept, age_s=oldest):
+                yield f"{name}: {overdue(environment.backups, kept, age_s=oldest)}"

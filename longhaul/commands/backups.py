@@ -43,7 +43,7 @@ def run(invocation: Invocation) -> int:
 
     from components.model import Role
     from longhaul.backups.at_once import back_up
-    from longhaul.backups.listing import backups
+    from longhaul.backups.listing import backups, warnings
     from longhaul.report.programs import document
     from longhaul.say import say
 
@@ -55,6 +55,8 @@ def run(invocation: Invocation) -> int:
     for role in roles if options.now else ():
         say(f"{role}: {back_up(environment, role)}")
     found = backups(environment, roles, now=datetime.now(tz=UTC))
+    for warning in warnings(environment, found):
+        say(f"warning: {warning}")
     by_role = {str(role): [one for one in found if one.etcd == str(role)] for role in roles}
     if options.json:
         print(document({name: [asdict(one) for one in those] for name, those in by_role.items()}))
@@ -62,8 +64,8 @@ def run(invocation: Invocation) -> int:
         print("\n\n".join(_text(name, those, every=options.all) for name, those in by_role.items()))
     if options.verify is not None:
         for those in by_role.values():
-            if those:
-                say(_verified(environment, those[0], options.verify))
+            if (newest := next((one for one in those if not one.flaw), None)) is not None:
+                say(_verified(environment, newest, options.verify))
     good = all(any(not one.flaw for one in those) for those in by_role.values())
     return Exit.OK if good else Exit.FAILED
 
@@ -92,6 +94,7 @@ def _verified(environment: Environment, backup: Backup, key: Path) -> str:
 
 
 def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
+    from longhaul.report.ages import age
     from longhaul.report.text import table
 
     if not found:
@@ -100,7 +103,7 @@ def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
     rows = [
         (
             f"{one.made:%Y-%m-%d %H:%M:%S}Z",
-            _age(one.age_s),
+            age(one.age_s),
             one.kept,
             f"{one.size_bytes / 2**20:.1f} MiB",
             str(one.revision),
@@ -112,10 +115,3 @@ def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
     head = (f"{name.upper()}, MADE", "AGE", "KEPT", "SIZE", "REVISION", "KEYS", "BY")
     more = [f"  and {len(found) - len(shown)} older: --all"] if len(found) > len(shown) else []
     return "\n".join([*table(head, rows, right=(1, 3, 4, 5)), *more])
-
-
-def _age(seconds: int) -> str:
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * unit:
-            return f"{seconds // unit} {name}"
-    return f"{seconds} s"

@@ -9,6 +9,7 @@ NAMES = (
     "state",
     "hosts",
     "size",
+    "recovery",
     "dns",
     "clock",
     "credentials",

@@ -9,7 +9,7 @@ from clouds.base.doctor import Question
 from clouds.base.findings import Finding, unknown
 from clouds.base.outside import Outside
 from clouds.registry import clouds
-from longhaul.doctor import NAMES, hosts, machine, size, state
+from longhaul.doctor import NAMES, hosts, machine, recovery, size, state
 from longhaul.doctor.target import Target
 
 NOT_IN_A_LAB = ("permissions", "registrations", "quotas", "machine-types", "images")
@@ -48,6 +48,8 @@ def _here(target: Target, here: Outside) -> Iterator[Question]:
         ("state", state.encryption),
         ("hosts", hosts.hosts),
         ("size", size.size),
+        ("recovery", recovery.declared),
+        ("recovery", recovery.newest),
     )
     for name, look in local:
         yield Question(name=name, where=(target.file,), run=partial(look, target))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from components.model.backups import BackupClass
+from longhaul.backups.overdue import is_overdue, overdue
+from longhaul.report.ages import age
+from longhaul.report.text import counted
 from longhaul.status.fleet import Verdict
 
 if TYPE_CHECKING:
     from components.model import Environment
+    from components.model.backups import Backups
     from longhaul.status.observed import Observed
 
 LATE = 3
-"""Number of intervals after which the newest backup is too old: by then two members have failed to make one."""
+"""Number of intervals, each with the time that a backup takes, after which the newest one is too old: by then two
+members have failed to make one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +30,10 @@ class BackupStatus:
     reason: str
     age_s: int | None = None
     """Age of the newest backup in seconds; None when none is known."""
+    took_s: float = 0.0
+    """Time that it took, seconds."""
+    rejected: int = 0
+    """Number of blobs in the storage that do not count as backups."""
     size_bytes: int = 0
     """Encrypted size of the newest backup."""
     revision: int = 0
@@ -37,35 +47,56 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
     told = [observed.answers[name].backup for name in members if name in observed.answers]
     told = [one for one in told if one]
     newest = max((one["newest"] for one in told if one.get("newest")), key=_made, default=None)
+    last = max(told, key=_looked, default={})
+    warnings = [*_rejected(last), *_overdue(environment.backups, last, observed.now.timestamp())]
+    rejected = int(last.get("rejected", 0))
     if newest is None:
-        return BackupStatus(verdict=Verdict.DEGRADED, reason=f"there is no backup: {_why(told)}")
+        said = "; ".join([f"there is no backup: {_why(told)}", *warnings])
+        return BackupStatus(verdict=Verdict.DEGRADED, reason=said, rejected=rejected)
     age_s = max(0, round(observed.now.timestamp() - _made(newest)))
-    late = age_s > LATE * 60 * environment.backups.every_minutes
-    said = f"newest backup {_words(age_s)} old"
+    took_s = float(last.get("took_s", 0.0))
+    late = age_s > LATE * (60 * environment.backups.every_minutes + took_s)
+    said = f"newest backup {age(age_s)} old" + (f": {_why(told)}" if late else "")
     return BackupStatus(
-        verdict=Verdict.DEGRADED if late else Verdict.OK,
-        reason=f"{said}: {_why(told)}" if late else said,
+        verdict=Verdict.DEGRADED if late or warnings else Verdict.OK,
+        reason="; ".join([said, *warnings]),
         age_s=age_s,
+        took_s=took_s,
+        rejected=rejected,
         size_bytes=int(newest.get("size", 0)),
         revision=int(newest.get("revision", 0)),
         keys=int(newest.get("keys", 0)),
     )
 
 
+def _rejected(last: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a warning about blobs that no member would have made."""
+    if number := int(last.get("rejected", 0)):
+        yield f"{counted(number, 'blob')} in the storage do not count as backups: {last.get('rejected_why')}"
+
+
+def _overdue(backups: Backups, last: Mapping[str, Any], now: float) -> Iterator[str]:
+    """Yield a warning about each class whose old backups nobody deletes."""
+    for kept in BackupClass:
+        made = (last.get("oldest") or {}).get(str(kept))
+        if made is not None and is_overdue(backups, kept, age_s=now - float(made)):
+            yield overdue(backups, kept, age_s=now - float(made))
+
+
 def _made(newest: Mapping[str, Any]) -> float:
     return float(newest.get("made", 0.0))
+
+
+def _looked(told: Mapping[str, Any]) -> float:
+    return float(told.get("looked", 0.0))
 
 
 def _why(told: Sequence[Mapping[str, Any]]) -> str:
     """Return why there is none, or no newer one, as the member says that looked last."""
     if not told:
         return "no member reports any (an image of before backups?)"
-    last = max(told, key=lambda one: float(one.get("looked", 0.0)))
+    last = max(told, key=_looked)
     failed = next((str(one["error"]) for one in [last, *told] if one.get("error")), "")
     if not any(one.get("declared") for one in told):
         return "members are not told of backups yet: `longhaul up`"
     return failed or "its turn has not come yet"
-
-
-def _words(seconds: int) -> str:
-    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"

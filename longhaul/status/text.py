@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from clouds.base.findings import Severity
+from longhaul.report.ages import age
 from longhaul.report.programs import document
 from longhaul.report.text import MANY, Cell, Marked, painted, table
 from longhaul.status.fleet import NodeStatus, Verdict
@@ -101,11 +102,7 @@ def _ago(text: str) -> str:
         then = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         return "-"
-    passed = datetime.now(tz=UTC) - (then if then.tzinfo else then.replace(tzinfo=UTC))
-    for unit, name in ((timedelta(days=1), "d"), (timedelta(hours=1), "h"), (timedelta(minutes=1), "m")):
-        if passed >= 2 * unit:
-            return f"{passed // unit}{name}"
-    return f"{max(0, round(passed.total_seconds()))}s"
+    return age((datetime.now(tz=UTC) - (then if then.tzinfo else then.replace(tzinfo=UTC))).total_seconds())
 
 
 def _size(count: int | None) -> str:

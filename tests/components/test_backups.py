@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from components.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER, NO_DELETION
-from components.model import Environment, load
+from components.azure.conditions import own_backups
+from components.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER
+from components.model import Environment, control_machines, load, plan
 from components.model.backup_storage import account_name
 from components.model.backups import Backups
 from components.model.policy import policies
@@ -56,6 +57,13 @@ def test_the_account_is_closed_and_keeps_what_it_has(lab: Environment, program: 
     assert rules == {f"{name}/": {"daysAfterCreationGreaterThan": days} for name, days in kinds().items()}
 
 
+def test_nothing_of_it_goes_before_the_environment_may(program: Program) -> None:
+    (guard,) = program.of("pulumi-python:dynamic/longhaul:DestructionGuard")
+    kept = {one.name for one in program.of("pulumi-python:dynamic/longhaul:Retention")}
+    assert kept
+    assert kept <= set(guard.after)
+
+
 def test_backups_break_no_policy(lab: Environment, program: Program) -> None:
     declared = lab.model_copy(update={"backups": Backups(recipients=(KEY,))})
     findings = policies(declared).judge(resources(program, stack="lab")).findings
@@ -66,15 +74,17 @@ def kinds() -> dict[str, int]:
     return {"frequent": 1, "hourly": 7, "daily": 30}
 
 
-def test_members_may_read_and_make_but_not_delete(program: Program) -> None:
+def test_members_may_read_and_make_their_own_etcd_cluster_s_and_delete_none(lab: Environment, program: Program) -> None:
     grants = {
         one.name.removeprefix("lab-backups-"): (one.inputs["roleDefinitionId"][-36:], one.inputs.get("condition"))
         for one in program.of("azure-native:authorization:RoleAssignment")
         if one.name.startswith("lab-backups-")
     }
-    members = [f"lab-{role}-{index}" for role in ("etcd", "events") for index in range(3)]
+    members = [one for one in control_machines(lab, plan(lab)) if one.role.is_etcd]
+    assert len(members) == 6
     officer = "officer-00000000-0000-4000-8000-000000000003"
-    assert grants == {officer: (BLOB_READER, None), **dict.fromkeys(members, (BLOB_CONTRIBUTOR, NO_DELETION))}
+    narrow = {one.name: (BLOB_CONTRIBUTOR, own_backups(one)) for one in members}
+    assert grants == {officer: (BLOB_READER, None), **narrow}
 
 
 def test_members_and_no_others_read_what_they_are_told(program: Program) -> None:

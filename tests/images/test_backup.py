@@ -14,24 +14,21 @@ from typing import Any
 import etcd_backup
 import pytest
 from backup import snapshot, state, turn
+from backup.settings import Settings
 from backup.snapshot import Programs, SnapshotError
-from backup.state import Newest, State
-from backup.storage import Storage, StorageError
-from backup.turn import DAILY, FREQUENT, HOURLY, Voice
-from etcd_backup import Backup, BackupError, Settings
+from backup.state import Newest, Seen, State
+from backup.storage import Found, Storage, StorageError
+from backup.turn import DAILY, FREQUENT, HOURLY, Ages, Voice
+from etcd_backup import Backup, BackupError
 from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status
 from node_config import Node
 from vault import AwayError, VaultError, WithheldError
 
-from components.azure.roles import NO_DELETION
-from components.model import load
-from components.model.backup_storage import settings
-from components.model.backups import Backups
+from components.azure.conditions import NO_DELETION, own_backups
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live, running
-from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant
+from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant, member
 from tests.lab.cloud.test_blobs import ACCOUNT, URL, account
-from tests.support.hosts import STACKS
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
 KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
@@ -69,22 +66,33 @@ def test_a_learner_makes_the_backup_else_a_follower_and_never_the_leader(
 
 
 @pytest.mark.parametrize(
-    ("rank", "age_s", "up_s", "due"),
+    ("rank", "age_s", "own_s", "up_s", "took_s", "due"),
     [
-        (0, None, 0.0, True),
-        (0, 299.0, 9e9, False),
-        (0, 300.0, 0.0, True),
-        (1, 300.0, 9e9, False),
-        (1, 600.0, 0.0, True),
+        (0, None, None, 0.0, 0.0, True),
+        (0, 299.0, 60.0, 9e9, 0.0, False),
+        (0, 300.0, 60.0, 0.0, 0.0, True),
+        (1, 300.0, 60.0, 9e9, 0.0, False),
+        (1, 600.0, 60.0, 0.0, 0.0, True),
         # Nobody has ever made one: the first member cannot.
-        (1, None, 599.0, False),
-        (1, None, 600.0, True),
+        (1, None, None, 599.0, 0.0, False),
+        (1, None, None, 600.0, 0.0, True),
+        # The last took 20 minutes: the first member goes on as before, and is left alone while it is at it.
+        (0, 300.0, 60.0, 0.0, 1200.0, True),
+        (1, 300.0 + 1200.0 + 60.0, 60.0, 0.0, 1200.0, False),
+        (1, 600.0 + 2400.0, 60.0, 0.0, 1200.0, True),
+        (2, 600.0 + 2400.0, 60.0, 0.0, 1200.0, False),
+        # An hour without one of its own, whatever others say that they have made.
+        (2, 10.0, 3599.0, 9e9, 1200.0, False),
+        (2, 10.0, 3600.0, 0.0, 1200.0, True),
+        (2, 10.0, None, 3599.0, 0.0, False),
+        (2, 10.0, None, 3600.0, 0.0, True),
     ],
 )
-def test_the_second_member_steps_in_when_the_first_is_late(
-    rank: int, age_s: float | None, up_s: float, due: bool
+def test_the_second_member_steps_in_when_the_first_is_late_and_each_makes_one_an_hour(
+    rank: int, age_s: float | None, own_s: float | None, up_s: float, took_s: float, due: bool
 ) -> None:
-    assert turn.is_due(rank=rank, age_s=age_s, every_s=300.0, up_s=up_s) is due
+    ages = Ages(newest_s=age_s, own_s=own_s, up_s=up_s)
+    assert turn.is_due(rank=rank, ages=ages, every_s=300.0, took_s=took_s) is due
 
 
 @pytest.mark.parametrize(
@@ -130,8 +138,9 @@ def node(index: int = 1) -> Node:
 
 
 @contextmanager
-def storage_as_declared(folder: Path) -> Iterator[Live]:
-    """Run the lab's Azure with the account for backups as the program declares it: no deletion, retention."""
+def storage_as_declared(folder: Path, *, name: str | None) -> Iterator[Live]:
+    """Run the lab's Azure with the account for backups as the program declares it: retention, and the condition of the
+    member of this name; None for several members with one identity."""
     with running(folder) as live, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(live.cloud.ca_certificate))
         estate.build(live, with_machine=False)
@@ -140,13 +149,15 @@ def storage_as_declared(folder: Path) -> Iterator[Live]:
             container = f"{ACCOUNT}/blobServices/default/containers/{kept}"
             live.put(container, {})
             live.put(f"{container}/immutabilityPolicies/default", RETENTION)
-        live.put(GRANT, grant(live, condition=NO_DELETION, conditionVersion="2.0"))
+        live.put(
+            GRANT, grant(live, condition=own_backups(member(name)) if name else NO_DELETION, conditionVersion="2.0")
+        )
         yield live
 
 
 @pytest.fixture(name="live", scope="module")
 def _live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with storage_as_declared(tmp_path_factory.mktemp("cloud")) as live:
+    with storage_as_declared(tmp_path_factory.mktemp("cloud"), name="lab-etcd-1") as live:
         yield live
 
 
@@ -178,23 +189,48 @@ def _backup(live: Live, tmp_path: Path) -> Backup:
     )
 
 
+def moment() -> datetime:
+    """Return this moment, as the program takes it: the storage gives a blob its own time."""
+    return datetime.now(tz=UTC).replace(microsecond=0)
+
+
 def test_a_backup_arrives_whole_with_what_a_restore_must_know(backup: Backup) -> None:
-    made = backup.run(now=NOW, at_once=False)
+    now = moment()
+    made = backup.run(now=now, at_once=False).newest
     assert made is not None
-    assert made.name == "daily/etcd/2030-05-04T103000Z-lab-etcd-1.db.gz.age"
+    assert made.name == f"daily/etcd/{now:%Y-%m-%dT%H%M%SZ}-lab-etcd-1.db.gz.age"
     (found,) = backup.storage.backups(DAILY, "etcd")
     assert (made.revision, made.keys, made.size) == (7, 3, found.size)
     assert backup.storage.sha256(DAILY, found.name) == found.metadata["sha256"]
     known = {name: found.metadata[name] for name in ("format", "environment", "role", "cluster", "etcd", "taken")}
     assert known == {
         "format": "1", "environment": "lab", "role": "etcd", "cluster": "ff", "etcd": "3.6.8",
-        "taken": "2030-05-04T10:30:00Z",
+        "taken": f"{now:%Y-%m-%dT%H:%M:%SZ}",
     }  # fmt: skip
     assert not list(backup.scratch.iterdir())
     # The storage's own clock says how old it is: this one is new, so nobody's turn has come.
-    assert backup.run(now=datetime.now(tz=UTC), at_once=False) == Newest(
-        name=made.name, made=found.made.timestamp(), size=found.size, revision=7, keys=3
-    )
+    seen = backup.run(now=datetime.now(tz=UTC), at_once=False)
+    assert seen.newest == Newest(name=made.name, made=found.made.timestamp(), size=found.size, revision=7, keys=3)
+    assert (seen.rejected, seen.oldest) == (0, {DAILY: found.made.timestamp()})
+
+
+def test_a_clock_that_is_not_the_storage_s_makes_none(backup: Backup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backup.storage.SKEW", timedelta(seconds=-1))
+    with pytest.raises(StorageError, match=r"clock and the storage's are \d s apart: see `chronyc tracking`"):
+        backup.run(now=moment(), at_once=True)
+
+
+def test_what_lies_there_and_is_no_backup_holds_none_back(backup: Backup, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"one")
+    now = moment() + timedelta(minutes=1)
+    before = backup.run(now=now, at_once=False)
+    for number in range(3):
+        backup.storage.put(HOURLY, f"etcd/2039-01-01T00000{number}Z-lab-etcd-1.db.gz.age", file, {"format": "1"})
+    seen = backup.run(now=now, at_once=False)
+    assert (seen.newest, seen.rejected) == (before.newest, 3)
+    assert "hourly/etcd/2039" in seen.rejected_why
+    assert "it is of the environment ?" in seen.rejected_why
 
 
 def test_the_leader_refuses_to_make_one_even_when_told_to(backup: Backup) -> None:
@@ -203,12 +239,17 @@ def test_the_leader_refuses_to_make_one_even_when_told_to(backup: Backup) -> Non
         leading.run(now=NOW, at_once=True)
 
 
-def test_nothing_can_be_written_twice(backup: Backup, tmp_path: Path) -> None:
+def test_nothing_can_be_written_twice_nor_in_another_s_name(backup: Backup, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"one")
-    backup.storage.put(FREQUENT, "etcd/same", file, {})
+    backup.storage.put(FREQUENT, "etcd/same-lab-etcd-1.db.gz.age", file, {})
     with pytest.raises(StorageError, match="409"):
-        backup.storage.put(FREQUENT, "etcd/same", file, {})
+        backup.storage.put(FREQUENT, "etcd/same-lab-etcd-1.db.gz.age", file, {})
+    for name in ("etcd/x-lab-etcd-2.db.gz.age", "events/x-lab-etcd-1.db.gz.age"):
+        with pytest.raises(StorageError, match="403 AuthorizationPermissionMismatch"):
+            backup.storage.put(FREQUENT, name, file, {})
+    with pytest.raises(StorageError, match="403 AuthorizationPermissionMismatch"):
+        list(backup.storage.backups(FREQUENT, "events"))
 
 
 @pytest.mark.parametrize(
@@ -238,8 +279,14 @@ def test_a_disk_that_is_nearly_full_is_left_to_etcd(backup: Backup, monkeypatch:
         backup.run(now=NOW + timedelta(days=1), at_once=True)
 
 
+VAULT = "https://lh-lab-0123.vault.azure.net"
+STORAGE = "https://lhlab0123.blob.core.windows.net"
+
+
 class Told:
     """A vault with one answer."""
+
+    url = VAULT
 
     def __init__(self, answer: str | VaultError) -> None:
         self.answer = answer
@@ -250,40 +297,77 @@ class Told:
         return self.answer
 
 
+def told(**changes: Any) -> str:
+    """Return the vault's secret, with changes."""
+    return json.dumps({"environment": "lab", "url": STORAGE, "recipients": [KEY], "every_s": 60, **changes})
+
+
 @pytest.mark.parametrize(
     ("answer", "declared", "said"),
     [
         (WithheldError("secret backups: the answer was 403"), False, ""),
         (AwayError("secret backups: no token"), True, "no token"),
         ("{}", True, "cannot be read: run `longhaul up`"),
-        (json.dumps({"environment": "e", "url": "u", "recipients": [], "every_s": 60}), True, "no member answers"),
+        (
+            told(url="https://stranger.blob.core.windows.net"),
+            True,
+            "the environment's storage is https://lhlab0123.blob",
+        ),
+        (told(), True, "no member answers"),
     ],
-    ids=["not-declared", "vault-away", "unreadable", "no-quorum"],
+    ids=["not-declared", "vault-away", "unreadable", "elsewhere", "no-quorum"],
 )
 def test_a_look_says_what_is_wrong_and_keeps_what_was_known(
     answer: Any, declared: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newest = Newest(name="daily/x", made=1.0, size=2, revision=3, keys=4)
-    state.write(State(declared=True, looked=1.0, newest=newest), "etcd", tmp_path)
-    monkeypatch.setattr(etcd_backup.state, "last_newest", lambda: Newest(**(state.read(tmp_path) or {})["newest"]))
-    monkeypatch.setattr(Backup, "_newest", lambda _self: {})
+    known = Seen(newest=newest, took_s=5.0, rejected=6, rejected_why="it is empty", oldest={"daily": 1.0})
+    state.write(State(declared=True, looked=1.0, **vars(known)), "etcd", tmp_path)
+    monkeypatch.setattr(state.last_seen, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(Storage, "backups", lambda *_: iter(()))
     monkeypatch.setattr(Etcdctl, "first_cluster", lambda *_: None)
     found = etcd_backup.look(node(), Told(answer), now=NOW, at_once=False)  # type: ignore[arg-type]
     assert (found.declared, found.newest) == (declared, newest if declared else None)
+    assert found.rejected == (6 if declared else 0)
     assert said in found.error
     assert bool(said) == bool(found.error)
 
 
-def test_a_member_reads_what_the_program_writes() -> None:
-    lab = load(STACKS / "Pulumi.lab.yaml")
-    found = Settings.parse(settings(lab, Backups(recipients=(KEY,), every_minutes=2)))
-    assert (found.environment, found.recipients, found.every_s) == ("lab", (KEY,), 120.0)
-    assert found.url.startswith("https://")
+def test_an_hour_without_the_storage_is_told_and_over_with_the_next_look(
+    backup: Backup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = Newest(name="daily/x", made=NOW.timestamp(), size=2, revision=3, keys=4)
+    state.write(State(declared=True, looked=NOW.timestamp(), newest=newest), "etcd", tmp_path)
+    monkeypatch.setattr(state.last_seen, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(etcd_backup, "Etcdctl", lambda **_: backup.etcdctl)
+
+    def away(*_: Any) -> Iterator[Found]:
+        raise StorageError("GET daily: TimeoutError")
+
+    def look(minutes: int) -> State:
+        found = etcd_backup.look(node(), Told(told()), now=NOW + timedelta(minutes=minutes), at_once=False)  # type: ignore[arg-type]
+        state.write(found, "etcd", tmp_path)
+        return found
+
+    monkeypatch.setattr(Storage, "backups", away)
+    for minutes in range(1, 61):
+        found = look(minutes)
+        assert (found.newest, found.error) == (newest, "GET daily: TimeoutError")
+    assert 'longhaul_backup_failed{etcd="etcd"} 1' in (tmp_path / state.METRICS).read_text()
+    made = replace(newest, made=(NOW + timedelta(minutes=61)).timestamp())
+    monkeypatch.setattr(Backup, "_make", lambda *_: made)
+    monkeypatch.setattr(Storage, "backups", lambda *_: iter(()))
+    monkeypatch.setattr(etcd_backup.time, "clock_gettime", lambda _clock: 9e9)
+    found = look(61)
+    assert (found.newest, found.error) == (made, "")
 
 
 def test_metrics_have_times_and_not_ages() -> None:
     newest = Newest(name="daily/x", made=1.5e9, size=2, revision=3, keys=4)
-    told = state.metrics(State(declared=True, looked=1.6e9, every_s=300.0, newest=newest, error="x"), "events")
-    assert 'longhaul_backup_newest_timestamp_seconds{etcd="events"} 1500000000\n' in told
-    assert 'longhaul_backup_failed{etcd="events"} 1\n' in told
+    found = State(declared=True, looked=1.6e9, every_s=300.0, newest=newest, took_s=12.0, rejected=2, error="x")
+    lines = state.metrics(found, "events")
+    assert 'longhaul_backup_newest_timestamp_seconds{etcd="events"} 1500000000\n' in lines
+    assert 'longhaul_backup_newest_duration_seconds{etcd="events"} 12\n' in lines
+    assert 'longhaul_backup_rejected{etcd="events"} 2\n' in lines
+    assert 'longhaul_backup_failed{etcd="events"} 1\n' in lines
     assert state.metrics(State(declared=False, looked=1.0), "etcd") == ""

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from backup.settings import Settings
 from backup.snapshot import Programs
 from backup.storage import Storage
-from etcd_backup import Backup, BackupError, Settings
+from etcd_backup import Backup, BackupError
 from node_config import client_url
 
 from components.model import Role, load
@@ -38,7 +39,7 @@ def _binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(name="live", scope="module")
 def _live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with storage_as_declared(tmp_path_factory.mktemp("cloud")) as live:
+    with storage_as_declared(tmp_path_factory.mktemp("cloud"), name=None) as live:
         yield live
 
 
@@ -80,7 +81,7 @@ def test_what_a_follower_saved_can_be_had_back(
     with pytest.raises(BackupError, match=f"{leader} leads"):
         backups[leader].run(now=datetime.now(tz=UTC), at_once=True)
     follower = next(name for name in backups if name != leader)
-    newest = backups[follower].run(now=datetime.now(tz=UTC), at_once=False)
+    newest = backups[follower].run(now=datetime.now(tz=UTC).replace(microsecond=0), at_once=False).newest
     assert newest is not None
     kept, _, blob = newest.name.partition("/")
     (seen,) = [one for one in stored_by(live).backups(kept, "etcd") if one.name == blob]

@@ -55,9 +55,9 @@ def test_backups_begin_by_themselves_and_can_be_had_back(project: Project, key: 
     assert listed["etcd"][-1]["kept"] == "daily"
 
 
-def test_a_member_cannot_delete_what_it_has_made(project: Project) -> None:
+def test_a_member_can_make_backups_in_its_own_name_and_nothing_else(project: Project) -> None:
     script = """
-import json, sys
+import json, pathlib, sys, tempfile
 sys.path.insert(0, "/usr/local/lib/longhaul")
 import fetch_secrets
 from backup.storage import RESOURCE, Storage, StorageError
@@ -65,12 +65,40 @@ from managed_identity import OwnIdentity
 told = json.loads(fetch_secrets.Config.read(fetch_secrets.CONFIG).open().read("backups"))
 storage = Storage(url=told["url"], token=OwnIdentity(audience=RESOURCE).token)
 name = next(storage.backups("daily", "etcd")).name
-try:
-    storage._ask("DELETE", f"daily/{name}")
-except StorageError as error:
-    print(error)
+junk = pathlib.Path(tempfile.mkdtemp()) / "junk"
+junk.write_text("junk")
+for call in (
+    lambda: storage._ask("DELETE", f"daily/{name}"),
+    lambda: list(storage.backups("daily", "events")),
+    lambda: storage.put("daily", "events/2039-01-01T000000Z-saved-events-0.db.gz.age", junk, {}),
+    lambda: storage.put("daily", "etcd/2039-01-01T000000Z-saved-etcd-1.db.gz.age", junk, {}),
+    lambda: storage.put("daily", "etcd/2039-01-01T000000Z-saved-etcd-0.db.gz.age", junk, {}),
+):
+    try:
+        call()
+    except StorageError as error:
+        print(error)
 """
-    assert "403 AuthorizationPermissionMismatch" in project.on("saved-etcd-0", f"python3 -c '{script}'").stdout
+    said = project.on("saved-etcd-0", f"python3 -c '{script}'").stdout
+    assert said.count("403 AuthorizationPermissionMismatch") == 4
+    assert len(said.splitlines()) == 4
+
+    def told() -> str:
+        return str(project.status()["etcd_clusters"]["etcd"]["reason"])
+
+    eventually(lambda: "1 blob in the storage" in told())
+    assert "daily/etcd/2039-01-01T000000Z-saved-etcd-0.db.gz.age: its format is not said" in told()
+    listed = json.loads(project.longhaul("backups", "--etcd", "etcd", "--json").stdout)["etcd"]
+    assert [one["name"].split("/")[-1][:4] for one in listed if one["flaw"]] == ["2039"]
+
+
+def test_backups_that_are_declared_stay_declared(project: Project) -> None:
+    declared = project.read()
+    project.write({key: value for key, value in declared.items() if key != "backups"})
+    refused = project.longhaul("up", "--yes", check=False)
+    project.write(declared)
+    assert refused.returncode != 0
+    assert "backups.daily_days: 90 -> none" in refused.stdout + refused.stderr
 
 
 def test_everything_of_it_goes_with_the_environment(project: Project) -> None:

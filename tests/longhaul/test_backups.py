@@ -17,7 +17,7 @@ from clouds.base.control import BackupView, CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups import Backups
 from longhaul.backups.at_once import back_up
-from longhaul.backups.listing import backups
+from longhaul.backups.listing import backups, warnings
 from longhaul.backups.opened import snapshot_of
 from longhaul.exits import CommandError, Exit
 
@@ -30,7 +30,9 @@ TOLD = {
     "etcd": "3.6.8",
     "revision": "7",
     "keys": "3",
-    "member": "m",
+    "member": "lab-etcd-1",
+    "sha256": "0a" * 32,
+    "snapshot_sha256": "0b" * 32,
 }
 
 
@@ -41,9 +43,14 @@ def _environment(root: Path) -> Environment:
 
 
 def view(minutes: int, *, size: int = 5, **told: str) -> BackupView:
-    return BackupView(
-        name=f"etcd/{minutes}", size=size, made=NOW - timedelta(minutes=minutes), metadata={**TOLD, **told}
-    )
+    """Return a backup as a member made it so many minutes ago, with changes of its metadata."""
+    made = NOW - timedelta(minutes=minutes)
+    metadata = {**TOLD, "taken": f"{made:%Y-%m-%dT%H:%M:%SZ}", **told}
+    return BackupView(name=name(minutes), size=size, made=made, metadata=metadata)
+
+
+def name(minutes: int) -> str:
+    return f"etcd/{NOW - timedelta(minutes=minutes):%Y-%m-%dT%H%M%SZ}-lab-etcd-1.db.gz.age"
 
 
 def stored(patch: pytest.MonkeyPatch, **containers: list[BackupView]) -> list[str]:
@@ -63,9 +70,9 @@ def test_backups_of_all_classes_are_listed_the_newest_first(
     asked = stored(monkeypatch, daily=[view(1500), view(60)], frequent=[view(4)])
     found = backups(environment, (Role.ETCD,), now=NOW)
     assert [(one.name, one.age_s) for one in found] == [
-        ("frequent/etcd/4", 240),
-        ("daily/etcd/60", 3600),
-        ("daily/etcd/1500", 90000),
+        (f"frequent/{name(4)}", 240),
+        (f"daily/{name(60)}", 3600),
+        (f"daily/{name(1500)}", 90000),
     ]
     assert (found[0].revision, found[0].keys, found[0].size_bytes, found[0].flaw) == (7, 3, 5, "")
     assert {one.split("/")[1] for one in asked} == {"frequent", "hourly", "daily"}
@@ -91,6 +98,14 @@ def test_a_backup_that_is_not_for_here_is_told(
     (found,) = backups(environment, (Role.ETCD,), now=NOW)
     assert found.flaw.startswith(flaw)
     assert bool(found.flaw) == bool(flaw)
+
+
+def test_what_is_wrong_with_the_storage_is_told(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    junk = view(1, keys="none")
+    stored(monkeypatch, frequent=[view(5 * 1440)], daily=[junk, view(4)], hourly=[view(9 * 1440)])
+    flawed, old = warnings(environment, backups(environment, (Role.ETCD,), now=NOW))
+    assert f"etcd: 1 blob cannot be restored here or do not count as backups: daily/{junk.name}: its rev" in flawed
+    assert "etcd: nothing deletes old backups: the oldest frequent one is 5 d old, and 1 d are kept" in old
 
 
 def test_a_storage_that_does_not_answer_is_unreachable(
@@ -163,7 +178,7 @@ def script(folder: Path, name: str, text: str) -> Path:
             "echo 'age: error: no identity matched any of the recipients' >&2; exit 1",
             "no identity matched",
         ),
-        (b"sealed", {"snapshot_sha256": "00"}, 'exec cat "$4"', "another than the member saved"),
+        (b"sealed", {"snapshot_sha256": "00" * 32}, 'exec cat "$4"', "another than the member saved"),
         (b"sealed", {"environment": "prod"}, "", "it is of the environment prod"),
         (AzureError("no answer"), {}, "", "does not come: no answer"),
     ],
@@ -185,8 +200,8 @@ def test_a_backup_is_opened_only_when_it_is_what_was_made(
     told = {"sha256": right, "snapshot_sha256": bytes(range(32)).hex(), **told}
     stored(monkeypatch, daily=[view(1, size=whole, **told)])
 
-    def fetch(_place: Any, _storage: str, container: str, name: str, to: Path) -> None:
-        assert f"{container}/{name}" == "daily/etcd/1"
+    def fetch(_place: Any, _storage: str, container: str, blob: str, to: Path) -> None:
+        assert f"{container}/{blob}" == f"daily/{name(1)}"
         if isinstance(sealed, AzureError):
             raise sealed
         to.write_bytes(sealed)

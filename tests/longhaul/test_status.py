@@ -334,8 +334,24 @@ def backed_up(minutes: float, **more: Any) -> dict[str, Any]:
         ([backed_up(0, newest=None)], Verdict.DEGRADED, "there is no backup: its turn has not come yet"),
         ([{"declared": False, "looked": 1.0}], Verdict.DEGRADED, "members are not told of backups yet"),
         ([], Verdict.DEGRADED, "no member reports any"),
+        ([backed_up(20, took_s=600.0)], Verdict.OK, "newest backup 20 min old"),
+        ([backed_up(46, took_s=600.0)], Verdict.DEGRADED, "newest backup 46 min old: its turn"),
+        (
+            [backed_up(4, rejected=2, rejected_why="daily/x: it is empty")],
+            Verdict.DEGRADED,
+            "4 min old; 2 blobs in the storage do not count as backups: daily/x: it is empty",
+        ),
+        ([backed_up(4, oldest={"frequent": NOW.timestamp() - 3.9 * 86400})], Verdict.OK, "4 min old"),
+        (
+            [backed_up(4, oldest={"frequent": NOW.timestamp() - 4.1 * 86400})],
+            Verdict.DEGRADED,
+            "nothing deletes old backups: the oldest frequent one is 4 d old, and 1 d are kept",
+        ),
     ],
-    ids=["good", "failed-once", "late", "none", "not-told", "old-image"],
+    ids=[
+        *("good", "failed-once", "late", "none", "not-told", "old-image", "slow", "slow-and-late", "rejected"),
+        *("old-ones", "too-old-ones"),
+    ],
 )
 def test_an_etcd_cluster_is_degraded_when_its_newest_backup_is_too_old(
     environment: Environment,

@@ -88,6 +88,42 @@ def test_what_comes_and_goes_may(change: Change) -> None:
     assert found(change) == ()
 
 
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+
+
+def backups(**more: Any) -> Change:
+    return lambda raw: raw.update(backups={"recipients": [KEY], "hourly_days": 7, **more})
+
+
+def without_backups(raw: dict[str, Any]) -> None:
+    raw.pop("backups", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (backups(hourly_days=6), ["backups.hourly_days: 7 -> 6"]),
+        (
+            without_backups,
+            ["backups.frequent_days: 1 -> none", "backups.hourly_days: 7 -> none", "backups.daily_days: 90 -> none"],
+        ),
+        (backups(hourly_days=8), []),
+        (backups(hourly_days=10), []),
+        (backups(every_minutes=10, recipients=[KEY.replace("q", "p")]), []),
+    ],
+    ids=["fewer", "none", "more", "more-digits", "recipients-and-interval"],
+)
+def test_backups_are_kept_for_what_was_promised(change: Change, said: list[str]) -> None:
+    changed = found(change, backups())
+    assert [str(one) for one in changed] == said
+    told = instead(changed)
+    assert [one.split(" keep")[0] for one in told] == (["Backups that are there"] if said else [])
+
+
+def test_backups_that_are_declared_later_are_no_change() -> None:
+    assert found(backups(), without_backups) == ()
+
+
 def test_what_only_follows_is_not_told() -> None:
     kind = {"kind": "onprem", "gateways": [{"name": "gw-9", "public_address": "198.51.100.99"}]}
 

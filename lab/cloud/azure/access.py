@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lab.cloud.azure.conditions import parse
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.grants import in_force
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
-from lab.cloud.azure.roles import OWNER, Role, refused_actions, role_of
+from lab.cloud.azure.roles import OWNER, Role, role_of
 from lab.cloud.store import Store
 
 
@@ -30,8 +31,8 @@ def roles_at(store: Store, *, principal_id: str, scope: str) -> list[Role]:
         if properties["principalId"].lower() == principal_id.lower() and target.startswith(given_at):
             role = role_of(properties["roleDefinitionId"])
             if role and in_force(store, assignment):
-                refused = refused_actions(properties.get("condition") or "")
-                found.append(replace(role, refused=refused) if refused else role)
+                condition = properties.get("condition")
+                found.append(replace(role, condition=parse(condition)) if condition else role)
     return found
 
 

@@ -22,6 +22,7 @@ from aiohttp import web
 from lab.cloud.azure import firewall
 from lab.cloud.azure.access import Principal, roles_at
 from lab.cloud.azure.blobs import Blob, BlobStore, Key
+from lab.cloud.azure.conditions import LIST, Operation
 from lab.cloud.azure.identity import HOST as LOGIN
 from lab.cloud.azure.identity import Identity, TokenError
 from lab.cloud.azure.schema import blob_container, storage_account
@@ -36,6 +37,7 @@ CHUNK = 1 << 20
 RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 META = "x-ms-meta-"
 """Beginning of the names of headers with a blob's metadata."""
+CONTAINERS = "Microsoft.Storage/storageAccounts/blobServices/containers"
 READ, WRITE, ADD, DELETE = ("blobs/read", "blobs/write", "blobs/add/action", "blobs/delete")
 
 
@@ -87,7 +89,7 @@ class BlobData:
         """Return the first part of the keys of a container's blobs; None when there is no such container."""
         made = blob_container.container_of(self._store, account, container)
         if made is not None:
-            return f"{account.key} {made.hidden['uid']}"
+            return blob_container.place_of(account, made)
         return account.key if self._blobs.has_container(account.key, container) else None
 
     def _container(
@@ -95,15 +97,15 @@ class BlobData:
     ) -> web.StreamResponse:
         call = (request.method, request.query.get("restype"), request.query.get("comp"))
         if call == ("PUT", "container", None):
-            self._require(account, principal, "write", container)
+            self._require(account, principal, container, "write")
             if place is not None or not self._blobs.add_container(account.key, container):
                 raise BlobError(409, "ContainerAlreadyExists", "The specified container already exists.")
             return web.Response(status=201)
         if call == ("GET", "container", "list"):
-            self._require(account, principal, READ, container)
+            prefix, include = request.query.get("prefix", ""), request.query.get("include", "")
+            self._require(account, principal, container, READ, suboperation=LIST, prefix=prefix)
             if place is None:
                 raise BlobError(404, "ContainerNotFound", "The specified container does not exist.")
-            prefix, include = request.query.get("prefix", ""), request.query.get("include", "")
             if include not in ("", "metadata"):
                 raise _unsupported(request)
             found = self._blobs.names(place, container, prefix=prefix)
@@ -116,16 +118,19 @@ class BlobData:
     ) -> web.StreamResponse:
         call = (request.method, request.query.get("comp"))
         if call in (("PUT", None), ("PUT", "block"), ("PUT", "blocklist")):
-            self._require(account, principal, WRITE, key[1])
             old = self._blobs.get(key)
+            # Two actions allow to make a new blob (learn.microsoft.com, "Example Azure role assignment conditions for
+            # Blob Storage", "New blobs must include a blob index tag").
+            actions = (WRITE, ADD) if old is None else (WRITE,)
+            self._require(account, principal, key[1], *actions, path=key[2])
             if request.query.get("comp") != "block" and old is not None:
                 self._changeable(account, old, key, kept_for_ever=True)
             return await self._write(request, key)
         if call in (("GET", None), ("HEAD", None)):
-            self._require(account, principal, READ, key[1])
+            self._require(account, principal, key[1], READ, path=key[2])
             return await self._read(request, self._existing(key))
         if call == ("DELETE", None):
-            self._require(account, principal, DELETE, key[1])
+            self._require(account, principal, key[1], DELETE, path=key[2])
             self._changeable(account, self._existing(key), key)
             self._blobs.delete(key)
             return web.Response(status=202)
@@ -200,11 +205,15 @@ class BlobData:
             raise BlobError(404, "BlobNotFound", "The specified blob does not exist.")
         return blob
 
-    def _require(self, account: Document, principal: Principal, action: str, container: str) -> None:
+    def _require(
+        self, account: Document, principal: Principal, container: str, *actions: str, **attributes: str
+    ) -> None:
+        """Refuse unless a role allows one of the actions."""
         scope = f"{account.id}/blobServices/default/containers/{container}"
-        full = f"Microsoft.Storage/storageAccounts/blobServices/containers/{action}"
         roles = roles_at(self._store, principal_id=principal.object_id, scope=scope)
-        if not any(role.allows_data(full) or (action == "write" and role.allows(full)) for role in roles):
+        wanted = [Operation(action=f"{CONTAINERS}/{action}", **attributes) for action in actions]
+        made = actions == ("write",)
+        if not any(role.allows_data(one) or (made and role.allows(one.action)) for role in roles for one in wanted):
             message = "This request is not authorized to perform this operation using this permission."
             raise BlobError(403, "AuthorizationPermissionMismatch", message)
 

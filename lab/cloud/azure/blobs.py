@@ -21,6 +21,12 @@ CREATE TABLE IF NOT EXISTS blocks (
 CREATE TABLE IF NOT EXISTS metadata (
     account TEXT, container TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (account, container, name));
 """
+BLOBS = """
+SELECT name, file, size, etag, modified, content_type, COALESCE(value, '{}')
+FROM blobs LEFT JOIN metadata USING (account, container, name) WHERE account = ? AND container = ?
+"""
+"""Query of a container's blobs with their metadata."""
+
 CHUNK = 1 << 20
 """Number of bytes copied at a time."""
 
@@ -80,21 +86,17 @@ class BlobStore:
         self._db.execute("INSERT OR REPLACE INTO metadata VALUES (?, ?, ?, ?)", (*key, json.dumps(dict(metadata))))
         if old is not None:
             old.path.unlink(missing_ok=True)
-        return self._blob(key, row[2:])
+        return self._blob((*row[2:], json.dumps(dict(metadata))))
 
     def get(self, key: Key) -> Blob | None:
         """Return the blob, or None when there is none."""
-        query = "SELECT * FROM blobs WHERE account = ? AND container = ? AND name = ?"
-        row = self._db.execute(query, key).fetchone()
-        return self._blob(key, row[2:]) if row else None
+        row = self._db.execute(f"{BLOBS} AND name = ?", key).fetchone()
+        return self._blob(row) if row else None
 
     def names(self, account: str, container: str, *, prefix: str) -> list[Blob]:
         """Return the blobs whose names begin with ``prefix``, sorted by name."""
-        query = "SELECT * FROM blobs WHERE account = ? AND container = ? ORDER BY name"
-        rows = self._db.execute(query, (account, container)).fetchall()
-        return [
-            self._blob((account, container, str(row[2])), row[2:]) for row in rows if str(row[2]).startswith(prefix)
-        ]
+        rows = self._db.execute(f"{BLOBS} ORDER BY name", (account, container)).fetchall()
+        return [self._blob(row) for row in rows if str(row[0]).startswith(prefix)]
 
     def delete(self, key: Key) -> None:
         """Remove a blob and its content."""
@@ -124,10 +126,8 @@ class BlobStore:
             (self._folder / name).unlink(missing_ok=True)
         return self.put(key, path, content_type=content_type, metadata=metadata)
 
-    def _blob(self, key: Key, row: tuple[object, ...]) -> Blob:
-        query = "SELECT value FROM metadata WHERE account = ? AND container = ? AND name = ?"
-        found = self._db.execute(query, key).fetchone()
-        name, file, size, etag, modified, content_type = (str(value) for value in row)
+    def _blob(self, row: tuple[object, ...]) -> Blob:
+        name, file, size, etag, modified, content_type, metadata = (str(value) for value in row)
         return Blob(
             name=name,
             path=self._folder / file,
@@ -135,5 +135,5 @@ class BlobStore:
             etag=etag,
             modified=float(modified),
             content_type=content_type,
-            metadata=json.loads(found[0]) if found else {},
+            metadata=json.loads(metadata),
         )

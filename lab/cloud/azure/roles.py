@@ -6,9 +6,10 @@ security).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from lab.cloud.azure.conditions import Condition, Operation
 
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
@@ -28,31 +29,20 @@ class Role:
     actions: tuple[str, ...] = ()
     not_actions: tuple[str, ...] = ()
     data_actions: tuple[str, ...] = ()
-    refused: frozenset[str] = frozenset()
-    """Data actions, in lower case, that the condition of an assignment takes away."""
+    condition: Condition | None = None
+    """Condition of the assignment, on data actions."""
 
     def allows(self, action: str) -> bool:
         """Return whether a control-plane action is allowed."""
         return _any(self.actions, action) and not _any(self.not_actions, action)
 
-    def allows_data(self, action: str) -> bool:
+    def allows_data(self, operation: Operation) -> bool:
         """Return whether a data action is allowed."""
-        return _any(self.data_actions, action) and action.lower() not in self.refused
+        allowed = _any(self.data_actions, operation.action)
+        return allowed and (self.condition is None or self.condition(operation))
 
-
-_CONDITION = re.compile(r"\((!\(ActionMatches\{'[^']+'\}\))( AND !\(ActionMatches\{'[^']+'\}\))*\)")
 
 _CONTAINERS = "Microsoft.Storage/storageAccounts/blobServices/containers"
-
-
-def refused_actions(condition: str) -> frozenset[str] | None:
-    """Return the data actions, in lower case, that a condition takes away; None when it is of a form that the lab does
-    not evaluate. A condition says nothing of other actions (learn.microsoft.com, "Azure role assignment condition
-    format and syntax")."""
-    plain = " ".join(condition.split())
-    if not _CONDITION.fullmatch(plain):
-        return None
-    return frozenset(action.lower() for action in re.findall(r"'([^']+)'", plain))
 
 
 def _any(patterns: tuple[str, ...], action: str) -> bool:

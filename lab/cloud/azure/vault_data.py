@@ -15,6 +15,7 @@ from aiohttp import web
 
 from lab.cloud.azure import firewall
 from lab.cloud.azure.access import Principal, roles_at
+from lab.cloud.azure.conditions import Operation
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.identity import HOST as LOGIN
 from lab.cloud.azure.identity import Identity, TokenError
@@ -232,7 +233,7 @@ class VaultData:
         scope = f"{vault.id}/secrets/{name}" if name else vault.id
         full = f"Microsoft.KeyVault/vaults/secrets/{action}"
         roles = roles_at(self._store, principal_id=principal.object_id, scope=scope)
-        if any(role.allows_data(full) for role in roles):
+        if any(role.allows_data(Operation(action=full)) for role in roles):
             return
         raise VaultError(
             403,

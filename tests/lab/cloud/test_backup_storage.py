@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from typing import Any
 
 import pytest
@@ -14,12 +15,17 @@ from azure.storage.blob import ContentSettings
 from clouds.azure.blobs import listed
 from clouds.azure.containers import end_retention, retain
 from clouds.azure.session import AzureError
-from components.azure.roles import NO_DELETION
+from components.azure.conditions import NO_DELETION, own_backups
+from components.azure.retention import RetentionProvider
+from components.control_plane.guard import DESTROY_VARIABLE
+from components.control_plane.replacement import RefusedError
+from components.model import Machine, control_machines, load, plan
 from lab.cloud.azure.roles import BLOB_CONTRIBUTOR
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
 from tests.lab.cloud.test_blobs import ACCOUNT, account, client
 from tests.lab.cloud.test_vault import operator
+from tests.support.hosts import STACKS
 
 CONTAINER = f"{ACCOUNT}/blobServices/default/containers/daily"
 POLICY = f"{CONTAINER}/immutabilityPolicies/default"
@@ -76,10 +82,64 @@ def test_a_condition_takes_deletion_away_and_nothing_else(storage: Live) -> None
         container.delete_blob("etcd/1")
 
 
+def member(name: str) -> Machine:
+    """Return a member of the lab's control plane."""
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    return next(one for one in control_machines(lab, plan(lab)) if one.name == name)
+
+
+OWN, OTHERS = "etcd/2030-05-04T103000Z-lab-etcd-1.db.gz.age", "etcd/2030-05-04T103000Z-lab-etcd-2.db.gz.age"
+
+
+@pytest.mark.parametrize(
+    ("name", "reads", "lists", "makes"),
+    [
+        ("lab-etcd-1", True, True, True),
+        ("lab-etcd-2", True, True, False),
+        ("lab-events-1", False, False, False),
+    ],
+)
+def test_a_member_sees_its_own_etcd_cluster_s_and_makes_those_in_its_own_name(
+    storage: Live, name: str, reads: bool, lists: bool, makes: bool
+) -> None:
+    container = client().get_container_client("daily")
+    container.upload_blob(OTHERS, b"one")
+    storage.arm("DELETE", GRANT)
+    storage.put(GRANT, grant(storage, condition=own_backups(member(name)), conditionVersion="2.0"))
+    for allowed, call in (
+        (reads, lambda: container.download_blob(OTHERS).readall()),
+        (lists, lambda: list(container.list_blobs(name_starts_with="etcd/"))),
+        (False, lambda: list(container.list_blobs())),
+        (False, lambda: list(container.list_blobs(name_starts_with="e"))),
+        (makes, lambda: container.upload_blob(OWN, b"two")),
+        (makes, lambda: container.upload_blob(OWN, b"three", overwrite=True)),
+        (False, lambda: container.delete_blob(OWN if makes else OTHERS)),
+    ):
+        if allowed:
+            call()
+        else:
+            with pytest.raises(HttpResponseError, match="AuthorizationPermissionMismatch"):
+                call()
+
+
+@pytest.mark.parametrize("forgotten", ["write", "add/action"])
+def test_a_condition_that_forgets_one_of_the_actions_that_make_blobs_is_open(storage: Live, forgotten: str) -> None:
+    whole = own_backups(member("lab-events-1"))
+    open_ = whole.replace(f"containers/blobs/{forgotten}'", "containers/blobs/tags/read'")
+    assert open_ != whole
+    storage.arm("DELETE", GRANT)
+    storage.put(GRANT, grant(storage, condition=open_, conditionVersion="2.0"))
+    client().get_container_client("daily").upload_blob(OWN, b"one")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        (GRANT, {"condition": "@Resource[x] StringEquals 'y'", "conditionVersion": "2.0"}, "no other"),
+        (
+            GRANT,
+            {"condition": '@Resource[x] StringEquals "y"', "conditionVersion": "2.0"},
+            "begins nothing that is known",
+        ),
         (GRANT, {"condition": NO_DELETION}, "go together"),
         (ACCOUNT, account(ranges=("198.51.100.2/32",)), "the addresses themselves"),
         (f"{ACCOUNT}/managementPolicies/default", {"properties": {"policy": {"rules": []}}}, "rules"),
@@ -101,6 +161,59 @@ def test_a_container_made_anew_is_empty(storage: Live) -> None:
     assert not list(client().get_container_client("daily").list_blobs())
 
 
+EXPIRY = f"{ACCOUNT}/managementPolicies/default"
+DAY_S = 86400
+
+
+def expiry(days: int, *, prefix: str = "daily/") -> dict[str, Any]:
+    definition = {
+        "actions": {"baseBlob": {"delete": {"daysAfterCreationGreaterThan": days}}},
+        "filters": {"blobTypes": ["blockBlob"], "prefixMatch": [prefix]},
+    }
+    return {"properties": {"policy": {"rules": [{"name": "old", "type": "Lifecycle", "definition": definition}]}}}
+
+
+def deleted(storage: Live, *, days: float) -> list[str]:
+    """Return what the rules delete when these days have passed."""
+
+    async def delete() -> list[str]:
+        return storage.cloud.delete_old_blobs(now=time.time() + days * DAY_S)
+
+    return storage.call(delete())
+
+
+def test_what_is_old_is_deleted_by_rules_and_nothing_before_its_retention_ends(storage: Live) -> None:
+    storage.put(POLICY, RETENTION)
+    storage.put(EXPIRY, expiry(7))
+    client().get_container_client("daily").upload_blob("etcd/1", b"one", metadata={"revision": "7"})
+    assert deleted(storage, days=89.9) == []
+    assert deleted(storage, days=90.1) == ["daily/etcd/1"]
+    assert not list(client().get_container_client("daily").list_blobs())
+
+
+@pytest.mark.parametrize(
+    ("rule", "days", "gone"),
+    [(expiry(7), 7.9, False), (expiry(7), 8.1, True), (expiry(7, prefix="hourly/"), 99, False), (None, 99, False)],
+    ids=["not-old", "old", "another-container", "no-rules"],
+)
+def test_rules_delete_what_is_more_than_so_many_days_old(
+    storage: Live, rule: dict[str, Any] | None, days: float, gone: bool
+) -> None:
+    if rule:
+        storage.put(EXPIRY, rule)
+    client().get_container_client("daily").upload_blob("etcd/1", b"one")
+    assert bool(deleted(storage, days=days)) is gone
+
+
+def test_a_firewall_that_lets_no_service_pass_blocks_the_rules(storage: Live) -> None:
+    closed = account()
+    closed["properties"]["networkAcls"]["bypass"] = "None"  # type: ignore[index]
+    storage.put(ACCOUNT, closed)
+    storage.put(EXPIRY, expiry(7))
+    client().get_container_client("daily").upload_blob("etcd/1", b"one")
+    assert deleted(storage, days=99) == []
+
+
 def test_a_retention_is_set_changed_and_ended(storage: Live) -> None:
     for days in (1, 2):
         retain(CONTAINER, days=days)
@@ -108,6 +221,27 @@ def test_a_retention_is_set_changed_and_ended(storage: Live) -> None:
     end_retention(CONTAINER)
     end_retention(CONTAINER)
     assert storage.arm("DELETE", CONTAINER).status_code == 200
+
+
+def test_a_retention_ends_with_its_environment_alone(storage: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(DESTROY_VARIABLE, raising=False)
+    provider, props = RetentionProvider(), {"container": CONTAINER, "days": 7, "environment": "lab"}
+    provider.create(props)
+    with pytest.raises(RefusedError, match=r"lhlabsnapshots/daily keeps its backups for 7 days, and the file says 6"):
+        provider.update("", props, {**props, "days": 6})
+    provider.update("", props, {**props, "days": 8})
+    days = storage.arm("GET", POLICY).json()["properties"]["immutabilityPeriodSinceCreationInDays"]
+    assert days == 8
+    earlier = {"container": CONTAINER, "days": 7}
+    for said, recorded in (("", props), ("prod", props), ("", earlier)):
+        monkeypatch.setenv(DESTROY_VARIABLE, said)
+        with pytest.raises(RefusedError, match="Put `backups` back into the file"):
+            provider.delete("", recorded)
+    monkeypatch.setenv(DESTROY_VARIABLE, "lab")
+    provider.delete("", props)
+    # What is gone is nothing to keep.
+    monkeypatch.delenv(DESTROY_VARIABLE)
+    provider.delete("", props)
 
 
 def test_the_operator_lists_what_members_made(storage: Live) -> None:

@@ -117,6 +117,23 @@ def container_of(store: Store, account: Document, name: str) -> Document | None:
     return store.get(f"{account.id}/blobServices/default/containers/{name}")
 
 
+def containers_of(store: Store, account: Document) -> list[Document]:
+    """Return the containers of an account that the resource manager has made."""
+    beginning = f"{account.id}/blobServices/default/containers/".lower()
+    return [one for one in store.of_type(TYPE) if one.id.lower().startswith(beginning)]
+
+
+def place_of(account: Document, container: Document) -> str:
+    """Return the first part of the keys of a container's blobs."""
+    return f"{account.key} {container.hidden['uid']}"
+
+
+def rules_of(store: Store, account: Document) -> list[Rule]:
+    """Return the rules that delete what is old."""
+    found = store.get(f"{account.id}/managementPolicies/default")
+    return Expiry.model_validate(found.body).properties.policy.rules if found else []
+
+
 def retention_s(store: Store, container: Document) -> float:
     """Return for how many seconds a blob of the container cannot be changed or deleted; 0 without a policy."""
     policy = store.get(f"{container.id}/immutabilityPolicies/default")

@@ -6,9 +6,10 @@ import re
 import uuid
 from typing import Any, Literal
 
+from lab.cloud.azure.conditions import ConditionError, parse
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, parse_id
-from lab.cloud.azure.roles import refused_actions, role_of
+from lab.cloud.azure.roles import role_of
 from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
 from lab.cloud.azure.schema.user_assigned_identity import find_principal, missing_principal
 from lab.cloud.store import Document, Store
@@ -64,11 +65,12 @@ def check(put: Put) -> None:
     properties["scope"] = put.id.scope
     if (properties.get("condition") is None) != (properties.get("conditionVersion") is None):
         raise invalid(f"Role assignment {put.id.name}: condition and conditionVersion go together.")
-    if properties.get("condition") and refused_actions(properties["condition"]) is None:
-        raise unsupported(
-            f"Role assignment {put.id.name}: the lab evaluates conditions of the form (!(ActionMatches{{'A'}}) AND …) "
-            "and no other."
-        )
+    try:
+        if properties.get("condition"):
+            parse(properties["condition"])
+    except ConditionError as error:
+        said = f"Role assignment {put.id.name}: the lab does not evaluate its condition: {error}."
+        raise unsupported(said) from None
     for other in put.store.of_type(ASSIGNMENT_TYPE):
         if other.key != put.id.text.lower() and _key(other.body["properties"]) == _key(properties):
             raise ArmError(409, "RoleAssignmentExists", f"The role assignment already exists: {other.id}.")

@@ -42,7 +42,8 @@ class NetworkAcls(Part):
     """Firewall of a vault or of a storage account."""
 
     bypass: Literal["None", "AzureServices"] = "AzureServices"
-    """Both values behave alike, because no trusted service uses the lab's resources."""
+    """A storage account's lifecycle rules act only with ``AzureServices`` (lab/cloud/azure/lifecycle.py); no other
+    trusted service uses the lab's resources."""
     default_action: Literal["Allow", "Deny"] = "Allow"
     ip_rules: list[IpRule] = Field(default_factory=list)
     virtual_network_rules: list[NetworkRule] = Field(default_factory=list)

@@ -15,8 +15,9 @@ from pulumi_azure_native import (
     storage,
 )
 
+from components.azure.conditions import NO_DELETION, VERSION
 from components.azure.retention import Retention, RetentionArgs
-from components.azure.roles import BLOB_CONTRIBUTOR, CONDITION_VERSION, NO_DELETION
+from components.azure.roles import BLOB_CONTRIBUTOR
 
 config = pulumi.Config()
 zones = list(config.get("zones") or "123")
@@ -365,5 +366,5 @@ authorization.RoleAssignment(
     principal_type="ServicePrincipal",
     role_definition_id=f"{ROLES}/{BLOB_CONTRIBUTOR}",
     condition=NO_DELETION,
-    condition_version=CONDITION_VERSION,
+    condition_version=VERSION,
 )

@@ -2,29 +2,30 @@
 """Back this member's etcd cluster up, if it is this member's turn.
 
 A timer runs it on every member. What to do is in the vault's secret ``backups``; without it there is nothing to do. The
-newest backup's age, by the storage, and the members' roles decide whose turn it is, so members need not agree. With
-``--now`` a member that may make backups makes one whatever the newest one's age.
+newest backup's age, by the storage, and the members' roles decide whose turn it is, so members need not agree. Each
+member that may make backups makes one an hour, whatever the others have made; with ``--now`` at once.
 """
 
 from __future__ import annotations
 
 import argparse
 import fcntl
-import json
 import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import fetch_secrets
-from backup import snapshot, state, turn
+from backup import counted, snapshot, state, turn
+from backup.settings import Settings, SettingsError
 from backup.snapshot import Programs, Snapshot, SnapshotError
-from backup.state import Newest, State
-from backup.storage import RESOURCE, Found, Storage, StorageError, digest
+from backup.standing import Standing, standing
+from backup.state import Newest, Seen, State
+from backup.storage import RESOURCE, Storage, StorageError, digest
 from etcd_client import Etcdctl, EtcdError
 from managed_identity import OwnIdentity
 from node_config import PKI, Node, client_url
@@ -35,36 +36,9 @@ SECRET = "backups"  # noqa: S105  (the name of a secret, not its value)
 SCRATCH = Path("/var/lib/longhaul/ssd/backup")
 """Folder for a snapshot that is being made, on the disk that holds the data as well."""
 
-FORMAT = 1
-"""Version of a backup: an etcd snapshot, compressed by gzip, encrypted by age, with metadata of this version."""
-
 
 class BackupError(Exception):
     """Raised when no backup is made, with the reason."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings of the environment's backups."""
-
-    environment: str
-    url: str
-    recipients: tuple[str, ...]
-    every_s: float
-
-    @classmethod
-    def parse(cls, text: str) -> Settings:
-        """Parse the vault's secret; ``BackupError`` when it is not one."""
-        try:
-            found = json.loads(text)
-            return cls(
-                environment=str(found["environment"]),
-                url=str(found["url"]),
-                recipients=tuple(map(str, found["recipients"])),
-                every_s=float(found["every_s"]),
-            )
-        except (ValueError, KeyError, TypeError):
-            raise BackupError(f"the vault's secret {SECRET} cannot be read: run `longhaul up`") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,31 +52,30 @@ class Backup:
     programs: Programs
     scratch: Path
 
-    def run(self, *, now: datetime, at_once: bool) -> Newest | None:
-        """Make a backup if it is this member's turn, and return the newest one there is."""
-        found = self._newest()
-        last = max(found.values(), key=lambda one: one.made, default=None)
-        age_s = None if last is None else (now - last.made).total_seconds()
-        known = None if last is None else _newest(last)
+    def run(self, *, now: datetime, at_once: bool) -> Seen:
+        """Make a backup if it is this member's turn, and return what there is in the storage then."""
+        there = standing(
+            (found for kept in turn.CLASSES for found in self.storage.backups(kept, self.node.role)),
+            environment=self.settings.environment,
+            role=self.node.role,
+            member=self.node.machine,
+            now=now,
+        )
         ranks = turn.order(self._voices())
         if self.node.machine not in ranks:
             if at_once:
                 raise BackupError(f"{self.node.machine} leads or is behind; one of {', '.join(ranks)} makes backups")
-            return known
-        rank = ranks.index(self.node.machine)
-        if not at_once and not self._is_due(rank, age_s):
-            return known
-        made = self._make(turn.kept_as(now, {kept: one.made for kept, one in found.items()}), now)
+            return there.seen
+        if not at_once and not self._is_due(ranks.index(self.node.machine), there):
+            return there.seen
+        made = self._make(turn.kept_as(now, there.own), now)
         print(f"backed up: {made.name}, revision {made.revision}, {made.keys} keys, {made.size} bytes", flush=True)
-        return made
+        return replace(there.seen, newest=made)
 
-    def _is_due(self, rank: int, age_s: float | None) -> bool:
+    def _is_due(self, rank: int, there: Standing) -> bool:
         up_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-        return turn.is_due(rank=rank, age_s=age_s, every_s=self.settings.every_s, up_s=up_s)
-
-    def _newest(self) -> dict[str, Found]:
-        found = {kept: list(self.storage.backups(kept, self.node.role)) for kept in turn.CLASSES}
-        return {kept: max(those, key=lambda one: one.made) for kept, those in found.items() if those}
+        ages = turn.Ages(newest_s=there.age_s, own_s=there.own_age_s, up_s=up_s)
+        return turn.is_due(rank=rank, ages=ages, every_s=self.settings.every_s, took_s=there.seen.took_s)
 
     def _voices(self) -> list[turn.Voice]:
         """Return the members that answer; ``EtcdError`` when there is no quorum to say who is a member."""
@@ -135,7 +108,7 @@ class Backup:
             inside = snapshot.check(plain, self.programs)
             snapshot.encrypt(plain, sealed, self.settings.recipients, self.programs)
             hash_, size = digest(sealed, "sha256"), sealed.stat().st_size
-            name = f"{self.node.role}/{now:%Y-%m-%dT%H%M%SZ}-{self.node.machine}.db.gz.age"
+            name = counted.name_of(self.node.role, self.node.machine, now)
             self.storage.put(kept, name, sealed, self._metadata(inside, hash_, now, f"{status.cluster:x}"))
             if (arrived := self.storage.sha256(kept, name)) != hash_:
                 raise BackupError(f"{kept}/{name} is not what was sent: its SHA-256 is {arrived}, not {hash_}")
@@ -148,13 +121,13 @@ class Backup:
 
     def _metadata(self, inside: Snapshot, hash_: str, now: datetime, cluster: str) -> Mapping[str, str]:
         return {
-            "format": str(FORMAT),
+            "format": counted.FORMAT,
             "environment": self.settings.environment,
             "role": self.node.role,
             "member": self.node.machine,
             "cluster": cluster,
             "etcd": self.node.version,
-            "taken": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            "taken": f"{now:{counted.TIME}}",
             "revision": str(inside.revision),
             "keys": str(inside.keys),
             "size": str(inside.size),
@@ -163,21 +136,11 @@ class Backup:
         }
 
 
-def _newest(found: Found) -> Newest:
-    return Newest(
-        name=f"{found.kept}/{found.name}",
-        made=found.made.timestamp(),
-        size=found.size,
-        revision=int(found.metadata.get("revision", 0)),
-        keys=int(found.metadata.get("keys", 0)),
-    )
-
-
 def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
     """Look, and make a backup if it is time. A failure becomes part of the state, beside what was known before."""
-    every_s, newest = 0.0, state.last_newest()
+    every_s, seen = 0.0, state.last_seen()
     try:
-        settings = Settings.parse(vault.read(SECRET))
+        settings = Settings.parse(vault.read(SECRET), vault=vault.url)
         every_s = settings.every_s
         identity = OwnIdentity(audience=RESOURCE)
         backup = Backup(
@@ -188,12 +151,21 @@ def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
             programs=Programs(),
             scratch=SCRATCH,
         )
-        newest = backup.run(now=now, at_once=at_once)
+        seen = backup.run(now=now, at_once=at_once)
     except WithheldError as error:
         return State(declared=False, looked=now.timestamp(), error=str(error) if at_once else "")
-    except (AwayError, BackupError, EtcdError, OSError, SnapshotError, StorageError, VaultError) as error:
-        return State(declared=True, looked=now.timestamp(), every_s=every_s, newest=newest, error=str(error))
-    return State(declared=True, looked=now.timestamp(), every_s=every_s, newest=newest)
+    except (
+        AwayError,
+        BackupError,
+        EtcdError,
+        OSError,
+        SettingsError,
+        SnapshotError,
+        StorageError,
+        VaultError,
+    ) as error:
+        return State(declared=True, looked=now.timestamp(), every_s=every_s, error=str(error), **vars(seen))
+    return State(declared=True, looked=now.timestamp(), every_s=every_s, **vars(seen))
 
 
 def _token(identity: OwnIdentity) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,29 @@ class Newest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
-    """Result of the last look."""
+class Seen:
+    """What there is in the storage of this member's etcd cluster."""
+
+    newest: Newest | None = None
+    took_s: float = 0.0
+    """Time that the newest one took, seconds."""
+    rejected: int = 0
+    """Number of blobs that do not count as backups (backup/counted.py)."""
+    rejected_why: str = ""
+    """One of them, and the reason."""
+    oldest: Mapping[str, float] = field(default_factory=dict)
+    """Time of the oldest blob of each class, whether it counts or not; seconds since the epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(Seen):
+    """Result of the last look. What was seen is kept when a later look sees nothing."""
 
     declared: bool
     """True when the environment has backups."""
     looked: float
     """Time of the look, seconds since the epoch."""
     every_s: float = 0.0
-    newest: Newest | None = None
     error: str = ""
     """Reason why the last look or backup failed; empty when it did not."""
 
@@ -57,12 +72,14 @@ def read(folder: Path = FOLDER) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def last_newest(folder: Path = FOLDER) -> Newest | None:
-    """Return the newest backup that the last look saw."""
+def last_seen(folder: Path = FOLDER) -> Seen:
+    """Return what the last look saw."""
+    found = read(folder) or {}
     try:
-        return Newest(**((read(folder) or {}).get("newest") or {}))
+        newest = Newest(**found["newest"]) if found.get("newest") else None
+        return Seen(**{one.name: found[one.name] for one in fields(Seen) if one.name in found} | {"newest": newest})
     except TypeError:
-        return None
+        return Seen()
 
 
 def metrics(state: State, role: str) -> str:
@@ -72,9 +89,11 @@ def metrics(state: State, role: str) -> str:
         values["failed"] = ("1 when the last look or backup failed", float(bool(state.error)))
         values["looked_timestamp_seconds"] = ("Time of the last look", state.looked)
         values["interval_seconds"] = ("Time between two backups", state.every_s)
+        values["rejected"] = ("Number of blobs in the storage that do not count as backups", state.rejected)
     if state.newest is not None:
         values["newest_timestamp_seconds"] = ("Time of the newest backup", state.newest.made)
         values["newest_size_bytes"] = ("Encrypted size of the newest backup", state.newest.size)
+        values["newest_duration_seconds"] = ("Time that the newest backup took", state.took_s)
         values["newest_keys"] = ("Number of keys in the newest backup", state.newest.keys)
     return "".join(
         f"# HELP longhaul_backup_{name} {help_}.\n# TYPE longhaul_backup_{name} gauge\n"

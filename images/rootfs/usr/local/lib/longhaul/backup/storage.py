@@ -10,7 +10,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from xml.etree import ElementTree
@@ -28,6 +28,9 @@ LARGEST = 5000 * 2**20
 """Largest blob in bytes that one request writes (same source, "Put Blob")."""
 
 CHUNK = 2**20
+
+SKEW = timedelta(minutes=5)
+"""Largest difference between this machine's clock and the storage's. Backups are told apart by their times."""
 
 
 class StorageError(Exception):
@@ -118,7 +121,16 @@ class Storage:
             raise StorageError(f"{what}: the answer was {error.code} {code}") from None
         except (OSError, http.client.HTTPException) as error:
             raise StorageError(f"{what}: {type(error).__name__}: {error}") from None
+        _agree(answer.headers.get("Date"))
         return answer
+
+
+def _agree(date: str | None) -> None:
+    """Refuse to go on with a clock that is not the storage's, whose ``Date`` is that of its answer."""
+    apart = abs(parsedate_to_datetime(date) - datetime.now(tz=UTC)) if date else timedelta()
+    if apart > SKEW:
+        said = f"this machine's clock and the storage's are {apart.total_seconds():.0f} s apart: see `chronyc tracking`"
+        raise StorageError(said)
 
 
 def digest(file: Path, algorithm: str) -> str:

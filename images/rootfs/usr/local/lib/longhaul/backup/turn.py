@@ -15,6 +15,11 @@ MOST_BEHIND = 10_000
 learner that has just joined would save an old state as the newest."""
 
 
+OWN_S = 3600.0
+"""Age of a member's own newest backup, in seconds, from which it makes one whatever the others have made: nobody else
+can make one in its name, so one that is stolen cannot keep the others from making theirs for longer."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Voice:
     """A member that answers."""
@@ -36,17 +41,32 @@ def order(members: Iterable[Voice]) -> tuple[str, ...]:
     return tuple(one.name for one in sorted(able, key=lambda one: (not one.learner, one.name)))
 
 
-def is_due(*, rank: int, age_s: float | None, every_s: float, up_s: float) -> bool:
-    """Return whether the member of this rank makes a backup now. ``age_s`` is the newest one's; where there is none
-    (None), the time for which this machine is up, ``up_s``, stands for it. The second member steps in when the first is
-    an interval late, the third an interval later."""
-    waited_s = up_s if age_s is None else age_s
-    return (age_s is None and rank == 0) or waited_s >= every_s * (rank + 1)
+@dataclass(frozen=True, kw_only=True)
+class Ages:
+    """Ages in seconds. Where there is no backup (None), the time for which this machine is up stands for its age."""
+
+    newest_s: float | None
+    own_s: float | None
+    """Age of the newest one that this member made."""
+    up_s: float
+
+
+def is_due(*, rank: int, ages: Ages, every_s: float, took_s: float) -> bool:
+    """Return whether the member of this rank makes a backup now. The second member steps in when the first is an
+    interval late, the third an interval later; each leaves those before it twice the time that the last one took,
+    ``took_s``, since the newest one's age is that of its end."""
+    if ages.newest_s is None and rank == 0:
+        return True
+    if (ages.up_s if ages.own_s is None else ages.own_s) >= OWN_S:
+        return True
+    waited_s = ages.up_s if ages.newest_s is None else ages.newest_s
+    return waited_s >= every_s + rank * (every_s + 2 * took_s)
 
 
 def kept_as(now: datetime, newest: Mapping[str, datetime]) -> str:
-    """Return the class of a backup that is made ``now``: the first one of its day is daily, the first of its hour
-    hourly. ``newest`` has the time of the newest one of each class; all times are UTC."""
+    """Return the class of a backup that a member makes ``now``: its first one of a day is daily, its first of an hour
+    hourly. ``newest`` has the time of its newest one of each class, not of the others', whose word it is; all times are
+    UTC."""
     for kept, unit in ((DAILY, "%Y-%m-%d"), (HOURLY, "%Y-%m-%dT%H")):
         found = newest.get(kept)
         done = found is not None and found.strftime(unit) >= now.strftime(unit)

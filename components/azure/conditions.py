@@ -1,0 +1,39 @@
+"""Conditions of role assignments, which narrow a built-in role to some blobs (learn.microsoft.com, "Azure role
+assignment condition format and syntax")."""
+
+from __future__ import annotations
+
+from components.model import Machine
+from components.model.backup_storage import names_of, prefix_of
+
+VERSION = "2.0"
+"""Version of that format: the only one that Azure takes."""
+
+_BLOBS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
+_READ, _WRITE, _ADD = (f"ActionMatches{{'{_BLOBS}/{action}'}}" for action in ("read", "write", "add/action"))
+_LIST = "SubOperationMatches{'Blob.List'}"
+_PATH, _PREFIX = f"@Resource[{_BLOBS}:path]", f"@Request[{_BLOBS}:prefix]"
+
+NO_DELETION = (
+    f"(!(ActionMatches{{'{_BLOBS}/delete'}}) AND !(ActionMatches{{'{_BLOBS}/deleteBlobVersion/action'}})"
+    f" AND !(ActionMatches{{'{_BLOBS}/move/action'}}))"
+)
+"""Condition under which nothing is deleted or renamed."""
+
+
+def own_backups(member: Machine) -> str:
+    """Return the condition under which a member reads and lists the backups of its own etcd cluster, makes those that
+    bear its own name, and deletes none.
+
+    Its form is that of learn.microsoft.com, "Example Azure role assignment conditions for Blob Storage": "Read or list
+    blobs in named containers with a path", since a list has a prefix and no path, and "Write blobs in named containers
+    with a path", since either of two actions makes a blob."""
+    prefix, names = prefix_of(member.role), names_of(member)
+    return " AND ".join(
+        (
+            NO_DELETION,
+            f"((!({_READ} AND NOT {_LIST})) OR ({_PATH} StringLike '{prefix}*'))",
+            f"((!({_READ} AND {_LIST})) OR ({_PREFIX} StringStartsWith '{prefix}'))",
+            f"((!({_WRITE}) AND !({_ADD})) OR ({_PATH} StringLike '{names}'))",
+        )
+    )

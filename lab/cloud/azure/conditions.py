@@ -1,0 +1,163 @@
+"""Conditions of role assignments, as far as the program writes them (learn.microsoft.com, "Azure role assignment
+condition format and syntax", and "Actions and attributes for Azure role assignment conditions for Azure Blob Storage").
+
+The grammar, of which anything else is refused::
+
+    expression  = term { "AND" term } | term { "OR" term }      parentheses order a mixture of both
+    term        = ( "!" | "NOT" ) term | "(" expression ")" | match | comparison
+    match       = ( "ActionMatches" | "SubOperationMatches" ) "{" text "}"
+    comparison  = attribute ( "StringLike" | "StringStartsWith" ) text
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+_BLOBS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
+PATH, PREFIX = f"@Resource[{_BLOBS}:path]", f"@Request[{_BLOBS}:prefix]"
+LIST = "Blob.List"
+"""Suboperation of reading that lists blobs."""
+
+_TOKEN = re.compile(r"\s*(?:(?P<text>'[^']*')|(?P<attribute>@\w+\[[^\]]*\])|(?P<word>\w+)|(?P<sign>[(){}!]))")
+
+
+class ConditionError(ValueError):
+    """Raised when a condition is not of the grammar."""
+
+
+class _AbsentError(Exception):
+    """Raised when an attribute is asked for that the operation does not have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """A data action on blobs, with the attributes that it has."""
+
+    action: str
+    suboperation: str = ""
+    path: str | None = None
+    """Name of the blob; None when the operation is not about one."""
+    prefix: str | None = None
+    """Beginning of the names that are listed; None when nothing is listed."""
+
+
+Condition = Callable[[Operation], bool]
+
+
+def parse(text: str) -> Condition:
+    """Return the condition; ``ConditionError`` when it is of a form that the lab does not evaluate. It is false of an
+    operation without the attribute that it compares: "all operations that don't accept" the attribute "cannot evaluate
+    this condition, and will fail the authorization access check" (the second page, Suboperations)."""
+    found = _Parser(text).whole()
+
+    def condition(operation: Operation) -> bool:
+        try:
+            return found(operation)
+        except _AbsentError:
+            return False
+
+    return condition
+
+
+class _Parser:
+    """Reads a condition from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = []
+        at, text = 0, text.strip()
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise ConditionError(f"{text[at : at + 20]!r} begins nothing that is known")
+            self._tokens.append(match[0].strip())
+            at = match.end()
+
+    def whole(self) -> Condition:
+        """Read all of it."""
+        found = self._expression()
+        if self._tokens:
+            self._refuse("the end")
+        return found
+
+    def _expression(self) -> Condition:
+        terms, word = [self._term()], self._next()
+        while word in ("AND", "OR") and self._next() == word:
+            self._take(word)
+            terms.append(self._term())
+        if self._next() in ("AND", "OR"):
+            self._refuse("parentheses around what is joined by AND and OR")
+        joined = any if word == "OR" else all
+        return lambda operation: joined(one(operation) for one in terms)
+
+    def _term(self) -> Condition:
+        first = self._take()
+        if first in ("!", "NOT"):
+            inner = self._term()
+            return lambda operation: not inner(operation)
+        if first == "(":
+            found = self._expression()
+            self._take(")")
+            return found
+        if first == "ActionMatches":
+            action = self._braced().lower()
+            return lambda operation: operation.action.lower() == action
+        if first == "SubOperationMatches":
+            suboperation = self._braced()
+            return lambda operation: operation.suboperation == suboperation
+        if first not in (PATH, PREFIX):
+            raise ConditionError(f"{first} begins no term")
+        return self._comparison(first)
+
+    def _comparison(self, attribute: str) -> Condition:
+        operator = self._take()
+        pattern = {"StringLike": _like, "StringStartsWith": _starts_with}.get(operator)
+        if pattern is None:
+            raise ConditionError(f"the operator {operator} is not known")
+        compared = pattern(self._text())
+
+        def comparison(operation: Operation) -> bool:
+            value = operation.path if attribute == PATH else operation.prefix
+            if value is None:
+                raise _AbsentError
+            return compared.fullmatch(value) is not None
+
+        return comparison
+
+    def _braced(self) -> str:
+        self._take("{")
+        found = self._text()
+        self._take("}")
+        if not found or "*" in found:
+            raise ConditionError(f"{found!r}: patterns of actions are not known")
+        return found
+
+    def _text(self) -> str:
+        first = self._take()
+        if not first.startswith("'"):
+            raise ConditionError(f"{first} is in the place of a text in quotes")
+        return first[1:-1]
+
+    def _next(self) -> str:
+        return self._tokens[0] if self._tokens else ""
+
+    def _take(self, wanted: str = "") -> str:
+        if not self._tokens or (wanted and self._tokens[0] != wanted):
+            self._refuse(wanted or "more")
+        return self._tokens.pop(0)
+
+    def _refuse(self, wanted: str) -> NoReturn:
+        raise ConditionError(f"{wanted} is wanted before {' '.join(self._tokens[:3]) or 'the end'}")
+
+
+def _like(text: str) -> re.Pattern[str]:
+    """Return the pattern of ``StringLike``: ``*`` stands for any characters, ``?`` for one (the first page)."""
+    if "\\" in text:
+        raise ConditionError(f"{text!r}: escapes are not known")
+    return re.compile("".join({"*": ".*", "?": "."}.get(one, re.escape(one)) for one in text), re.DOTALL)
+
+
+def _starts_with(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text) + ".*", re.DOTALL)

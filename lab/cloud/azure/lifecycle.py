@@ -1,0 +1,50 @@
+"""Lifecycle rules of storage accounts: they delete what is old.
+
+Azure acts on them about once a day, by itself; the lab when it is told to. Sources: learn.microsoft.com, "Azure Blob
+Storage lifecycle management overview" (once a day; with a firewall, only where trusted services may pass), "Lifecycle
+management policy structure" (prefixes begin with the container; ages are whole days), "Overview of immutable storage
+for blob data" (what a policy keeps is not deleted by anybody).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+from lab.cloud.azure.blobs import BlobStore, Key
+from lab.cloud.azure.schema import blob_container, storage_account
+from lab.cloud.store import Document, Store
+
+log = logging.getLogger(__name__)
+
+
+def delete_old(store: Store, blobs: BlobStore, *, now: float | None = None) -> list[str]:
+    """Act once on the rules of every account, as of ``now`` (seconds since the epoch; None for this moment). Return the
+    names of the blobs that were deleted, each with its container."""
+    at, deleted = time.time() if now is None else now, []
+    for account in store.of_type(storage_account.TYPE):
+        for name, key in list(_old(store, blobs, account, at)):
+            blobs.delete(key)
+            deleted.append(name)
+    log.info("lifecycle rules deleted %s blobs", len(deleted))
+    return deleted
+
+
+def _old(store: Store, blobs: BlobStore, account: Document, now: float) -> Iterator[tuple[str, Key]]:
+    acls = account.body["properties"]["networkAcls"]
+    if acls["defaultAction"] == "Deny" and acls["bypass"] != "AzureServices":
+        return
+    rules = blob_container.rules_of(store, account)
+    for container in blob_container.containers_of(store, account):
+        place, kept_s = blob_container.place_of(account, container), blob_container.retention_s(store, container)
+        for blob in blobs.names(place, container.name, prefix=""):
+            name, age_s = f"{container.name}/{blob.name}", now - blob.modified
+            if age_s >= kept_s and any(_covers(rule, name, age_s) for rule in rules):
+                yield name, (place, container.name, blob.name)
+
+
+def _covers(rule: blob_container.Rule, name: str, age_s: float) -> bool:
+    days = rule.definition.actions.base_blob.delete.days_after_creation_greater_than
+    named = any(name.startswith(prefix) for prefix in rule.definition.filters.prefix_match)
+    return named and age_s // blob_container.DAY_S > days

@@ -1,0 +1,77 @@
+"""Judges whether a blob of the storage is a backup that can be restored here. Pure.
+
+What counts as a backup is the members' rule (images/rootfs, backup/counted.py), in the same words; one test gives both
+the same cases. Here one more is told: a backup of a newer etcd.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clouds.base.control import BackupView
+    from components.model import Environment, Role
+
+FORMAT = "1"
+"""Version of backups that is read."""
+
+SKEW, LONGEST = timedelta(minutes=5), timedelta(minutes=40)
+"""Largest difference between clocks, and longest time that a backup takes."""
+
+TIME, NAME_TIME = "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H%M%SZ"
+
+
+def flaw_of(environment: Environment, role: Role, view: BackupView, *, now: datetime) -> str:
+    """Return the reason why a blob cannot be restored here; empty when none is known."""
+    told = view.metadata
+    if not view.size:
+        return "it is empty"
+    if told.get("format") != FORMAT:
+        return f"its format is {told.get('format') or 'not said'}, and this release reads {FORMAT}"
+    if told.get("environment") != environment.name:
+        return f"it is of the environment {told.get('environment') or '?'}"
+    if told.get("role") != str(role):
+        return f"it is of the etcd cluster {told.get('role') or '?'}"
+    if untrue := _untrue(environment.name, str(role), view, now=now):
+        return untrue
+    if version(told.get("etcd")) > version(environment.versions.etcd):
+        return f"etcd {told.get('etcd')} made it, which is newer than {environment.versions.etcd}"
+    return ""
+
+
+def _untrue(environment: str, role: str, view: BackupView, *, now: datetime) -> str:
+    """Return what no member would have written."""
+    told, member = view.metadata, view.metadata.get("member", "")
+    taken = _time(told.get("taken", ""))
+    if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-[0-9]{{1,3}}", member):
+        return f"its member is {member or 'not said'}, which is none of {environment}'s"
+    if taken is None or view.name != f"{role}/{taken:{NAME_TIME}}-{member}.db.gz.age":
+        return "its name is not of its member and time"
+    if max(taken, view.made) > now + SKEW:
+        return f"it is of the future: {told['taken']}"
+    if not -SKEW <= view.made - taken <= LONGEST + SKEW:
+        return f"it says that it was taken at {told['taken']}, and arrived at {view.made:{TIME}}"
+    if not all(re.fullmatch("[0-9]{1,19}", told.get(name, "")) for name in ("revision", "keys")):
+        return "its revision or number of keys is no number"
+    if not all(re.fullmatch("[0-9a-f]{64}", told.get(name, "")) for name in ("sha256", "snapshot_sha256")):
+        return "it has no hashes"
+    return ""
+
+
+def version(text: str | None) -> tuple[int, ...]:
+    """Return major and minor version, since etcd's data is the same within these."""
+    return tuple(number(part) for part in (text or "").split(".")[:2])
+
+
+def number(text: str | None) -> int:
+    """Return a number; 0 for what is none."""
+    return int(text) if text and text.isdecimal() else 0
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
