@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lab.drill.drill import Drill
-from lab.drill.faults import partitions, services
+from lab.drill.faults import balancers, disks, load, partitions, power, services, slow_links
 
 _GROUPS = (
     services.DRILLS,
+    balancers.DRILLS,
     partitions.DRILLS,
+    slow_links.DRILLS,
+    power.DRILLS,
+    load.DRILLS,
+    disks.DRILLS,
 )
 
 DRILLS: Mapping[str, Drill] = {drill.name: drill for group in _GROUPS for drill in group}

@@ -22,7 +22,7 @@ from lab.hypervisor.disks import LocalDisk
 from lab.hypervisor.namespaces import RUN
 from lab.hypervisor.networks import Networks, machine_namespace
 from lab.hypervisor.settings import Settings
-from lab.state import read_json, write_atomically
+from lab.state import LabState, read_json, write_atomically
 
 SSD_MOUNT = "/var/lib/longhaul/ssd"
 CONTAINERD_MOUNT = "/var/lib/containerd"
@@ -48,6 +48,11 @@ def place(machine: Machine) -> dict[str, str]:
     return {"network": machine.network, "address": str(machine.address), "public": public}
 
 
+def local_disk(state: LabState, name: str) -> LocalDisk:
+    """Return the local disk of the machine ``name``, whether it has one or not."""
+    return LocalDisk(image=state.machines / name / "ssd.img", mount=RUN / "machines" / name / "ssd")
+
+
 @dataclass
 class MachineParts:
     """Parts of the machine ``name``."""
@@ -69,7 +74,7 @@ class MachineParts:
 
     @cached_property
     def _ssd(self) -> LocalDisk:
-        return LocalDisk(image=self.directory / "ssd.img", mount=RUN / "machines" / self.name / "ssd")
+        return local_disk(self.settings.state, self.name)
 
     @property
     def _record(self) -> Path:

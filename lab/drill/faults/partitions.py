@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
-from lab.drill.members import answers, await_effect, await_successor, leader
+from lab.drill.members import answers, await_effect, await_successor, follower, leader
 
 TABLE = "inet longhaul-drill"
 
@@ -16,7 +16,7 @@ TABLE = "inet longhaul-drill"
 def follower_cut_off(environment: DrillEnvironment) -> Iterator[str]:
     """Drop all packets of a follower of the main etcd cluster."""
     members = environment.machines("etcd")
-    machine = next(name for name in members if name != leader(environment, members))
+    machine = follower(environment, members)
     with _cut_off(environment, machine, "input", "output"):
         await_effect(lambda: not answers(environment, machine), what=f"{machine} has no quorum")
         yield machine

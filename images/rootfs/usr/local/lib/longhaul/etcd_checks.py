@@ -12,7 +12,6 @@ from checks import Check
 from etcd_client import Cluster, Etcdctl, EtcdError, Member
 from node_config import Node, client_url
 
-
 ROOM_BYTES = 1 << 30
 """Free space below which a data disk counts as full: etcd's log grows by files of 64 MB, and a member that cannot write
 ends."""
