@@ -27,7 +27,7 @@ class Drill:
     says: str = ""
     """Words that `longhaul status` must say while the fault stays."""
     reads_go_on: bool = False
-    """Whether reads must be answered all the time, though no write is: then ``goal_s`` is about the repair."""
+    """True when reads must be answered all the time, though no write is: then ``goal_s`` is about the repair."""
     elections: int | None = None
     """Largest number by which the term of the main etcd cluster may rise."""
     calm_s: float | None = None

@@ -128,7 +128,7 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
         timing=timing(read(folder / "journal.jsonl"), began=began, ended=ended),
         verdict=verdict,
         failures=(
-            *_broken(drill, verdict, said=said, terms=terms),
+            *broken(drill, verdict, said=said, terms=terms),
             *_failures(environment, verdict, before, healthy=healthy),
         ),
     )
@@ -148,7 +148,7 @@ def _await_said(environment: DrillEnvironment, words: str) -> bool:
     return True
 
 
-def _broken(drill: Drill, verdict: dict[str, Any], *, said: bool, terms: int) -> Iterator[str]:
+def broken(drill: Drill, verdict: dict[str, Any], *, said: bool, terms: int) -> Iterator[str]:
     """Yield what this drill promises besides, and does not hold."""
     if not said:
         yield f"`longhaul status` did not say {drill.says!r} within {SAID_S:.0f} s"

@@ -122,9 +122,8 @@ def test_power_off_and_cut_last_until_on(running: Lab) -> None:
 def test_what_was_not_synced_is_lost_with_the_power(running: Lab, action: str) -> None:
     before = boot_id(running)
     disk = "/var/lib/longhaul/ssd"
-    running.inside(
-        "alpha", f"cd {disk}; rm -f *ed; echo kept > synced; sync {disk}/synced {disk}; echo lost > unsynced"
-    )
+    written = f"echo kept > synced; sync {disk}/synced {disk}; echo lost > unsynced"
+    running.inside("alpha", f"cd {disk}; rm -f *synced; {written}")
     running.lab("power", "alpha", action)
     if action == "cut":
         running.await_phase("stopped", "alpha")
@@ -135,10 +134,13 @@ def test_what_was_not_synced_is_lost_with_the_power(running: Lab, action: str) -
 
 def test_the_local_disk_can_stall(running: Lab) -> None:
     disk = "/var/lib/longhaul/ssd"
+    waits = "until grep -q ') D ' /proc/$!/stat; do sleep 0.1; done"
     running.inside("alpha", f"fsfreeze --freeze {disk}")
-    stalled = running.inside("alpha", f"timeout 0.5 sh -c 'echo x > {disk}/stalled'", check=False)
-    running.inside("alpha", f"fsfreeze --unfreeze {disk}; sync")
-    assert stalled.returncode == 124
+    try:
+        running.inside("alpha", f"sh -c 'echo written > {disk}/stalled' > /dev/null 2>&1 & {waits}")
+    finally:
+        running.inside("alpha", f"fsfreeze --unfreeze {disk}")
+    assert running.inside("alpha", f"sync; cat {disk}/stalled").stdout == "written\n"
 
 
 def test_no_loop_device_outlives_its_machine(running: Lab) -> None:
