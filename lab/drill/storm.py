@@ -15,8 +15,10 @@ import ssl
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,8 @@ class Storm:
 
     api: Api
     rate: float
+    ready: Callable[[], object]
+    """Called when :data:`READY` Events are there."""
     name: str = field(default_factory=lambda: f"longhaul-drill-storm-{secrets.token_hex(4)}")
     answers: Counter[int] = field(default_factory=Counter)
     """Number of answers by status."""
@@ -66,11 +70,11 @@ class Storm:
         if (found := self.api.find(path)) is not None:
             self.api.delete(path, uid=found["metadata"]["uid"])
 
-    async def blow(self) -> float:
-        """Create Events until the input ends; return for how many seconds."""
+    async def blow(self, until: Callable[[], object]) -> float:
+        """Create Events until ``until``, which runs in a thread, returns; return for how many seconds."""
         began = time.monotonic()
         loads = [asyncio.create_task(self._load(began)) for _ in range(CONNECTIONS)]
-        await asyncio.to_thread(sys.stdin.read)
+        await asyncio.to_thread(until)
         self._over.set()
         await asyncio.gather(*loads)
         return time.monotonic() - began
@@ -109,8 +113,7 @@ class Storm:
     def _count(self, status: int) -> None:
         self.answers[status] += 1
         if self.answers[201] == READY and status == 201:
-            sys.stdout.write("ready\n")
-            sys.stdout.flush()
+            self.ready()
 
     def _request(self, number: int) -> bytes:
         event = {
@@ -153,10 +156,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rate", type=float, required=True, help="Events a second")
     options = parser.parse_args(argv)
     kubeconfig: dict[str, Any] = yaml.safe_load(options.kubeconfig.read_text(encoding="utf-8"))
-    storm = Storm(Api.of(kubeconfig), options.rate)
+    storm = Storm(Api.of(kubeconfig), options.rate, ready=partial(print, "ready", flush=True))
     storm.make()
     try:
-        lasted = asyncio.run(storm.blow())
+        lasted = asyncio.run(storm.blow(sys.stdin.read))
     finally:
         storm.remove()
     made = storm.answers[201]

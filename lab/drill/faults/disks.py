@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.faults.services import ETCD
-from lab.drill.members import answers, ask, await_effect, follower, leader
+from lab.drill.members import CLIENT, answers, ask, await_effect, follower, leader
 
 DISK = "/var/lib/longhaul/ssd"
 BALLAST = f"{DISK}/ballast"
@@ -16,6 +16,20 @@ BALLAST = f"{DISK}/ballast"
 MARK = "/longhaul-drill/mark"
 """Key outside of what API servers keep; a page of its value is damaged."""
 WRITTEN, DAMAGED = "longhaul-drill-as-it-was-written", "longhaul-drill-as-it-was-damaged"
+
+_FILL = f"""
+free=$(df --block-size=1 --output=avail {DISK} | tail -n 1)
+fallocate --length "$free" {BALLAST} || true
+head -c 64M /dev/zero > {BALLAST}.rest || true
+"""
+
+_GROW = f"""
+for _ in $(seq 40); do
+  head -c 1000000 /dev/zero | tr '\\0' x | /usr/local/bin/etcdctl "$@" put {MARK} > /dev/null 2>&1 || true
+done
+/usr/local/bin/etcdctl "$@" del {MARK} > /dev/null
+"""
+"""Writes more than there is room for in files that members have reserved."""
 
 _FLIP_LOG = f"""
 import pathlib
@@ -64,10 +78,14 @@ def _stalled(environment: DrillEnvironment, machine: str) -> Iterator[None]:
 @contextmanager
 def leader_full(environment: DrillEnvironment) -> Iterator[str]:
     """Fill the disk of the leader of the main etcd cluster; its machine is replaced."""
-    machine = leader(environment, environment.machines("etcd"))
-    free = environment.output(machine, "df", "--block-size=1", "--output=avail", DISK).split()[-1]
-    environment.output(machine, "fallocate", "--length", free, BALLAST)
+    members = environment.machines("etcd")
+    machine = leader(environment, members)
+    environment.output(machine, "sh", "-c", _FILL)
     try:
+        other = next(name for name in members if name != machine)
+        endpoint = f"--endpoints=https://{environment.address(other)}:2379"
+        environment.output(other, "sh", "-c", _GROW, "grow", endpoint, *CLIENT)
+        await_effect(lambda: not answers(environment, machine), what=f"{machine} cannot write")
         yield machine
     finally:
         environment.replace(machine)
