@@ -22,7 +22,9 @@ def to_json(results: Sequence[Result]) -> str:
 def to_markdown(results: Sequence[Result]) -> str:
     """Return the results as a page: a table, and each failure."""
     head = (
-        f"Measured on {machine()}, {_ran(results)}\n\n"
+        "# Drill report\n\n"
+        f"{_ran(results)} Measured on {machine()}, by `python -m lab drill`; what was done and what the columns mean: "
+        "[drills](drills.md).\n\n"
         "| drill | what is done | verdict | longest gap (goal) | errors end after | full strength after | "
         "acknowledged | lost | open | write p99, before and during | elections |\n"
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
