@@ -17,7 +17,7 @@ from lab.state import LabError, LabState
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``drill``."""
-    known = "\n".join(f"  {name:<18} {drill.summary}" for name, drill in DRILLS.items())
+    known = "\n".join(f"  {name:<24} {drill.summary}" for name, drill in DRILLS.items())
     verb.formatter_class = argparse.RawDescriptionHelpFormatter
     verb.epilog = f"drills:\n{known}"
     verb.add_argument("names", nargs="+", metavar="NAME", help="drills, or all")
@@ -56,5 +56,10 @@ def _told(result: Result) -> str:
     verdict = "safe" if result.passed else "FAILED"
     slow = f", beyond its goal of {result.goal_s:g} s" if result.slow else ""
     gap = f"longest gap {result.longest_gap_s:.1f} s{slow}"
-    told = f"{result.drill}: {verdict}; {gap}; healthy again after {result.recovery_s:.0f} s"
+    times = result.timing
+    waits = f"write p99 {times.quiet_p99_ms:.0f} ms before, {times.fault_p99_ms:.0f} ms during"
+    told = (
+        f"{result.drill}: {verdict}; {gap}; errors end after {times.errors_s:.1f} s; "
+        f"healthy again after {result.recovery_s:.0f} s; {waits}; {result.terms} elections"
+    )
     return "\n".join([told, *(f"  {failure}" for failure in result.failures)])

@@ -24,3 +24,11 @@ class Drill:
     fault: Fault
     lasts_s: float = 0.0
     """Seconds for which the fault stays."""
+    says: str = ""
+    """Words that `longhaul status` must say while the fault stays."""
+    reads_go_on: bool = False
+    """True when reads must be answered all the time, though no write is: then ``goal_s`` is about the repair."""
+    elections: int | None = None
+    """Largest number by which the term of the main etcd cluster may rise."""
+    calm_s: float | None = None
+    """Longest time in seconds from the fault's end until no request fails any more; more is marked, and no failure."""

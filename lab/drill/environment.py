@@ -13,9 +13,11 @@ from typing import Any
 from components.model import Environment, control_machines, plan
 from components.model.nodes import api_url
 from lab import control, tools
+from lab.hypervisor.machines import local_disk
 from lab.inside import entering
 from lab.project import LabProject
 from lab.state import LabError, write_atomically
+from lab.tenants import host_of
 
 COMMAND_S = 60.0
 """Time limit of a command on a machine, seconds."""
@@ -56,6 +58,31 @@ class DrillEnvironment:
     def power(self, machine: str, action: str) -> None:
         """Turn a machine's power switch: ``off``, ``on``, ``cut`` or ``reset``."""
         control.request(self.project.state, "POST", "/power", {"machine": machine, "action": action})
+
+    def phase(self, machine: str) -> str:
+        """Return a machine's phase as the lab has it: ``running``, ``stopped``, …"""
+        return str(next(one["phase"] for one in self.lab_status()["machines"] if one["name"] == machine))
+
+    def lab_status(self) -> dict[str, Any]:
+        """Return what the lab has: machines, networks, load balancers."""
+        return control.request(self.project.state, "GET", "/status")
+
+    def wipe_disk(self, machine: str) -> None:
+        """Take the local disk of a machine that is off away; when it starts, it has a blank one."""
+        local_disk(host_of(self.project.state), machine).wipe()
+
+    def longhaul(self, command: str, *arguments: str) -> None:
+        """Run a command of ``longhaul`` on the environment; ``LabError`` with the end of its output when it fails."""
+        done = subprocess.run(
+            self._longhaul(command, *arguments), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            told = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
+            raise LabError(f"longhaul {command} {' '.join(arguments)} ended with {done.returncode}:\n{told}")
+
+    def replace(self, machine: str) -> None:
+        """Have a machine of the control plane made anew, as an operator does."""
+        self.longhaul("up", "--yes", "--replace", machine)
 
     def status(self) -> dict[str, Any]:
         """Return the answer of ``longhaul status --json``."""

@@ -37,17 +37,23 @@ class Member:
     leads: bool
     learner: bool
     revision: int
+    term: int
+    """Number of the term, which rises with each election."""
+    db_size: int
+    """Size of its database, bytes."""
 
 
 def member(machines: Machines, machine: str) -> Member:
     """Return the member on ``machine``; ``LabError`` when it does not answer."""
-    status = _ask(machines, machine, "endpoint", "status")[0]["Status"]
+    status = ask(machines, machine, "endpoint", "status")[0]["Status"]
     own = status["header"]["member_id"]
     return Member(
         machine=machine,
         leads=status.get("leader") == own,
         learner=bool(status.get("isLearner")),
         revision=int(status["header"]["revision"]),
+        term=int(status["raftTerm"]),
+        db_size=int(status["dbSize"]),
     )
 
 
@@ -60,6 +66,23 @@ def leader(machines: Machines, names: Sequence[str]) -> str:
         except LabError:
             continue
     raise LabError(f"none of {', '.join(names)} leads its etcd cluster")
+
+
+def follower(machines: Machines, names: Sequence[str]) -> str:
+    """Return the machine of a follower; ``LabError`` when no member that answers leads."""
+    leads = leader(machines, names)
+    return next(name for name in names if name != leads)
+
+
+def term(machines: Machines, names: Sequence[str]) -> int:
+    """Return the newest term that a member knows; ``LabError`` when none answers."""
+    found = []
+    for name in names:
+        with suppress(LabError):
+            found.append(member(machines, name).term)
+    if not found:
+        raise LabError(f"none of {', '.join(names)} answers")
+    return max(found)
 
 
 def await_successor(machines: Machines, names: Sequence[str], *, of: str) -> None:
@@ -84,7 +107,7 @@ def await_effect(shows: Callable[[], bool], *, what: str, within_s: float = EFFE
 def answers(machines: Machines, machine: str) -> bool:
     """Return whether the member on ``machine`` commits through a quorum."""
     try:
-        return bool(_ask(machines, machine, "endpoint", "health")[0]["health"])
+        return bool(ask(machines, machine, "endpoint", "health")[0]["health"])
     except LabError:
         return False
 
@@ -98,10 +121,11 @@ def hashes(machines: Machines, names: Sequence[str]) -> dict[str, int]:
 
 
 def _hash(machines: Machines, machine: str, revision: int) -> int:
-    answer = _ask(machines, machine, "endpoint", "hashkv", f"--rev={revision}")[0]
+    answer = ask(machines, machine, "endpoint", "hashkv", f"--rev={revision}")[0]
     return int((answer.get("HashKV") or answer["Status"])["hash"])
 
 
-def _ask(machines: Machines, machine: str, *command: str) -> Any:
+def ask(machines: Machines, machine: str, *command: str) -> Any:
+    """Return the answer of etcdctl on a machine about its own member; ``LabError`` when it fails."""
     endpoint = f"--endpoints=https://{machines.address(machine)}:2379"
     return json.loads(machines.output(machine, "/usr/local/bin/etcdctl", endpoint, *CLIENT, *command))

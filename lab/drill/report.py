@@ -22,13 +22,21 @@ def to_json(results: Sequence[Result]) -> str:
 def to_markdown(results: Sequence[Result]) -> str:
     """Return the results as a page: a table, and each failure."""
     head = (
-        f"Measured on {machine()}.\n\n"
-        "| drill | what is done | verdict | longest gap | goal | healthy again after | acknowledged, lost | open |\n"
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+        "# Drill report\n\n"
+        f"{_ran(results)} Measured on {machine()}, by `python -m lab drill`; what was done and what the columns mean: "
+        "[drills](drills.md).\n\n"
+        "| drill | what is done | verdict | longest gap (goal) | errors end after | full strength after | "
+        "acknowledged | lost | open | write p99, before and during | elections |\n"
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     )
     failures = [f"- {one.drill}: {failure}" for one in results for failure in one.failures]
     told = "\n".join(["", "What must hold and did not:", "", *failures, ""]) if failures else ""
     return head + "".join(_row(one) for one in results) + told
+
+
+def _ran(results: Sequence[Result]) -> str:
+    lost = sum(len(one.verdict["lost"]) for one in results)
+    return f"{len(results)} drills, {sum(one.passed for one in results)} safe, {lost} acknowledged writes lost."
 
 
 def machine() -> str:
@@ -48,14 +56,19 @@ def machine() -> str:
 def _row(result: Result) -> str:
     verdict = "failed" if not result.passed else "safe, slow" if result.slow else "safe"
     found = result.verdict
+    times = result.timing
+    calm = "" if result.calm_s is None else f" ({result.calm_s:g} s)"
     cells = (
         result.drill,
         f"{result.summary} ({result.where})",
         verdict,
-        f"{result.longest_gap_s:.1f} s",
-        f"{result.goal_s:g} s",
+        f"{result.longest_gap_s:.1f} s ({result.goal_s:g} s)",
+        f"{times.errors_s:.1f} s{calm}",
         f"{result.recovery_s:.0f} s",
-        f"{found['acknowledged']:,}, {len(found['lost'])}",
+        f"{found['acknowledged']:,}",
+        str(len(found["lost"])),
         f"{found['unknown']:,}",
+        f"{times.quiet_p99_ms:.0f} ms, {times.fault_p99_ms:.0f} ms",
+        str(result.terms),
     )
     return f"| {' | '.join(cells)} |\n"

@@ -15,14 +15,20 @@ from typing import Any
 
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
-from lab.drill.members import hashes
+from lab.drill.journal import read
+from lab.drill.members import hashes, term
 from lab.drill.pods import Known, disturbed, running
+from lab.drill.timing import Timing, timing
 from lab.state import LabError
 
 QUIET_S = 5.0
 """Seconds of load before the fault, so that the journal shows how it was without."""
 RECOVERY_S = 600.0
 """Time limit in seconds for the environment to become healthy again."""
+SAID_S = 90.0
+"""Time limit in seconds for `longhaul status` to say what is wrong."""
+READ_GAP_S = 10.0
+"""Longest time in seconds without an answered read, where reads must go on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +42,12 @@ class Result:
     goal_s: float
     longest_gap_s: float
     recovery_s: float
-    """Seconds from the fault's end until all was healthy."""
+    """Seconds from the fault's end, when its repair begins, until all was healthy."""
+    calm_s: float | None
+    """Goal for :attr:`lab.drill.timing.Timing.errors_s`, if any."""
+    terms: int
+    """Number by which the term of the main etcd cluster rose."""
+    timing: Timing
     verdict: dict[str, Any]
     """The verifier's verdict (:class:`lab.drill.verdict.Verdict`)."""
     failures: tuple[str, ...]
@@ -48,8 +59,9 @@ class Result:
 
     @property
     def slow(self) -> bool:
-        """Return whether the longest gap is beyond its goal."""
-        return self.longest_gap_s > self.goal_s
+        """Return whether the longest gap, or the time until no request fails, is beyond its goal."""
+        late = self.calm_s is not None and self.timing.errors_s > self.calm_s
+        return late or self.longest_gap_s > self.goal_s
 
 
 class Verifier:
@@ -90,17 +102,20 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
     is not healthy before it, or the drill itself cannot be done."""
     if not environment.status()["healthy"]:
         raise LabError(f"{drill.name}: the environment is not healthy before the drill: `longhaul status`")
-    before = running(environment.pods())
+    before, first_term = running(environment.pods()), _term(environment)
     with _verifier(environment, folder) as verifier:
         verifier.await_ready()
         time.sleep(QUIET_S)
+        began = time.monotonic()
         with drill.fault(environment) as where:
             say(f"{drill.summary}: {where}")
+            said = _await_said(environment, drill.says)
             time.sleep(drill.lasts_s)
-        ended = time.monotonic()
+            ended = time.monotonic()
         healthy = _await_healthy(environment)
         recovery = time.monotonic() - ended
         verdict = verifier.verdict()
+    terms = _term(environment) - first_term
     return Result(
         drill=drill.name,
         summary=drill.summary,
@@ -108,9 +123,39 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
         goal_s=drill.goal_s,
         longest_gap_s=verdict["longest_gap_s"],
         recovery_s=recovery,
+        calm_s=drill.calm_s,
+        terms=terms,
+        timing=timing(read(folder / "journal.jsonl"), began=began, ended=ended),
         verdict=verdict,
-        failures=tuple(_failures(environment, verdict, before, healthy=healthy)),
+        failures=(
+            *broken(drill, verdict, said=said, terms=terms),
+            *_failures(environment, verdict, before, healthy=healthy),
+        ),
     )
+
+
+def _term(environment: DrillEnvironment) -> int:
+    return term(environment, environment.machines("etcd"))
+
+
+def _await_said(environment: DrillEnvironment, words: str) -> bool:
+    """Return whether `longhaul status` says ``words`` within :data:`SAID_S`."""
+    deadline = time.monotonic() + SAID_S
+    while words and words not in json.dumps(environment.status(), ensure_ascii=False):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(1.0)
+    return True
+
+
+def broken(drill: Drill, verdict: dict[str, Any], *, said: bool, terms: int) -> Iterator[str]:
+    """Yield what this drill promises besides, and does not hold."""
+    if not said:
+        yield f"`longhaul status` did not say {drill.says!r} within {SAID_S:.0f} s"
+    if drill.reads_go_on and verdict["longest_read_gap_s"] > READ_GAP_S:
+        yield f"no read was answered for {verdict['longest_read_gap_s']:.1f} s"
+    if drill.elections is not None and terms > drill.elections:
+        yield f"the term of the main etcd cluster rose by {terms}, more than {drill.elections}"
 
 
 @contextmanager

@@ -37,6 +37,8 @@ class Verdict:
     """Longest time between two acknowledged probes, less the time between two tries."""
     gap_began: float
     """Moment of the probe before the longest gap, seconds of the monotonic clock; 0 without probes."""
+    longest_read_gap_s: float
+    """Longest time between two answered reads, less the time between two tries."""
 
     @property
     def safe(self) -> bool:
@@ -65,11 +67,12 @@ def judge(records: Sequence[Record], there: Mapping[str, str], *, interval_s: fl
         relists=len({one.revision for one in records if one.kind is Kind.RELIST}) - 1,
         longest_gap_s=max(0.0, gap - interval_s),
         gap_began=began,
+        longest_read_gap_s=max(0.0, _longest_gap(of_kind(records, Kind.READ))[0] - interval_s),
     )
 
 
-def _longest_gap(probes: Sequence[Record]) -> tuple[float, float]:
-    gaps = [(later.ended - earlier.ended, earlier.ended) for earlier, later in pairwise(probes)]
+def _longest_gap(answered: Sequence[Record]) -> tuple[float, float]:
+    gaps = [(later.ended - earlier.ended, earlier.ended) for earlier, later in pairwise(answered)]
     return max(gaps, default=(0.0, 0.0))
 
 

@@ -18,10 +18,11 @@ from lab.cgroups import Group
 from lab.desired import CommandResult, Machine, Network
 from lab.hypervisor import nspawn, seed
 from lab.hypervisor.container import Container
+from lab.hypervisor.disks import LocalDisk
 from lab.hypervisor.namespaces import RUN
 from lab.hypervisor.networks import Networks, machine_namespace
 from lab.hypervisor.settings import Settings
-from lab.state import read_json, write_atomically
+from lab.state import LabState, read_json, write_atomically
 
 SSD_MOUNT = "/var/lib/longhaul/ssd"
 CONTAINERD_MOUNT = "/var/lib/containerd"
@@ -47,6 +48,11 @@ def place(machine: Machine) -> dict[str, str]:
     return {"network": machine.network, "address": str(machine.address), "public": public}
 
 
+def local_disk(state: LabState, name: str) -> LocalDisk:
+    """Return the local disk of the machine ``name``, whether it has one or not."""
+    return LocalDisk(image=state.machines / name / "ssd.img", mount=RUN / "machines" / name / "ssd")
+
+
 @dataclass
 class MachineParts:
     """Parts of the machine ``name``."""
@@ -65,6 +71,10 @@ class MachineParts:
     def _container(self) -> Container:
         group = Group.of(self.settings.state, self.name)
         return Container(name=self.name, group=group, run=RUN / "machines" / self.name)
+
+    @cached_property
+    def _ssd(self) -> LocalDisk:
+        return local_disk(self.settings.state, self.name)
 
     @property
     def _record(self) -> Path:
@@ -111,7 +121,7 @@ class MachineParts:
     def make_disk(self, machine: Machine) -> None:
         """Make a fresh disk and identity for a new generation."""
         upper = self.directory / "upper"
-        for folder in (upper, self.directory / "work", self.directory / "ssd", self.directory / "containerd"):
+        for folder in (upper, self.directory / "work", self.directory / "containerd"):
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o755)
         seed.write(machine=machine, upper=upper, image=self.settings.image(machine.image), ca=self.settings.ca())
@@ -127,8 +137,7 @@ class MachineParts:
 
     def deallocate(self) -> None:
         """Empty the local disk, which a machine loses when it leaves its physical host."""
-        if (self.directory / "ssd").exists():
-            seed.wipe(self.directory / "ssd")
+        self._ssd.wipe()
 
     async def start(self, machine: Machine, network: Network) -> nspawn.Process:
         """Boot the machine; return its process once it runs."""
@@ -138,7 +147,8 @@ class MachineParts:
         self._delivered = machine.routed
         self._write_record(machine)
         binds = [(self.directory / "containerd", CONTAINERD_MOUNT)]
-        binds += [(self.directory / "ssd", SSD_MOUNT)] if machine.local_ssd_gib > 0 else []
+        if machine.local_ssd_gib > 0:
+            binds.append((await self._ssd.attach(machine.local_ssd_gib), SSD_MOUNT))
         netns = machine_namespace(self.name).path
         argv = nspawn.launch_argv(name=self.name, root=own.root, netns=netns, binds=binds)
         return await own.launch(argv, log=self.console_log())
@@ -150,16 +160,20 @@ class MachineParts:
             self._delivered = machine.routed
 
     async def stop(self, *, orderly: bool) -> None:
-        """End the machine, and remove everything but its disk."""
+        """End the machine, and remove everything but its disk. Not orderly, a machine that runs loses power: its local
+        disk has what was synced."""
         process = self.process()
         if process is not None and orderly:
             process.shut_down()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SHUTDOWN_S):
                     await process.ended()
+        elif process is not None:
+            await asyncio.to_thread(self._ssd.cut_power)
         await self._container.end()
         self._delivered = None
         await self.networks.detach(self.name, self.record().get("network", ""))
+        await self._ssd.detach()
         await self._container.unmount()
 
     async def destroy(self) -> None:

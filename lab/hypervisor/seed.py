@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -132,12 +131,3 @@ def _parents(upper: Path, directory: Path) -> None:
     while directory != upper:
         directory.chmod(0o755)
         directory = directory.parent
-
-
-def wipe(directory: Path) -> None:
-    """Empty a folder, but keep the folder itself (it may be a mount's source)."""
-    for entry in directory.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()

@@ -53,6 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="make a machine of the control plane anew, behind its guards; may be repeated. The infrastructure only",
     )
+    parser.add_argument(
+        "--reclaim",
+        choices=("etcd", "events"),
+        help="first give an etcd cluster room that has reached its quota: compact it, defragment its members one at a "
+        "time, the leader last, and lift its alarm",
+    )
     add_verbose(parser)
     add_max_removed(parser)
 
@@ -72,6 +78,8 @@ def run(invocation: Invocation) -> int:
     if options.only in (None, Phase.INFRASTRUCTURE):
         _require_images(where, environment)
     enter_lab(where, environment, invocation)
+    if options.reclaim:
+        _reclaim(environment, options.reclaim)
     with interruptible():
         job = Job(
             where=where,
@@ -96,6 +104,13 @@ def _replacing(environment: Environment, options: argparse.Namespace) -> tuple[s
         raise CommandError(f"--replace is about the infrastructure, not about --only {options.only}", code=Exit.USAGE)
     options.only = Phase.INFRASTRUCTURE
     return replacing(environment, options.replace)
+
+
+def _reclaim(environment: Environment, name: str) -> None:
+    from components.model import Role
+    from longhaul.reclaiming import reclaim
+
+    say(f"{name}: {reclaim(environment, Role(name))}")
 
 
 def _run(job: Job) -> list[Outcome]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
+from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
-from lab.drill.members import answers, await_effect, await_successor, leader
+from lab.drill.members import answers, await_effect, await_successor, follower, leader
 
 ETCD, API = "etcd.service", "kube-apiserver.service"
+
+BACK_S = 120.0
+"""Seconds that an API server may take until it serves again."""
 
 WATCHDOG_S = 300.0
 """Seconds that the watchdog of an API server and the restart get together."""
@@ -27,7 +32,7 @@ def leader_killed(environment: DrillEnvironment) -> Iterator[str]:
 def follower_killed(environment: DrillEnvironment) -> Iterator[str]:
     """Kill a follower of the main etcd cluster; systemd starts it again."""
     members = environment.machines("etcd")
-    machine = next(name for name in members if name != leader(environment, members))
+    machine = follower(environment, members)
     _kill(environment, machine, ETCD)
     yield machine
 
@@ -48,6 +53,23 @@ def server_killed(environment: DrillEnvironment) -> Iterator[str]:
     machine = environment.machines("api")[0]
     _kill(environment, machine, API)
     yield machine
+
+
+@contextmanager
+def servers_killed_in_turn(environment: DrillEnvironment) -> Iterator[str]:
+    """Kill each API server once the one before is back behind the load balancer."""
+    machines = environment.machines("api")
+    for machine in machines:
+        _kill(environment, machine, API)
+        await_effect(partial(_serves, environment, machine), what=f"{machine} serves again", within_s=BACK_S)
+    yield ", ".join(machines)
+
+
+def _serves(environment: DrillEnvironment, machine: str) -> bool:
+    """Return whether an API server is ready, and the load balancer has it among those that get flows."""
+    environment.output(machine, "longhaul-node", "ready")
+    balancers = environment.lab_status()["load_balancers"].values()
+    return any(backends.get(environment.address(machine)) for backends in balancers)
 
 
 @contextmanager
@@ -114,3 +136,60 @@ def _process(environment: DrillEnvironment, machine: str, unit: str) -> str:
 
 def _signal(environment: DrillEnvironment, machine: str, unit: str, name: str) -> None:
     environment.output(machine, "systemctl", "kill", "--kill-whom=main", f"--signal={name}", unit)
+
+
+DRILLS: tuple[Drill, ...] = (
+    Drill(
+        name="follower-killed",
+        summary="kill -9 of a follower of the main etcd cluster",
+        goal_s=1.0,
+        fault=follower_killed,
+    ),
+    Drill(
+        name="leader-killed",
+        summary="kill -9 of the leader of the main etcd cluster",
+        goal_s=5.0,
+        fault=leader_killed,
+    ),
+    Drill(
+        name="leader-paused",
+        summary="the leader of the main etcd cluster stands still",
+        goal_s=5.0,
+        fault=leader_paused,
+        lasts_s=15.0,
+    ),
+    Drill(
+        name="events-stopped",
+        summary="all members of the events etcd cluster are stopped",
+        goal_s=1.0,
+        fault=events_stopped,
+        lasts_s=20.0,
+    ),
+    Drill(
+        name="server-killed",
+        summary="kill -9 of an API server",
+        goal_s=5.0,
+        fault=server_killed,
+        calm_s=5.0,
+    ),
+    Drill(
+        name="servers-killed-in-turn",
+        summary="kill -9 of each API server, one after the other",
+        goal_s=5.0,
+        fault=servers_killed_in_turn,
+        calm_s=5.0,
+    ),
+    Drill(
+        name="server-hung",
+        summary="an API server accepts connections and answers none",
+        goal_s=5.0,
+        fault=server_hung,
+        lasts_s=20.0,
+    ),
+    Drill(
+        name="server-hung-for-good",
+        summary="an API server answers none until its watchdog kills it and systemd starts it again",
+        goal_s=10.0,
+        fault=server_hung_for_good,
+    ),
+)

@@ -118,6 +118,44 @@ def test_power_off_and_cut_last_until_on(running: Lab) -> None:
         assert running.inside("alpha", "cat /var/lib/longhaul/ssd/kept").stdout == "kept\n"
 
 
+@pytest.mark.parametrize("action", ["cut", "reset"])
+def test_what_was_not_synced_is_lost_with_the_power(running: Lab, action: str) -> None:
+    before = boot_id(running)
+    disk = "/var/lib/longhaul/ssd"
+    written = f"echo kept > synced; sync {disk}/synced {disk}; echo lost > unsynced"
+    running.inside("alpha", f"cd {disk}; rm -f *synced; {written}")
+    running.lab("power", "alpha", action)
+    if action == "cut":
+        running.await_phase("stopped", "alpha")
+        running.lab("power", "alpha", "on")
+    await_another_boot(running, before)
+    assert running.inside("alpha", f"cd {disk}; cat *synced").stdout == "kept\n"
+
+
+def test_the_local_disk_can_stall(running: Lab) -> None:
+    disk = "/var/lib/longhaul/ssd"
+    waits = "until grep -q ') D ' /proc/$!/stat; do sleep 0.1; done"
+    running.inside("alpha", f"fsfreeze --freeze {disk}")
+    try:
+        running.inside("alpha", f"sh -c 'echo written > {disk}/stalled' > /dev/null 2>&1 & {waits}")
+    finally:
+        running.inside("alpha", f"fsfreeze --unfreeze {disk}")
+    assert running.inside("alpha", f"sync; cat {disk}/stalled").stdout == "written\n"
+
+
+def test_no_loop_device_outlives_its_machine(running: Lab) -> None:
+    image = str(running.state.machines / "alpha" / "ssd.img")
+    devices = [line.split()[0] for line in _backing_files().splitlines() if image in line]
+    assert len(devices) == 1
+    running.apply(world())
+    running.await_phase("absent", "alpha")
+    eventually(lambda: image not in _backing_files(), what="the device is free")
+
+
+def _backing_files() -> str:
+    return subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True).stdout
+
+
 def test_reset_boots_again(running: Lab) -> None:
     before = boot_id(running)
     running.lab("power", "alpha", "reset")
@@ -136,7 +174,7 @@ def test_deallocation_loses_the_local_disk_and_keeps_the_other(running: Lab) -> 
     running.await_phase("stopped", "alpha")
     running.apply(world(alpha()))
     running.await_phase("running", "alpha")
-    assert running.inside("alpha", "cat /root/kept; ls /var/lib/longhaul/ssd").stdout == "kept\n"
+    assert running.inside("alpha", "cat /root/kept; ls -I lost+found /var/lib/longhaul/ssd").stdout == "kept\n"
 
 
 def test_a_new_generation_starts_afresh(running: Lab) -> None:
@@ -145,7 +183,7 @@ def test_a_new_generation_starts_afresh(running: Lab) -> None:
     fresh = alpha(generation="g2", user_data=user_data("touch /root/second"))
     running.apply(world(fresh))
     running.await_phase("running", "alpha", generation="g2")
-    assert running.inside("alpha", "ls /root /var/lib/longhaul/ssd").stdout.split() == [
+    assert running.inside("alpha", "ls -I lost+found /root /var/lib/longhaul/ssd").stdout.split() == [
         "/root:",
         "second",
         "/var/lib/longhaul/ssd:",

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import disk_gate
+import etcd_last_words
 from checks import Check
 from etcd_client import Cluster, Etcdctl, EtcdError, Member
 from node_config import Node, client_url
+
+ROOM_BYTES = 1 << 30
+"""Free space below which a data disk counts as full: etcd's log grows by files of 64 MB, and a member that cannot write
+ends."""
+
+NOSPACE = "NOSPACE"
+"""Alarm of a database that has reached its quota (etcd 3.6, api/etcdserverpb)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +53,14 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
     whether its disk was found fast enough, and whether the member has started, votes, is in a quorum, and has the right
     version."""
     endpoint = client_url(node.address)
-    disk = disk_checks(disk_gate.RECORD)
+    disk = (*disk_checks(disk_gate.RECORD), *room_checks(disk_gate.DISK))
     try:
         status = etcdctl.status(endpoint)
     except EtcdError as error:
-        return "", (*disk, Check(name="started", ok=False, detail=str(error)))
-    commits = etcdctl.healthy(endpoint)
+        ended = etcd_last_words.last_words()
+        detail = f"{error}; it ended: {ended}" if ended else str(error)
+        return "", (*disk, Check(name="started", ok=False, detail=detail))
+    ailment = etcdctl.ailment(endpoint)
     return f"{status.cluster:x}", (
         *disk,
         Check(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
@@ -58,7 +69,7 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
             ok=not status.learner,
             detail="is a learner still" if status.learner else "is a voting member",
         ),
-        Check(name="quorum", ok=commits, detail="commits" if commits else "does not commit, or has an alarm"),
+        Check(name="quorum", ok=not ailment, detail=_described(ailment, node) if ailment else "commits"),
         Check(
             name="version",
             ok=status.version == node.version,
@@ -71,6 +82,30 @@ def disk_checks(record: Path) -> tuple[Check, ...]:
     """Return the check of the disk's syncs; none when they were not measured, as by an older image."""
     found = disk_gate.Measured.read(record)
     return (Check(name="disk", ok=found.fast_enough, detail=str(found), final=True),) if found else ()
+
+
+def room_checks(disk: Path) -> tuple[Check, ...]:
+    """Return the check of the data disk's free space; none when the disk is not mounted."""
+    if not disk.is_mount():
+        return ()
+    free = shutil.disk_usage(disk).free
+    if free >= ROOM_BYTES:
+        return (Check(name="room", ok=True, detail=f"{free >> 30} GiB free"),)
+    detail = (
+        f"the data disk is full: {free >> 20} MiB free at {disk}, and a member that cannot write ends. Delete what is "
+        "not etcd's, or replace the machine: `longhaul up --replace`"
+    )
+    return (Check(name="room", ok=False, detail=detail),)
+
+
+def _described(ailment: str, node: Node) -> str:
+    """Return what is wrong with a member, and what to do about an alarm that everyone has."""
+    if NOSPACE in ailment:
+        return (
+            f"alarm {NOSPACE}: a database has reached its quota, and the cluster refuses writes until it has room: "
+            f"`longhaul up --reclaim {node.role}`"
+        )
+    return f"does not commit, or has an alarm: {ailment}"
 
 
 def members(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:

@@ -77,6 +77,13 @@ class Etcdctl:
     def run(self, endpoint: str, *arguments: str) -> Any:
         """Run one command at one endpoint and return its JSON answer; ``EtcdError`` with the last line that etcdctl
         wrote."""
+        done = self._run(endpoint, *arguments)
+        if done.returncode != 0:
+            words = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
+            raise EtcdError(f"{endpoint}, {' '.join(arguments[:2])}: {words[-1]}")
+        return json.loads(done.stdout)
+
+    def _run(self, endpoint: str, *arguments: str, limit_s: float = COMMAND_S) -> subprocess.CompletedProcess[str]:
         if not reachable(endpoint):
             raise EtcdError(f"{endpoint} does not answer")
         command = [
@@ -85,18 +92,14 @@ class Etcdctl:
             f"--cert={self.certificate}",
             f"--key={self.certificate}",
             f"--cacert={self.authority}",
-            f"--command-timeout={COMMAND_S:g}s",
+            f"--command-timeout={limit_s:g}s",
             "--write-out=json",
             *arguments,
         ]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=4 * COMMAND_S, env={}, check=False)
+            return subprocess.run(command, capture_output=True, text=True, timeout=4 * limit_s, env={}, check=False)
         except subprocess.TimeoutExpired:
             raise EtcdError(f"{endpoint}, {' '.join(arguments[:2])}: no answer") from None
-        if done.returncode != 0:
-            words = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
-            raise EtcdError(f"{endpoint}, {' '.join(arguments[:2])}: {words[-1]}")
-        return json.loads(done.stdout)
 
     def cluster(self, endpoint: str) -> Cluster:
         """Return the members, by consensus: an answer means that the cluster has a quorum."""
@@ -131,10 +134,37 @@ class Etcdctl:
 
     def healthy(self, endpoint: str) -> bool:
         """Return whether the member at ``endpoint`` commits through a quorum and has raised no alarm."""
+        return not self.ailment(endpoint)
+
+    def ailment(self, endpoint: str) -> str:
+        """Return why the member at ``endpoint`` is not healthy, as etcdctl says it; empty when it is."""
         try:
-            return bool(self.run(endpoint, "endpoint", "health")[0]["health"])
-        except EtcdError:
-            return False
+            done = self._run(endpoint, "endpoint", "health")
+            found = json.loads(done.stdout)[0]
+        except EtcdError as error:
+            return str(error)
+        except (ValueError, IndexError, TypeError):
+            return f"{endpoint}: no answer about its health"
+        return "" if found["health"] else str(found.get("error") or "it is not healthy")
+
+    def compact(self, endpoint: str, revision: int, *, limit_s: float) -> None:
+        """Drop the history before a revision, and return when it is gone."""
+        self._told(endpoint, "compaction", "--physical", str(revision), limit_s=limit_s)
+
+    def defragment(self, endpoint: str, *, limit_s: float) -> None:
+        """Rewrite a member's database without its gaps. The member answers nobody meanwhile."""
+        self._told(endpoint, "defrag", limit_s=limit_s)
+
+    def disarm(self, endpoint: str) -> None:
+        """Lift all alarms of the cluster."""
+        self.run(endpoint, "alarm", "disarm")
+
+    def _told(self, endpoint: str, *arguments: str, limit_s: float) -> None:
+        """Run a command whose answer is no JSON."""
+        done = self._run(endpoint, *arguments, limit_s=limit_s)
+        if done.returncode != 0:
+            words = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()] or ["no message"]
+            raise EtcdError(f"{endpoint}, {arguments[0]}: {words[-1]}")
 
     def add_learner(self, endpoint: str, *, name: str, peer_url: str) -> tuple[Member, ...]:
         """Add a learner. Return all members, including the new one."""

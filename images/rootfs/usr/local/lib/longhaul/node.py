@@ -9,6 +9,8 @@
 it does.
 ``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
 only one that does not answer.
+``reclaim``: give the etcd cluster of this member room again when its database has reached its quota; exit code 0 only
+when all of it was done.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 import api_checks
 import api_leave
 import etcd_checks
+import etcd_reclaim
 import etcd_remove
 import worker_checks
 from backup import state as backups
@@ -139,6 +142,7 @@ def main() -> int:
     remove.add_argument("--member", required=True, metavar="NAME")
     remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
     commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
+    commands.add_parser("reclaim", help="compact and defragment the etcd cluster, and lift its alarms")
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command == "leave":
@@ -151,9 +155,13 @@ def main() -> int:
         if worker or Node.read().role == "api":
             parser.error("this machine is no etcd member")
         return _backup()
-    if arguments.command in ("cluster", "remove"):
+    if arguments.command in ("cluster", "remove", "reclaim"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
+        if arguments.command == "reclaim":
+            reclaimed = etcd_reclaim.reclaim(node, member_etcdctl())
+            _print(reclaimed)
+            return 0 if reclaimed.done else 1
         if arguments.command == "remove":
             removal = etcd_remove.remove(node, member_etcdctl(), name=arguments.member, if_dead=arguments.if_dead)
             _print(removal)

@@ -1,0 +1,102 @@
+"""Faults of load: more Events than the cluster was made for, and a database at its quota."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from lab.drill.drill import Drill
+from lab.drill.environment import DrillEnvironment
+from lab.drill.faults.services import ETCD
+from lab.drill.members import CLIENT, follower, member
+from lab.state import LabError
+
+RATE = 5000
+"""Events a second that are asked for."""
+
+ROOM = 8 << 20
+"""Bytes by which the database may still grow."""
+KEY = "/longhaul-drill/ballast"
+DROP_IN = "/run/systemd/system/etcd.service.d/90-longhaul-drill.conf"
+
+_SMALL_QUOTA = f"""
+mkdir -p $(dirname {DROP_IN})
+echo ETCD_QUOTA_BACKEND_BYTES=$1 > /run/longhaul-drill.env
+printf '[Service]\\nEnvironmentFile=/run/longhaul-drill.env\\n' > {DROP_IN}
+systemctl daemon-reload && systemctl restart {ETCD}
+"""
+
+_FILL = f"""
+for _ in $(seq 300); do
+  head -c 1000000 /dev/zero | tr '\\0' x | /usr/local/bin/etcdctl "$@" put {KEY} > /dev/null 2>&1 || exit 0
+done
+echo "the quota is not reached" >&2; exit 1
+"""
+
+_NO_QUOTA = f"""
+/usr/local/bin/etcdctl "$@" del {KEY} && rm -f {DROP_IN} /run/longhaul-drill.env
+systemctl daemon-reload && systemctl restart {ETCD}
+"""
+
+
+@contextmanager
+def quota_reached(environment: DrillEnvironment) -> Iterator[str]:
+    """Fill the main etcd cluster to the quota of one member, which is made small for that; `up --reclaim` makes
+    room."""
+    machine = follower(environment, environment.machines("etcd"))
+    client = (f"--endpoints=https://{environment.address(machine)}:2379", *CLIENT)
+    quota = member(environment, machine).db_size + ROOM
+    environment.output(machine, "sh", "-ec", _SMALL_QUOTA, "quota", str(quota))
+    try:
+        environment.output(machine, "sh", "-ec", _FILL, "fill", *client)
+        yield machine
+    finally:
+        environment.longhaul("up", "--yes", "--only", "infrastructure", "--reclaim", "etcd")
+        environment.output(machine, "sh", "-ec", _NO_QUOTA, "quota", *client)
+
+
+@contextmanager
+def events_storm(environment: DrillEnvironment) -> Iterator[str]:
+    """Create Events as fast as they are taken, :data:`RATE` a second at most."""
+    with TemporaryDirectory(prefix="longhaul-drill-") as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        environment.write_kubeconfig(kubeconfig)
+        words = [sys.executable, "-m", "lab.drill.storm", "--kubeconfig", str(kubeconfig), f"--rate={RATE}"]
+        storm = subprocess.Popen(
+            [str(environment.project.state.enter), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            if next(iter(storm.stdout or ()), "").strip() != "ready":
+                raise LabError(f"the storm ended with {storm.wait()}, as it says above")
+            yield f"{RATE} Events a second are asked for"
+            told, _ = storm.communicate()
+            found = json.loads(told)
+            print(f"storm: {found['made']} Events, {found['rate']:.0f} a second; answers by status: {found['answers']}")
+        finally:
+            if storm.poll() is None:
+                storm.kill()
+                storm.wait()
+
+
+DRILLS: tuple[Drill, ...] = (
+    Drill(
+        name="quota-reached",
+        summary="the main etcd cluster reaches its quota; `up --reclaim etcd`",
+        goal_s=60.0,
+        fault=quota_reached,
+        says="alarm NOSPACE",
+        reads_go_on=True,
+    ),
+    Drill(
+        name="events-storm",
+        summary=f"{RATE:,} Events a second are asked for through the API servers",
+        goal_s=2.0,
+        fault=events_storm,
+        lasts_s=20.0,
+    ),
+)

@@ -1,0 +1,38 @@
+"""Times in a verifier's journal before a fault, during it and after it. Moments are seconds of the machine's monotonic
+clock, which all its processes share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.drill.journal import Kind, Outcome, Record, of_kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Times of one drill."""
+
+    errors_s: float
+    """Seconds from the fault's end until the last request began that failed; 0 when none did."""
+    quiet_p99_ms: float
+    """99th percentile of acknowledged writes before the fault, milliseconds; 0 without writes."""
+    fault_p99_ms: float
+    """The same while the fault lasted."""
+
+
+def timing(records: Sequence[Record], *, began: float, ended: float) -> Timing:
+    """Return the times of a drill whose fault was injected from ``began`` on and repaired from ``ended`` on."""
+    asked = (Kind.WRITE, Kind.PROBE, Kind.READ)
+    failed = [one.began for one in records if one.kind in asked and one.outcome is not Outcome.ACKNOWLEDGED]
+    writes = of_kind(records, Kind.WRITE)
+    return Timing(
+        errors_s=max(0.0, max(failed, default=ended) - ended),
+        quiet_p99_ms=_p99_ms([one for one in writes if one.ended < began]),
+        fault_p99_ms=_p99_ms([one for one in writes if began <= one.ended and one.began < ended]),
+    )
+
+
+def _p99_ms(writes: Sequence[Record]) -> float:
+    took = sorted(one.ended - one.began for one in writes)
+    return 1000 * took[len(took) * 99 // 100] if took else 0.0

@@ -1,0 +1,153 @@
+"""An etcd cluster of three real processes that reaches its quota, says so, and gets room again."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import disk_gate
+import etcd_checks
+import etcd_join
+import etcd_last_words
+import etcd_reclaim
+import pytest
+from etcd_client import Etcdctl, EtcdError
+from node_config import client_url
+
+from components.control_plane.secrets import first_value
+from components.model.vault import SecretKind
+from lab import tools
+from tests.images.fakes import FakeVault
+from tests.images.machines import Control, Place, eventually
+
+NAMES = tuple(f"lab-etcd-{index}" for index in range(3))
+QUOTA = 16 << 20
+VALUE = "x" * 100_000
+"""A word of a command may have 128 KiB."""
+
+
+@pytest.fixture(name="control", scope="module")
+def _control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control]:
+    binaries = tools.ensure(["etcd"], log_dir=tmp_path_factory.mktemp("tools"), progress=print)
+    with FakeVault() as vault:
+        control = Control(tmp_path_factory.mktemp("quota"), vault, members=len(NAMES), tools=binaries)
+        try:
+            vault.secrets["etcd-state"] = first_value(SecretKind.ETCD_STATE, holders=NAMES)
+            for name in NAMES:
+                control[name].write()
+                settings = control[name].path("/etc/longhaul/etcd.env")
+                settings.write_text(f"{settings.read_text()}\nETCD_QUOTA_BACKEND_BYTES={QUOTA}\n")
+                assert isinstance(control[name].prepare(), etcd_join.Bootstrap)
+            for name in NAMES:
+                control[name].start_etcd()
+            eventually(lambda: not ailments(control), what="all are healthy")
+            yield control
+        finally:
+            control.close()
+
+
+def endpoint(place: Place) -> str:
+    return client_url(place.node.address)
+
+
+def ailments(control: Control) -> list[str]:
+    """Return what the members' own checks find wrong."""
+    found = [etcd_checks.checks(control[name].node, control[name].etcdctl)[1] for name in NAMES]
+    return [check.detail for checks in found for check in checks if not check.ok]
+
+
+def full(place: Place) -> bool:
+    """Write the same key again; return whether it was refused for want of room."""
+    try:
+        place.etcdctl.run(endpoint(place), "put", "again", VALUE)
+    except EtcdError as error:
+        return "database space exceeded" in str(error)
+    return False
+
+
+def leader(control: Control) -> str:
+    status = {name: control[name].etcdctl.status(endpoint(control[name])) for name in NAMES}
+    return next(name for name, one in status.items() if one.leader == one.member)
+
+
+@pytest.mark.lab
+def test_what_reached_its_quota_gets_room_again_and_no_leader_is_defragmented(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = control[NAMES[0]]
+    first.etcdctl.run(endpoint(first), "put", "kept", "as it was")
+    eventually(lambda: full(first), what="the quota is reached")
+    (told,) = set(ailments(control))
+    assert "alarm NOSPACE" in told
+    assert "`longhaul up --reclaim etcd`" in told
+    answer = first.etcdctl.run(endpoint(first), "get", "kept")
+    assert answer["count"] == 1, "reads go on"
+
+    led = leader(control)
+    seen: list[tuple[str, bool]] = []
+    defragment = Etcdctl.defragment
+
+    def noted(etcdctl: Etcdctl, endpoint: str, *, limit_s: float) -> None:
+        status = etcdctl.status(endpoint)
+        seen.append((endpoint, status.leader == status.member))
+        defragment(etcdctl, endpoint, limit_s=limit_s)
+
+    monkeypatch.setattr(Etcdctl, "defragment", noted)
+    found = etcd_reclaim.reclaim(first.node, first.etcdctl)
+    assert found.done, found.reason
+    assert [endpoint_ for endpoint_, _ in seen][-1] == endpoint(control[led])
+    assert sorted(endpoint_ for endpoint_, _ in seen) == sorted(endpoint(control[name]) for name in NAMES)
+    assert not any(leads for _, leads in seen)
+    assert all(after < before / 4 for before, after in found.sizes.values())
+    eventually(lambda: not ailments(control), what="all are healthy again")
+    assert not full(first)
+    assert first.etcdctl.run(endpoint(first), "get", "kept")["count"] == 1
+
+
+@pytest.mark.lab
+def test_a_member_that_is_away_is_left_out_and_named(control: Control) -> None:
+    away = NAMES[2]
+    control[away].stop("etcd")
+    eventually(lambda: leader_of_two(control), what="one of two leads")
+    found = etcd_reclaim.reclaim(control[NAMES[0]].node, control[NAMES[0]].etcdctl)
+    assert found.done, found.reason
+    assert f"{away} did not answer" in found.reason
+    assert set(found.sizes) == set(NAMES[:2])
+    control[away].start_etcd()
+    eventually(lambda: not ailments(control), what="all are healthy again")
+
+
+def leader_of_two(control: Control) -> bool:
+    return all(control[name].etcdctl.healthy(endpoint(control[name])) for name in NAMES[:2])
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert etcd_checks.room_checks(tmp_path / "not-there") == ()
+    mounted = Path("/")
+    monkeypatch.setattr(etcd_checks, "ROOM_BYTES", 1 << 70)
+    (check,) = etcd_checks.room_checks(mounted)
+    assert not check.ok
+    assert check.detail.startswith("the data disk is full: ")
+    monkeypatch.setattr(etcd_checks, "ROOM_BYTES", 0)
+    (check,) = etcd_checks.room_checks(mounted)
+    assert check.ok
+    assert Path("/var/lib/longhaul/ssd") == disk_gate.DISK
+
+
+def test_why_a_member_ended_is_its_newest_fatal_message() -> None:
+    lines = (
+        "etcd.service: Started",
+        '{"level":"fatal","msg":"older"}',
+        '{"level":"fatal","msg":"failed to open WAL","error":"wal: crc mismatch"}',
+        '{"level":"info","msg":"closing"}',
+        "[1, 2]",
+    )
+    assert etcd_last_words.told(lines) == "failed to open WAL: wal: crc mismatch"
+    assert etcd_last_words.told(lines[:1]) == ""
+
+
+def test_no_journal_is_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = subprocess.CompletedProcess(args=[], returncode=1, stdout="", stderr="No journal files were found.")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: empty)
+    assert etcd_last_words.last_words() == ""

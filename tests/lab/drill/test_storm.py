@@ -1,0 +1,43 @@
+"""The storm of Events on a real API server: how many it makes, and that it makes no other objects."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+import pytest
+
+from lab import tools
+from lab.drill.storm import READY, Storm
+from longhaul.kubernetes.api import Api
+from tests.support.api_server import ApiServer, api_server
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(name="server")
+def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    binaries = tools.ensure(
+        ["etcd", "kube-apiserver", "kubectl"], log_dir=tmp_path_factory.mktemp("tools"), progress=print
+    )
+    with api_server(tmp_path_factory.mktemp("cluster"), tools=binaries, services=IPv4Network("10.79.0.0/17")) as server:
+        yield server
+
+
+def test_it_makes_events_at_its_rate_and_counts_them(server: ApiServer) -> None:
+    user = json.loads(server.kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]
+    pem = (server.folder / user["client-certificate"]).read_text(encoding="ascii")
+    identity = {"certificate": pem, "key": "", "issuer": (server.folder / "ca.crt").read_text(encoding="ascii")}
+    some = threading.Event()
+    storm = Storm(Api(f"https://127.0.0.1:{server.port}", identity), rate=400.0, ready=some.set)
+    storm.make()
+    lasted = asyncio.run(storm.blow(lambda: some.wait(60)))
+    assert some.is_set()
+    there = server.get("events", f"--namespace={storm.name}")["items"]
+    assert len(there) >= storm.answers[201] >= READY, "requests that were in flight at the end may be there as well"
+    assert len(there) <= 400 * lasted + 1
+    assert set(storm.answers) == {201}
+    storm.remove()
