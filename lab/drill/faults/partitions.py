@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.members import answers, await_effect, await_successor, leader
 
@@ -53,3 +54,28 @@ def _cut_off(environment: DrillEnvironment, machine: str, *hooks: str) -> Iterat
         yield
     finally:
         environment.output(machine, "nft", f"delete table {TABLE}")
+
+
+DRILLS: tuple[Drill, ...] = (
+    Drill(
+        name="follower-cut-off",
+        summary="a follower of the main etcd cluster is cut off",
+        goal_s=10.0,
+        fault=follower_cut_off,
+        lasts_s=20.0,
+    ),
+    Drill(
+        name="leader-cut-off",
+        summary="the leader of the main etcd cluster is cut off",
+        goal_s=10.0,
+        fault=leader_cut_off,
+        lasts_s=20.0,
+    ),
+    Drill(
+        name="leader-not-heard",
+        summary="what the leader of the main etcd cluster sends is lost, and it still receives",
+        goal_s=10.0,
+        fault=leader_not_heard,
+        lasts_s=20.0,
+    ),
+)

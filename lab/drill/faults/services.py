@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.members import answers, await_effect, await_successor, leader
 
@@ -114,3 +115,52 @@ def _process(environment: DrillEnvironment, machine: str, unit: str) -> str:
 
 def _signal(environment: DrillEnvironment, machine: str, unit: str, name: str) -> None:
     environment.output(machine, "systemctl", "kill", "--kill-whom=main", f"--signal={name}", unit)
+
+
+DRILLS: tuple[Drill, ...] = (
+    Drill(
+        name="follower-killed",
+        summary="kill -9 of a follower of the main etcd cluster",
+        goal_s=1.0,
+        fault=follower_killed,
+    ),
+    Drill(
+        name="leader-killed",
+        summary="kill -9 of the leader of the main etcd cluster",
+        goal_s=5.0,
+        fault=leader_killed,
+    ),
+    Drill(
+        name="leader-paused",
+        summary="the leader of the main etcd cluster stands still",
+        goal_s=5.0,
+        fault=leader_paused,
+        lasts_s=15.0,
+    ),
+    Drill(
+        name="events-stopped",
+        summary="all members of the events etcd cluster are stopped",
+        goal_s=1.0,
+        fault=events_stopped,
+        lasts_s=20.0,
+    ),
+    Drill(
+        name="server-killed",
+        summary="kill -9 of an API server",
+        goal_s=5.0,
+        fault=server_killed,
+    ),
+    Drill(
+        name="server-hung",
+        summary="an API server accepts connections and answers none",
+        goal_s=5.0,
+        fault=server_hung,
+        lasts_s=20.0,
+    ),
+    Drill(
+        name="server-hung-for-good",
+        summary="an API server answers none until its watchdog kills it and systemd starts it again",
+        goal_s=10.0,
+        fault=server_hung_for_good,
+    ),
+)
