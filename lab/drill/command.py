@@ -10,6 +10,7 @@ from pathlib import Path
 from lab.drill import report
 from lab.drill.catalogue import DRILLS
 from lab.drill.environment import DrillEnvironment
+from lab.drill.observer import Figure
 from lab.drill.run import Result, run
 from lab.project import LabProject
 from lab.state import LabError, LabState
@@ -21,17 +22,19 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.formatter_class = argparse.RawDescriptionHelpFormatter
     verb.epilog = f"drills:\n{known}"
     verb.add_argument("names", nargs="+", metavar="NAME", help="drills, or all")
+    verb.add_argument("--long", action="store_true", help="all means the long ones too")
     verb.add_argument("--report", type=Path, metavar="FOLDER", help="where the report goes (default: the lab's state)")
 
 
-def run_command(state: LabState, names: Sequence[str], *, folder: Path | None) -> int:
-    """Run the drills one after the other; return 0 when all passed, else 1. Raises :class:`LabError` for an unknown
-    name, and for an environment that is not healthy. Report and journals go into ``folder``, by default below the state
-    of the lab, with which they are removed."""
+def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Path | None) -> int:
+    """Run the drills one after the other; return 0 when all passed, else 1. ``all`` leaves long ones out without
+    ``long``. Raises :class:`LabError` for an unknown name, and for an environment that is not healthy. Report and
+    journals go into ``folder``, by default below the state of the lab, with which they are removed."""
     unknown = sorted(set(names) - {*DRILLS, "all"})
     if unknown:
         raise LabError(f"there is no drill {', '.join(unknown)}; there are: {', '.join(DRILLS)}")
-    wanted = list(DRILLS) if "all" in names else list(dict.fromkeys(names))
+    every = [name for name, drill in DRILLS.items() if long or not drill.long]
+    wanted = list(dict.fromkeys([*(name for name in names if name != "all"), *(every if "all" in names else ())]))
     project = LabProject(path=state.root.parent, env=state.env)
     environment = DrillEnvironment(project, project.load())
     folder = folder or state.directory / "drills" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -54,7 +57,13 @@ def _write(folder: Path, results: Sequence[Result]) -> None:
 
 def _told(result: Result) -> str:
     verdict = "safe" if result.passed else "FAILED"
-    slow = f", beyond its goal of {result.goal_s:g} s" if result.slow else ""
-    gap = f"longest gap {result.longest_gap_s:.1f} s{slow}"
-    told = f"{result.drill}: {verdict}; {gap}; healthy again after {result.recovery_s:.0f} s"
-    return "\n".join([told, *(f"  {failure}" for failure in result.failures)])
+    times = (Figure(what="longest gap", seconds=result.longest_gap_s, goal_s=result.goal_s), *result.figures)
+    told = "; ".join([f"{result.drill}: {verdict}", *map(_measured, times)])
+    told += f"; healthy again after {result.recovery_s:.0f} s"
+    return "\n".join(
+        [told, *(f"  {moved}, as it tolerates" for moved in result.moved), *map("  {}".format, result.failures)]
+    )
+
+
+def _measured(time: Figure) -> str:
+    return f"{time.what} {time.seconds:.1f} s" + (f", beyond its goal of {time.goal_s:g} s" if time.slow else "")

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from lab.drill.environment import DrillEnvironment
+from lab.drill.observer import Observing, nothing
 
 Fault = Callable[[DrillEnvironment], AbstractContextManager[str]]
 """Injects the fault and yields where it is; what it needs to be repaired happens when the block ends."""
@@ -24,3 +25,6 @@ class Drill:
     fault: Fault
     lasts_s: float = 0.0
     """Seconds for which the fault stays."""
+    observing: Observing = nothing
+    long: bool = False
+    """True for a drill that ``all`` leaves out unless it is asked for long ones too."""

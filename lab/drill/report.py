@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -28,7 +28,14 @@ def to_markdown(results: Sequence[Result]) -> str:
     )
     failures = [f"- {one.drill}: {failure}" for one in results for failure in one.failures]
     told = "\n".join(["", "What must hold and did not:", "", *failures, ""]) if failures else ""
-    return head + "".join(_row(one) for one in results) + told
+    further = [f"- {one.drill}: {line}" for one in results for line in _further(one)]
+    also = "\n".join(["", "Measured besides:", "", *further, ""]) if further else ""
+    return head + "".join(_row(one) for one in results) + also + told
+
+
+def _further(result: Result) -> Iterator[str]:
+    yield from (f"{one.what} {one.seconds:.1f} s (goal {one.goal_s:g} s)" for one in result.figures)
+    yield from (f"{moved}, as it tolerates" for moved in result.moved)
 
 
 def machine() -> str:

@@ -16,7 +16,8 @@ from typing import Any
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.members import hashes
-from lab.drill.pods import Known, disturbed, running
+from lab.drill.observer import Figure
+from lab.drill.pods import disturbed, running
 from lab.state import LabError
 
 QUIET_S = 5.0
@@ -39,6 +40,10 @@ class Result:
     """Seconds from the fault's end until all was healthy."""
     verdict: dict[str, Any]
     """The verifier's verdict (:class:`lab.drill.verdict.Verdict`)."""
+    figures: tuple[Figure, ...] = ()
+    """Further times that the drill measured."""
+    moved: tuple[str, ...] = ()
+    """Pods that did not run on, as their tolerations say."""
     failures: tuple[str, ...]
     """Promises that do not hold, one sentence each."""
 
@@ -48,8 +53,8 @@ class Result:
 
     @property
     def slow(self) -> bool:
-        """Return whether the longest gap is beyond its goal."""
-        return self.longest_gap_s > self.goal_s
+        """Return whether the longest gap, or another time, is beyond its goal."""
+        return self.longest_gap_s > self.goal_s or any(one.slow for one in self.figures)
 
 
 class Verifier:
@@ -90,8 +95,9 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
     is not healthy before it, or the drill itself cannot be done."""
     if not environment.status()["healthy"]:
         raise LabError(f"{drill.name}: the environment is not healthy before the drill: `longhaul status`")
-    before = running(environment.pods())
-    with _verifier(environment, folder) as verifier:
+    with drill.observing(environment) as observer, _verifier(environment, folder) as verifier:
+        pods = environment.pods()
+        before, movable = running(pods), observer.movable(pods)
         verifier.await_ready()
         time.sleep(QUIET_S)
         with drill.fault(environment) as where:
@@ -100,17 +106,23 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
         ended = time.monotonic()
         healthy = _await_healthy(environment)
         recovery = time.monotonic() - ended
+        figures = observer.figures(ended)
         verdict = verifier.verdict()
-    return Result(
-        drill=drill.name,
-        summary=drill.summary,
-        where=where,
-        goal_s=drill.goal_s,
-        longest_gap_s=verdict["longest_gap_s"],
-        recovery_s=recovery,
-        verdict=verdict,
-        failures=tuple(_failures(environment, verdict, before, healthy=healthy)),
-    )
+        after = running(environment.pods())
+        moved = {name: before[name] for name in movable & before.keys()}
+        stay = {name: identity for name, identity in before.items() if name not in moved}
+        return Result(
+            drill=drill.name,
+            summary=drill.summary,
+            where=where,
+            goal_s=drill.goal_s,
+            longest_gap_s=verdict["longest_gap_s"],
+            recovery_s=recovery,
+            verdict=verdict,
+            figures=figures,
+            moved=disturbed(moved, after),
+            failures=(*_failures(environment, verdict, healthy=healthy), *disturbed(stay, after)),
+        )
 
 
 @contextmanager
@@ -131,7 +143,7 @@ def _await_healthy(environment: DrillEnvironment) -> bool:
     return False
 
 
-def _failures(environment: DrillEnvironment, verdict: dict[str, Any], before: Known, *, healthy: bool) -> Iterator[str]:
+def _failures(environment: DrillEnvironment, verdict: dict[str, Any], *, healthy: bool) -> Iterator[str]:
     if not healthy:
         yield f"the environment is not healthy {RECOVERY_S:.0f} s after the fault"
     kinds = {
@@ -152,4 +164,3 @@ def _failures(environment: DrillEnvironment, verdict: dict[str, Any], before: Kn
         found = hashes(environment, environment.machines(part))
         if len(set(found.values())) > 1:
             yield f"members of {part} hold different data: {found}"
-    yield from disturbed(before, running(environment.pods()))
