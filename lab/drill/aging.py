@@ -90,12 +90,14 @@ def main() -> int:
     parser.add_argument("names", nargs="+", metavar="NAME")
     options = parser.parse_args()
     ends = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=options.ends_in)
-    engine = ["pulumi", "stack", "--stack", options.env]
-    done = subprocess.run([*engine, "export"], cwd=options.project, stdout=subprocess.PIPE, text=True, check=True)
+    engine, stack = ["pulumi", "stack"], ["--stack", options.env]
+    done = subprocess.run(
+        [*engine, "export", *stack], cwd=options.project, stdout=subprocess.PIPE, text=True, check=True
+    )
     state = json.loads(done.stdout)
     environment = LabProject(path=options.project, env=options.env).load()
     put_into(state, age(environment, options.names, ends=ends), ends=ends)
-    subprocess.run([*engine, "import"], cwd=options.project, input=json.dumps(state), text=True, check=True)
+    subprocess.run([*engine, "import", *stack], cwd=options.project, input=json.dumps(state), text=True, check=True)
     return 0
 
 
