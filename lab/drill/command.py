@@ -33,13 +33,11 @@ def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Pa
     unknown = sorted(set(names) - {*DRILLS, "all"})
     if unknown:
         raise LabError(f"there is no drill {', '.join(unknown)}; there are: {', '.join(DRILLS)}")
-    every = [name for name, drill in DRILLS.items() if long or not drill.long]
-    wanted = list(dict.fromkeys([*(name for name in names if name != "all"), *(every if "all" in names else ())]))
     project = LabProject(path=state.root.parent, env=state.env)
     environment = DrillEnvironment(project, project.load())
     folder = folder or state.directory / "drills" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     results: list[Result] = []
-    for name in wanted:
+    for name in chosen(names, long=long):
         journal = folder / name
         journal.mkdir(parents=True, exist_ok=True)
         print(f"{name}: begins", flush=True)
@@ -48,6 +46,12 @@ def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Pa
         print(_told(results[-1]), flush=True)
     print(f"report: {folder / 'report.md'}")
     return 0 if all(one.passed for one in results) else 1
+
+
+def chosen(names: Sequence[str], *, long: bool) -> list[str]:
+    """Return the drills that ``names`` mean, each once; ``all`` means long ones only with ``long``."""
+    every = [name for name, drill in DRILLS.items() if long or not drill.long]
+    return list(dict.fromkeys(one for name in names for one in (every if name == "all" else [name])))
 
 
 def _write(folder: Path, results: Sequence[Result]) -> None:

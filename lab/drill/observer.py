@@ -1,4 +1,4 @@
-"""What a drill looks at beside the verifier, from before the load until all is healthy again."""
+"""Observers: what a drill looks at beside the verifier, from before the load until all is healthy again."""
 
 from __future__ import annotations
 

@@ -71,13 +71,13 @@ CHANGES = {
         signs=(
             f"VirtualMachine {MEMBER} deleting",
             f"VirtualMachine {MEMBER} creating",
-            f"Readiness {MEMBER}-ready",
+            f"Readiness {MEMBER}-ready updating",
         ),
     ),
     "roll": Change(
         words=("roll", "--pool", POOL, "--json"),
         give_work=outdated,
-        signs=('"event":"cordoned"', '"event":"replacing"', '"event":"joining"'),
+        signs=('"event": "cordoned"', '"event": "replacing"', '"event": "joining"'),
     ),
     "hosts": Change(
         words=("up", "--yes", "--verbose", "--only", "hosts"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from lab.drill.drill import Drill
@@ -10,6 +10,9 @@ from lab.drill.environment import DrillEnvironment
 from lab.drill.faults.services import API, ETCD, kill
 from lab.drill.members import answers, await_effect, leader
 from lab.state import LabError
+
+Held = Mapping[str, tuple[str, ...]]
+"""Certificates by the machine that holds them."""
 
 NEAR_S = 1800.0
 """Seconds that are left of a certificate near its end: less than a sixth of its life (:mod:`lab.drill.aging`)."""
@@ -71,7 +74,7 @@ def server_client_ended(environment: DrillEnvironment) -> Iterator[str]:
 
 
 @contextmanager
-def _renewed_by_up(environment: DrillEnvironment, held: dict[str, tuple[str, ...]]) -> Iterator[None]:
+def _renewed_by_up(environment: DrillEnvironment, held: Held) -> Iterator[None]:
     try:
         yield
     finally:
@@ -81,14 +84,14 @@ def _renewed_by_up(environment: DrillEnvironment, held: dict[str, tuple[str, ...
         raise LabError(f"after `longhaul up`, status still says {told[left[0]][1]!r} of {left[0]}")
 
 
-def _age(environment: DrillEnvironment, held: dict[str, tuple[str, ...]], *, ends_in_s: float) -> None:
+def _age(environment: DrillEnvironment, held: Held, *, ends_in_s: float) -> None:
     names = [f"{machine}-{part}" for machine, parts in held.items() for part in parts]
     environment.age(*names, ends_in_s=ends_in_s)
     for machine in held:
         environment.output(machine, *FETCH)
 
 
-def _await_told(environment: DrillEnvironment, held: dict[str, tuple[str, ...]], *, verdict: str, word: str) -> None:
+def _await_told(environment: DrillEnvironment, held: Held, *, verdict: str, word: str) -> None:
     """Wait until ``longhaul status`` tells of each machine's certificates, and what to do."""
 
     def told() -> bool:
@@ -119,7 +122,7 @@ def _follower(environment: DrillEnvironment) -> str:
     return next(name for name in members if name != leader(environment, members))
 
 
-def _named(held: dict[str, tuple[str, ...]]) -> str:
+def _named(held: Held) -> str:
     return ", ".join(f"{machine}: {' and '.join(parts)}" for machine, parts in held.items())
 
 

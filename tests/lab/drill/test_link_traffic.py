@@ -1,4 +1,4 @@
-"""What is measured of a way, and which pods a cut may move."""
+"""Measurements of a way, and the pods that a cut may move."""
 
 from __future__ import annotations
 
