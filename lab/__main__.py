@@ -107,7 +107,7 @@ def _run(options: argparse.Namespace) -> int:
         return _status(state, as_json=options.json)
     if options.verb == "drill":
         _require_up(state)
-        return drill_command.run_command(state, options.names, folder=options.report)
+        return drill_command.run_command(state, options.names, long=options.long, folder=options.report)
     if options.verb == "shell":
         shell(state, options.machine, options.command)
     record = _require_up(state)

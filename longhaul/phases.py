@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from longhaul.cluster import GIVEN, kubeconfig_file
 from longhaul.context import Context
 from longhaul.engine.change import change_with_pending, exit_code
-from longhaul.engine.engine import Engine, engine_for, ensure_stack
+from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
 from longhaul.engine.recovery import recover
 from longhaul.engine.run import Result, fork, run_together
 from longhaul.exits import Exit
@@ -132,7 +132,7 @@ def _work(job: Job, phase: Phase, progress: Progress) -> Done:
                 environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
                 engine = engine_for(job.where, environ, objects=True, progress=progress)
                 recover(engine)
-                return _make(engine, job.words)
+                return of_engine(engine, _make(engine, job.words))
 
 
 def _infrastructure(job: Job, progress: Progress) -> Done:
@@ -151,7 +151,12 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
         from longhaul.power_on import power_on
 
         power_on(job.environment)
-    return _make(engine, words)
+    ran = _make(engine, words)
+    if ran.events.renewed and not ran.interrupted:
+        from longhaul.renewed import hand_out
+
+        hand_out(job.environment, ran.events.renewed, progress.say)
+    return of_engine(engine, ran)
 
 
 def _hosts(job: Job, progress: Progress, *, early: bool) -> Done:
@@ -162,10 +167,10 @@ def _hosts(job: Job, progress: Progress, *, early: bool) -> Done:
     return Done(code=exit_code(result), counts=f"hosts: {counts(states)}" if states else "")
 
 
-def _make(engine: Engine, words: Sequence[str]) -> Done:
+def _make(engine: Engine, words: Sequence[str]) -> Ran:
     """Create the stack if needed, and change it to what the program declares."""
     ensure_stack(engine)
-    return of_engine(engine, change_with_pending(engine, "up", words))
+    return change_with_pending(engine, "up", words)
 
 
 class Forked:

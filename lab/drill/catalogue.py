@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lab.drill.drill import Drill
-from lab.drill.faults import balancers, disks, load, partitions, power, services, slow_links
+from lab.drill.faults import balancers, certificates, disks, links, load, partitions, power, services, slow_links
 
 _GROUPS = (
     services.DRILLS,
@@ -15,6 +15,8 @@ _GROUPS = (
     power.DRILLS,
     load.DRILLS,
     disks.DRILLS,
+    links.DRILLS,
+    certificates.DRILLS,
 )
 
 DRILLS: Mapping[str, Drill] = {drill.name: drill for group in _GROUPS for drill in group}

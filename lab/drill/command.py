@@ -10,6 +10,7 @@ from pathlib import Path
 from lab.drill import report
 from lab.drill.catalogue import DRILLS
 from lab.drill.environment import DrillEnvironment
+from lab.drill.observer import Figure
 from lab.drill.run import Result, run
 from lab.project import LabProject
 from lab.state import LabError, LabState
@@ -17,26 +18,26 @@ from lab.state import LabError, LabState
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``drill``."""
-    known = "\n".join(f"  {name:<24} {drill.summary}" for name, drill in DRILLS.items())
+    known = "\n".join(f"  {name:<28} {drill.summary}" for name, drill in DRILLS.items())
     verb.formatter_class = argparse.RawDescriptionHelpFormatter
     verb.epilog = f"drills:\n{known}"
     verb.add_argument("names", nargs="+", metavar="NAME", help="drills, or all")
+    verb.add_argument("--long", action="store_true", help="all means the long ones too")
     verb.add_argument("--report", type=Path, metavar="FOLDER", help="where the report goes (default: the lab's state)")
 
 
-def run_command(state: LabState, names: Sequence[str], *, folder: Path | None) -> int:
-    """Run the drills one after the other; return 0 when all passed, else 1. Raises :class:`LabError` for an unknown
-    name, and for an environment that is not healthy. Report and journals go into ``folder``, by default below the state
-    of the lab, with which they are removed."""
+def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Path | None) -> int:
+    """Run the drills one after the other; return 0 when all passed, else 1. ``all`` leaves long ones out without
+    ``long``. Raises :class:`LabError` for an unknown name, and for an environment that is not healthy. Report and
+    journals go into ``folder``, by default below the state of the lab, with which they are removed."""
     unknown = sorted(set(names) - {*DRILLS, "all"})
     if unknown:
         raise LabError(f"there is no drill {', '.join(unknown)}; there are: {', '.join(DRILLS)}")
-    wanted = list(DRILLS) if "all" in names else list(dict.fromkeys(names))
     project = LabProject(path=state.root.parent, env=state.env)
     environment = DrillEnvironment(project, project.load())
     folder = folder or state.directory / "drills" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     results: list[Result] = []
-    for name in wanted:
+    for name in chosen(names, long=long):
         journal = folder / name
         journal.mkdir(parents=True, exist_ok=True)
         print(f"{name}: begins", flush=True)
@@ -47,19 +48,26 @@ def run_command(state: LabState, names: Sequence[str], *, folder: Path | None) -
     return 0 if all(one.passed for one in results) else 1
 
 
+def chosen(names: Sequence[str], *, long: bool) -> list[str]:
+    """Return the drills that ``names`` mean, each once; ``all`` means long ones only with ``long``."""
+    every = [name for name, drill in DRILLS.items() if long or not drill.long]
+    return list(dict.fromkeys(one for name in names for one in (every if name == "all" else [name])))
+
+
 def _write(folder: Path, results: Sequence[Result]) -> None:
     (folder / "report.md").write_text(report.to_markdown(results), encoding="utf-8")
     (folder / "report.json").write_text(report.to_json(results), encoding="utf-8")
 
 
 def _told(result: Result) -> str:
-    verdict = "safe" if result.passed else "FAILED"
-    slow = f", beyond its goal of {result.goal_s:g} s" if result.slow else ""
-    gap = f"longest gap {result.longest_gap_s:.1f} s{slow}"
-    times = result.timing
-    waits = f"write p99 {times.quiet_p99_ms:.0f} ms before, {times.fault_p99_ms:.0f} ms during"
-    told = (
-        f"{result.drill}: {verdict}; {gap}; errors end after {times.errors_s:.1f} s; "
-        f"healthy again after {result.recovery_s:.0f} s; {waits}; {result.terms} elections"
-    )
-    return "\n".join([told, *(f"  {failure}" for failure in result.failures)])
+    verdict, times = "safe" if result.passed else "FAILED", result.timing
+    goals = (Figure(what="longest gap", seconds=result.longest_gap_s, goal_s=result.goal_s), *result.figures)
+    told = [f"{result.drill}: {verdict}", *map(_measured, goals), f"healthy again after {result.recovery_s:.0f} s"]
+    told += [f"write p99 {times.quiet_p99_ms:.0f} ms before, {times.fault_p99_ms:.0f} ms during"]
+    told += [f"{result.terms} elections"]
+    moved = [f"{one}, as it tolerates" for one in result.moved]
+    return "\n  ".join(["; ".join(told), *moved, *result.failures])
+
+
+def _measured(time: Figure) -> str:
+    return f"{time.what} {time.seconds:.1f} s" + (f", beyond its goal of {time.goal_s:g} s" if time.slow else "")

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from lab.drill.environment import DrillEnvironment
+from lab.drill.observer import Observing, nothing
 
 Fault = Callable[[DrillEnvironment], AbstractContextManager[str]]
 """Injects the fault and yields where it is; what it needs to be repaired happens when the block ends."""
@@ -32,3 +33,6 @@ class Drill:
     """Largest number by which the term of the main etcd cluster may rise."""
     calm_s: float | None = None
     """Longest time in seconds from the fault's end until no request fails any more; more is marked, and no failure."""
+    observing: Observing = nothing
+    long: bool = False
+    """True for a drill that ``all`` leaves out unless it is asked for long ones too."""

@@ -84,6 +84,10 @@ class DrillEnvironment:
         """Have a machine of the control plane made anew, as an operator does."""
         self.longhaul("up", "--yes", "--replace", machine)
 
+    def tunnel(self, gateway: str, action: str) -> None:
+        """Turn the switch between a gateway and the internet: ``cut`` or ``restore``."""
+        control.request(self.project.state, "POST", "/tunnel", {"name": gateway, "action": action})
+
     def status(self) -> dict[str, Any]:
         """Return the answer of ``longhaul status --json``."""
         done = subprocess.run(self._longhaul("status", "--json"), capture_output=True, text=True, check=False)
@@ -91,6 +95,18 @@ class DrillEnvironment:
             return dict(json.loads(done.stdout))
         except ValueError:
             raise LabError(f"longhaul status: {done.stderr.strip() or 'no answer'}") from None
+
+    def up(self) -> None:
+        """Run ``longhaul up``."""
+        self.longhaul("up", "--yes")
+
+    def age(self, *certificates: str, ends_in_s: float) -> None:
+        """Age certificates (:mod:`lab.drill.aging`), which then end in ``ends_in_s`` seconds."""
+        place = ["--project", str(self.project.path), "--env", self.project.env, "--ends-in", str(ends_in_s)]
+        words = [str(self.project.state.enter), sys.executable, "-m", "lab.drill.aging", *place, *certificates]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise LabError(f"certificates were not aged: {done.stderr.strip()[-2000:]}")
 
     def write_kubeconfig(self, path: Path) -> None:
         """Write the administrator's kubeconfig for use in the operator's network, where no part of the lab's own
@@ -103,13 +119,16 @@ class DrillEnvironment:
 
     def pods(self) -> list[dict[str, Any]]:
         """Return all pods; ``LabError`` when the API does not answer."""
-        words = [str(tools.bin_dir() / "kubectl"), "--kubeconfig", str(self._kubeconfig())]
-        done = subprocess.run(
-            [*words, "get", "pods", "--all-namespaces", "--output=json"], capture_output=True, text=True, check=False
-        )
+        return list(json.loads(self.kubectl("get", "pods", "--all-namespaces", "--output=json"))["items"])
+
+    def kubectl(self, *command: str, given: str = "") -> str:
+        """Return the output of kubectl as the administrator, with ``given`` as its input; ``LabError`` with its message
+        when it fails."""
+        words = [str(tools.bin_dir() / "kubectl"), "--kubeconfig", str(self._kubeconfig()), *command]
+        done = subprocess.run(words, input=given, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise LabError(f"kubectl get pods: {done.stderr.strip()}")
-        return list(json.loads(done.stdout)["items"])
+            raise LabError(f"kubectl {' '.join(command[:2])}: {done.stderr.strip()}")
+        return done.stdout
 
     def _kubeconfig(self) -> Path:
         done = subprocess.run(self._longhaul("kubeconfig"), capture_output=True, text=True, check=False)

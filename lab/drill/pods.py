@@ -11,7 +11,7 @@ Known = Mapping[str, tuple[str, ...]]
 
 def running(pods: Iterable[Mapping[str, Any]]) -> Known:
     """Return the running pods."""
-    return {_name(pod): _identity(pod) for pod in pods if pod["status"].get("phase") == "Running"}
+    return {name_of(pod): _identity(pod) for pod in pods if pod["status"].get("phase") == "Running"}
 
 
 def disturbed(before: Known, after: Known) -> tuple[str, ...]:
@@ -23,7 +23,8 @@ def disturbed(before: Known, after: Known) -> tuple[str, ...]:
     )
 
 
-def _name(pod: Mapping[str, Any]) -> str:
+def name_of(pod: Mapping[str, Any]) -> str:
+    """Return a pod's namespace and name."""
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 

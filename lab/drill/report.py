@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -31,7 +31,14 @@ def to_markdown(results: Sequence[Result]) -> str:
     )
     failures = [f"- {one.drill}: {failure}" for one in results for failure in one.failures]
     told = "\n".join(["", "What must hold and did not:", "", *failures, ""]) if failures else ""
-    return head + "".join(_row(one) for one in results) + told
+    further = [f"- {one.drill}: {line}" for one in results for line in _further(one)]
+    also = "\n".join(["", "Measured besides:", "", *further, ""]) if further else ""
+    return head + "".join(_row(one) for one in results) + also + told
+
+
+def _further(result: Result) -> Iterator[str]:
+    yield from (f"{one.what} {one.seconds:.1f} s (goal {one.goal_s:g} s)" for one in result.figures)
+    yield from (f"{moved}, as it tolerates" for moved in result.moved)
 
 
 def _ran(results: Sequence[Result]) -> str:
@@ -57,13 +64,12 @@ def _row(result: Result) -> str:
     verdict = "failed" if not result.passed else "safe, slow" if result.slow else "safe"
     found = result.verdict
     times = result.timing
-    calm = "" if result.calm_s is None else f" ({result.calm_s:g} s)"
     cells = (
         result.drill,
         f"{result.summary} ({result.where})",
         verdict,
         f"{result.longest_gap_s:.1f} s ({result.goal_s:g} s)",
-        f"{times.errors_s:.1f} s{calm}",
+        f"{times.errors_s:.1f} s",
         f"{result.recovery_s:.0f} s",
         f"{found['acknowledged']:,}",
         str(len(found["lost"])),

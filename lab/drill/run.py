@@ -17,7 +17,8 @@ from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.journal import read
 from lab.drill.members import hashes, term
-from lab.drill.pods import Known, disturbed, running
+from lab.drill.observer import Figure
+from lab.drill.pods import disturbed, running
 from lab.drill.timing import Timing, timing
 from lab.state import LabError
 
@@ -43,13 +44,15 @@ class Result:
     longest_gap_s: float
     recovery_s: float
     """Seconds from the fault's end, when its repair begins, until all was healthy."""
-    calm_s: float | None
-    """Goal for :attr:`lab.drill.timing.Timing.errors_s`, if any."""
     terms: int
     """Number by which the term of the main etcd cluster rose."""
     timing: Timing
     verdict: dict[str, Any]
     """The verifier's verdict (:class:`lab.drill.verdict.Verdict`)."""
+    figures: tuple[Figure, ...] = ()
+    """Further times that the drill has goals for."""
+    moved: tuple[str, ...] = ()
+    """Pods that did not run on, as their tolerations say."""
     failures: tuple[str, ...]
     """Promises that do not hold, one sentence each."""
 
@@ -59,9 +62,8 @@ class Result:
 
     @property
     def slow(self) -> bool:
-        """Return whether the longest gap, or the time until no request fails, is beyond its goal."""
-        late = self.calm_s is not None and self.timing.errors_s > self.calm_s
-        return late or self.longest_gap_s > self.goal_s
+        """Return whether a time is beyond its goal."""
+        return self.longest_gap_s > self.goal_s or any(one.slow for one in self.figures)
 
 
 class Verifier:
@@ -102,8 +104,10 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
     is not healthy before it, or the drill itself cannot be done."""
     if not environment.status()["healthy"]:
         raise LabError(f"{drill.name}: the environment is not healthy before the drill: `longhaul status`")
-    before, first_term = running(environment.pods()), _term(environment)
-    with _verifier(environment, folder) as verifier:
+    first_term = _term(environment)
+    with drill.observing(environment) as observer, _verifier(environment, folder) as verifier:
+        pods = environment.pods()
+        before, movable = running(pods), observer.movable(pods)
         verifier.await_ready()
         time.sleep(QUIET_S)
         began = time.monotonic()
@@ -114,8 +118,13 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
             ended = time.monotonic()
         healthy = _await_healthy(environment)
         recovery = time.monotonic() - ended
+        figures = observer.figures(ended)
         verdict = verifier.verdict()
+        after = running(environment.pods())
     terms = _term(environment) - first_term
+    times = timing(read(folder / "journal.jsonl"), began=began, ended=ended)
+    moved = {name: before[name] for name in movable & before.keys()}
+    stay = {name: identity for name, identity in before.items() if name not in moved}
     return Result(
         drill=drill.name,
         summary=drill.summary,
@@ -123,15 +132,22 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
         goal_s=drill.goal_s,
         longest_gap_s=verdict["longest_gap_s"],
         recovery_s=recovery,
-        calm_s=drill.calm_s,
         terms=terms,
-        timing=timing(read(folder / "journal.jsonl"), began=began, ended=ended),
+        timing=times,
         verdict=verdict,
+        figures=(*_calm(drill, times), *figures),
+        moved=disturbed(moved, after),
         failures=(
             *broken(drill, verdict, said=said, terms=terms),
-            *_failures(environment, verdict, before, healthy=healthy),
+            *_failures(environment, verdict, healthy=healthy),
+            *disturbed(stay, after),
         ),
     )
+
+
+def _calm(drill: Drill, times: Timing) -> Iterator[Figure]:
+    if drill.calm_s is not None:
+        yield Figure(what="errors end after", seconds=times.errors_s, goal_s=drill.calm_s)
 
 
 def _term(environment: DrillEnvironment) -> int:
@@ -176,7 +192,7 @@ def _await_healthy(environment: DrillEnvironment) -> bool:
     return False
 
 
-def _failures(environment: DrillEnvironment, verdict: dict[str, Any], before: Known, *, healthy: bool) -> Iterator[str]:
+def _failures(environment: DrillEnvironment, verdict: dict[str, Any], *, healthy: bool) -> Iterator[str]:
     if not healthy:
         yield f"the environment is not healthy {RECOVERY_S:.0f} s after the fault"
     kinds = {
@@ -197,4 +213,3 @@ def _failures(environment: DrillEnvironment, verdict: dict[str, Any], before: Kn
         found = hashes(environment, environment.machines(part))
         if len(set(found.values())) > 1:
             yield f"members of {part} hold different data: {found}"
-    yield from disturbed(before, running(environment.pods()))

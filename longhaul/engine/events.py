@@ -16,6 +16,8 @@ STACK = "pulumi:pulumi:Stack"
 """Type of the stack's own resource."""
 PROVIDERS = "pulumi:providers:"
 """Beginning of the types of providers, which the engine makes for itself and does not count."""
+CERTIFICATE = "Certificate"
+"""Short type of a certificate."""
 READINESS = "Readiness"
 """Short type of the resource that exists once a machine does its work."""
 
@@ -53,6 +55,8 @@ class Events:
         self.errors: list[Diagnostic] = []
         self.running: dict[str, float] = {}
         """Begins of the operations under way, by the resource's name and type."""
+        self.renewed: list[str] = []
+        """Certificates that were issued anew."""
         self._said = said
         self._operations: dict[str, str] = {}
         self._done: Counter[str] = Counter()
@@ -119,6 +123,8 @@ class Events:
             return
         if found.get("logical") and not found["type"].startswith(PROVIDERS):
             self._done[found["op"]] += 1
+        if _kind(found) == CERTIFICATE and found["op"] in ("update", "create-replacement"):
+            self.renewed.append(_name(found))
         if found["op"] in SHOWN and _is_custom(found):
             yield from self._list(found, took)
 

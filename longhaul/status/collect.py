@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
@@ -21,7 +22,7 @@ from longhaul.hosts.inventory import GATEWAYS
 from longhaul.hosts.inventory import machines as onprem_machines
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.groups import ask_pool
-from longhaul.status.observed import CloudView, ClusterView, Endpoint, NodeAnswer, Observed
+from longhaul.status.observed import CertificateView, CloudView, ClusterView, Endpoint, NodeAnswer, Observed
 from longhaul.status.tunnels import ask_tunnels
 
 if TYPE_CHECKING:
@@ -126,8 +127,11 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
         content = json.loads(stdout)
         checks = tuple(_check(check) for check in content.get("checks", []))
         members = tuple(dict(member) for member in content.get("members") or [])
+        certificates = tuple(_certificate(one) for one in content.get("certificates") or [])
         backup = dict(content.get("backup") or {})
-        return NodeAnswer(ready=bool(content["ready"]), checks=checks, members=members, backup=backup)
+        return NodeAnswer(
+            ready=bool(content["ready"]), checks=checks, members=members, certificates=certificates, backup=backup
+        )
     except (ValueError, KeyError, TypeError, AttributeError):
         said = (stderr or stdout).strip().splitlines()
         return NodeAnswer(ready=False, error=f"no answer from longhaul-node: {said[-1] if said else 'it said nothing'}")
@@ -135,6 +139,11 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
 
 def _check(check: dict[str, Any]) -> tuple[str, bool, str]:
     return str(check["name"]), bool(check["ok"]), str(check.get("detail", ""))
+
+
+def _certificate(found: dict[str, Any]) -> CertificateView:
+    begins, ends = (datetime.fromtimestamp(float(found[key]), tz=UTC) for key in ("begins", "ends"))
+    return CertificateView(name=str(found["name"]), begins=begins, ends=ends)
 
 
 def ask_endpoint(host: str, port: int, issuer: str | None) -> Endpoint:

@@ -31,7 +31,7 @@ class Verdict(StrEnum):
     OK = "ok"
     UNHEALTHY = "unhealthy"
     DEGRADED = "degraded"
-    """Works, with fewer members, tunnels, nodes or servers than it should have."""
+    """Works, with fewer members, tunnels, nodes or servers than it should have, or a certificate ends soon."""
     DOWN = "down"
     MISSING = "missing"
     """In the environment's file, but not in the cloud or the cluster; or in the cloud, and not in the cluster."""

@@ -17,6 +17,15 @@ Machines")."""
 
 
 @dataclass(frozen=True, kw_only=True)
+class CertificateView:
+    """Validity of a certificate on a machine."""
+
+    name: str
+    begins: datetime
+    ends: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeAnswer:
     """Answer of ``longhaul-node status`` on a machine."""
 
@@ -25,6 +34,8 @@ class NodeAnswer:
     """Name, success and detail of each check."""
     members: tuple[Mapping[str, Any], ...] = ()
     """Members of the etcd cluster as this machine sees them."""
+    certificates: tuple[CertificateView, ...] = ()
+    """Certificates of the machine; empty when it says nothing."""
     backup: Mapping[str, Any] = field(default_factory=dict)
     """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
     error: str = ""

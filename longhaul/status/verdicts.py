@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.findings import Severity
 from components.model import Role
 from longhaul.status.backups import BackupStatus, judge_backup
+from longhaul.status.certificates import judge_certificates
 from longhaul.status.fleet import (
     AddonStatus,
     LinkStatus,
@@ -106,7 +107,10 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
     """Return the environment's status; ``inside`` when it is a lab, where API and gateways are reachable from here."""
     return Status(
         environment=environment.name,
-        machines=(*(_machine(machine, observed) for machine in machines), *_unexpected(machines, observed)),
+        machines=(
+            *(_machine(environment, machine, observed) for machine in machines),
+            *_unexpected(machines, observed),
+        ),
         etcd_clusters=tuple(_etcd(environment, role, machines, observed) for role in Role if role.is_etcd),
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
         gateways=judge_gateways(environment, observed, inside=inside),
@@ -117,7 +121,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
     )
 
 
-def _machine(machine: Machine, observed: Observed) -> MachineStatus:
+def _machine(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
     view = observed.cloud.get(machine.name)
     if view is None:
         reason = "it is in the environment's file, but not in the cloud: `longhaul up` makes it"
@@ -128,10 +132,10 @@ def _machine(machine: Machine, observed: Observed) -> MachineStatus:
         verdict, reason = Verdict.DOWN, f"the cloud says it is {view.power or 'in no known state'}{way}"
     elif view.provisioning.lower() == "failed":
         verdict, reason = Verdict.UNHEALTHY, "the cloud failed to provision it"
-    elif answer.ready:
-        verdict, reason = Verdict.OK, "ready"
     else:
-        verdict, reason = Verdict.UNHEALTHY, answer.reason
+        verdict, reason = judge_certificates(environment.name, answer.certificates, observed.now)
+        verdict = verdict if answer.ready else Verdict.UNHEALTHY
+        reason = "; ".join(filter(None, (reason, "ready" if answer.ready else answer.reason)))
     return MachineStatus(
         name=machine.name,
         role=machine.role,

@@ -195,3 +195,19 @@ def test_where_the_program_writes_on_the_terminal_nothing_is_added(
     with Progress(title="x", output=output, began=0).following(Numbers(), path) as followed:
         followed.look()
     assert capsys.readouterr().err == ""
+
+
+def test_certificates_that_were_issued_anew_are_kept_account_of(events: Events) -> None:
+    told(
+        events,
+        begins("update", "lab-etcd-0-member", "x:y:Certificate", planning=True),
+        ends("update", "lab-etcd-0-member", "x:y:Certificate"),
+        {"preludeEvent": {}},
+        begins("update", "lab-api-0-apiserver", "x:y:Certificate"),
+        ends("update", "lab-api-0-apiserver", "x:y:Certificate"),
+        begins("update", "lab-ca-etcd", "x:y:CertificateAuthority"),
+        ends("update", "lab-ca-etcd", "x:y:CertificateAuthority"),
+        begins("create", "lab-api-1-apiserver", "x:y:Certificate"),
+        ends("create", "lab-api-1-apiserver", "x:y:Certificate"),
+    )
+    assert events.renewed == ["lab-api-0-apiserver"]

@@ -19,12 +19,16 @@ WATCHDOG_S = 300.0
 """Seconds that the watchdog of an API server and the restart get together."""
 
 
+START_S = 120.0
+"""Seconds within which an API server starts; what it is started by gives it more."""
+
+
 @contextmanager
 def leader_killed(environment: DrillEnvironment) -> Iterator[str]:
     """Kill the leader of the main etcd cluster; systemd starts it again."""
     members = environment.machines("etcd")
     machine = leader(environment, members)
-    _kill(environment, machine, ETCD)
+    kill(environment, machine, ETCD)
     yield machine
 
 
@@ -33,7 +37,7 @@ def follower_killed(environment: DrillEnvironment) -> Iterator[str]:
     """Kill a follower of the main etcd cluster; systemd starts it again."""
     members = environment.machines("etcd")
     machine = follower(environment, members)
-    _kill(environment, machine, ETCD)
+    kill(environment, machine, ETCD)
     yield machine
 
 
@@ -51,7 +55,7 @@ def leader_paused(environment: DrillEnvironment) -> Iterator[str]:
 def server_killed(environment: DrillEnvironment) -> Iterator[str]:
     """Kill the first API server; systemd starts it again."""
     machine = environment.machines("api")[0]
-    _kill(environment, machine, API)
+    kill(environment, machine, API)
     yield machine
 
 
@@ -60,7 +64,7 @@ def servers_killed_in_turn(environment: DrillEnvironment) -> Iterator[str]:
     """Kill each API server once the one before is back behind the load balancer."""
     machines = environment.machines("api")
     for machine in machines:
-        _kill(environment, machine, API)
+        kill(environment, machine, API)
         await_effect(partial(_serves, environment, machine), what=f"{machine} serves again", within_s=BACK_S)
     yield ", ".join(machines)
 
@@ -95,6 +99,20 @@ def server_hung_for_good(environment: DrillEnvironment) -> Iterator[str]:
 
 
 @contextmanager
+def server_killed_without_events(environment: DrillEnvironment) -> Iterator[str]:
+    """Kill the first API server while the events etcd is away, and wait until it serves again without them."""
+    machine = environment.machines("api")[0]
+    with events_stopped(environment) as events:
+        kill(environment, machine, API)
+        await_effect(
+            lambda: environment.output(machine, "systemctl", "is-active", API).strip() == "active",
+            what=f"{API} serves again",
+            within_s=START_S,
+        )
+        yield f"{machine}, without {events}"
+
+
+@contextmanager
 def events_stopped(environment: DrillEnvironment) -> Iterator[str]:
     """Stop all members of the events etcd cluster."""
     machines = environment.machines("events")
@@ -108,7 +126,8 @@ def events_stopped(environment: DrillEnvironment) -> Iterator[str]:
             environment.output(machine, "systemctl", "start", "--no-block", ETCD)
 
 
-def _kill(environment: DrillEnvironment, machine: str, unit: str) -> None:
+def kill(environment: DrillEnvironment, machine: str, unit: str) -> None:
+    """Kill a unit's main process, and return when it is gone."""
     before = _process(environment, machine, unit)
     _signal(environment, machine, unit, "KILL")
     await_effect(lambda: _process(environment, machine, unit) != before, what=f"{unit} on {machine} was killed")
@@ -178,6 +197,12 @@ DRILLS: tuple[Drill, ...] = (
         goal_s=5.0,
         fault=servers_killed_in_turn,
         calm_s=5.0,
+    ),
+    Drill(
+        name="server-killed-without-events",
+        summary="kill -9 of an API server while the events etcd is away",
+        goal_s=5.0,
+        fault=server_killed_without_events,
     ),
     Drill(
         name="server-hung",

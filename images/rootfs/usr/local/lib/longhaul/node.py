@@ -2,7 +2,7 @@
 """Print the state of this machine as one JSON object on standard output.
 
 ``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
-``status``: the same object and the etcd cluster's members, exit code 0 in any case.
+``status``: the same object, the etcd cluster's members and the certificates' dates; exit code 0 in any case.
 ``leave``: take an API server out of the load balancer, once another one serves there.
 ``backup``: back the etcd cluster of this member up now, unless it leads.
 ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
@@ -25,6 +25,7 @@ from typing import Any
 
 import api_checks
 import api_leave
+import certificate_dates
 import etcd_checks
 import etcd_reclaim
 import etcd_remove
@@ -53,6 +54,8 @@ class Report:
     cluster: str = ""
     """Id of a member's etcd cluster in hexadecimal."""
     members: tuple[etcd_checks.MemberReport, ...] = ()
+    certificates: tuple[certificate_dates.Dates, ...] = ()
+    """Dates of a control-plane machine's certificates."""
     backup: dict[str, Any] | None = None
     """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
 
@@ -76,8 +79,8 @@ def worker_report() -> Report:
 
 
 def report(node: Node, *, with_members: bool) -> Report:
-    """Check everything that a control-plane machine must do, and with ``with_members`` the members of its etcd
-    cluster."""
+    """Check everything that a control-plane machine must do; with ``with_members``, add the members of its etcd
+    cluster, its backups and the dates of its certificates."""
     cluster = ""
     members: tuple[etcd_checks.MemberReport, ...] = ()
     if node.role == "api":
@@ -94,6 +97,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         checks=checks,
         cluster=cluster,
         members=members,
+        certificates=certificate_dates.dates(PKI) if with_members else (),
         backup=backups.read() if node.role != "api" and with_members else None,
     )
 

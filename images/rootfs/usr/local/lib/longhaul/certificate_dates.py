@@ -1,0 +1,39 @@
+"""Dates of the certificates that this machine has."""
+
+from __future__ import annotations
+
+import re
+import ssl
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dates:
+    """Validity of one certificate, seconds since the epoch."""
+
+    name: str
+    """Name of its file, without the ending."""
+    begins: float
+    ends: float
+
+
+def dates(folder: Path) -> tuple[Dates, ...]:
+    """Return the dates of every certificate in the folder's files. One that openssl cannot read is left out: the
+    program that uses it says more."""
+    paths = sorted(path for path in folder.iterdir() if path.suffix in (".pem", ".crt"))
+    return tuple(found for path in paths for found in _of_file(path))
+
+
+def _of_file(path: Path) -> Iterator[Dates]:
+    for block in BLOCK.findall(path.read_text()):
+        command = ["openssl", "x509", "-noout", "-dates"]
+        done = subprocess.run(command, input=block, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            told = dict(line.split("=", 1) for line in done.stdout.splitlines())
+            begins, ends = (float(ssl.cert_time_to_seconds(told[key])) for key in ("notBefore", "notAfter"))
+            yield Dates(name=path.stem, begins=begins, ends=ends)

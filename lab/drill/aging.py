@@ -1,0 +1,105 @@
+"""Ages certificates: ``python -m lab.drill.aging --project FOLDER --env E --ends-in SECONDS NAME...``, run as the lab's
+operator.
+
+Each certificate is signed anew by its own authority, with the same key and content and other dates, and takes the old
+one's place in the vault and in the engine's state: as if it had been issued long ago. Machines fetch it as any other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from clouds.azure.api import Vault
+from components.model import Environment, authorities, certificates, plan
+from components.model.vault import vault_url
+from lab.project import LabProject
+
+LIVED = timedelta(hours=6)
+"""Time for which an aged certificate has been valid."""
+RESOURCE = "longhaul:Certificate"
+"""End of the type of a certificate in a state."""
+
+
+def aged(certificate: str, *, authority: Mapping[str, str], ends: datetime) -> str:
+    """Return the same certificate (PEM) with other dates, signed by ``authority``."""
+    old = x509.load_pem_x509_certificate(certificate.encode())
+    key = serialization.load_pem_private_key(authority["key"].encode(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TypeError("an authority's key is an elliptic curve's")
+    builder = x509.CertificateBuilder(
+        issuer_name=old.issuer,
+        subject_name=old.subject,
+        public_key=old.public_key(),
+        serial_number=x509.random_serial_number(),
+        not_valid_before=ends - LIVED,
+        not_valid_after=ends,
+        extensions=list(old.extensions),
+    )
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def age(environment: Environment, names: Sequence[str], *, ends: datetime) -> dict[str, str]:
+    """Age certificates in the vault; return them by name."""
+    vault = Vault(vault_url(environment))
+    signers = {one.name: one.secret for one in authorities(environment)}
+    planned = {one.name: one for one in certificates(environment, plan(environment))}
+    found: dict[str, str] = {}
+    for name in names:
+        secret = json.loads(_secret(vault, name))
+        signer = json.loads(_secret(vault, signers[planned[name].authority]))
+        found[name] = aged(secret["certificate"], authority=signer, ends=ends)
+        vault.set(name, json.dumps({**secret, "certificate": found[name]}), content_type="application/json")
+    return found
+
+
+def put_into(state: dict[str, Any], found: Mapping[str, str], *, ends: datetime) -> None:
+    """Put aged certificates into an exported state; ``LookupError`` when it lacks one."""
+    outputs = {
+        one["outputs"]["secret"]: one["outputs"]
+        for one in state["deployment"]["resources"]
+        if one["type"].endswith(RESOURCE)
+    }
+    for name, certificate in found.items():
+        outputs[name] |= {"certificate": certificate, "not_after": ends.isoformat()}
+
+
+def _secret(vault: Vault, name: str) -> str:
+    value = vault.get(name)
+    if value is None:
+        raise LookupError(f"the vault has no secret {name}")
+    return value
+
+
+def main() -> int:
+    """Run the program."""
+    parser = argparse.ArgumentParser(prog="python -m lab.drill.aging", description=__doc__)
+    parser.add_argument("--project", type=Path, required=True)
+    parser.add_argument("--env", required=True)
+    parser.add_argument("--ends-in", type=float, required=True, metavar="SECONDS")
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    options = parser.parse_args()
+    ends = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=options.ends_in)
+    engine, stack = ["pulumi", "stack"], ["--stack", options.env]
+    done = subprocess.run(
+        [*engine, "export", *stack], cwd=options.project, stdout=subprocess.PIPE, text=True, check=True
+    )
+    state = json.loads(done.stdout)
+    environment = LabProject(path=options.project, env=options.env).load()
+    put_into(state, age(environment, options.names, ends=ends), ends=ends)
+    subprocess.run([*engine, "import", *stack], cwd=options.project, input=json.dumps(state), text=True, check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""Faults of certificates: near their end, and past it. The repair is the user's one command, ``longhaul up``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from lab.drill.drill import Drill
+from lab.drill.environment import DrillEnvironment
+from lab.drill.faults.services import API, ETCD, kill
+from lab.drill.members import answers, await_effect, leader
+from lab.state import LabError
+
+Held = Mapping[str, tuple[str, ...]]
+"""Certificates by the machine that holds them."""
+
+NEAR_S = 1800.0
+"""Seconds that are left of a certificate near its end: less than a sixth of its life (:mod:`lab.drill.aging`)."""
+END_S = 20.0
+"""Seconds that are left of one that is to end: more than it takes a machine to fetch it."""
+TOLD_S = 120.0
+"""Seconds within which the end shows, and ``longhaul status`` tells it."""
+FETCH = ("systemctl", "start", "longhaul-secrets-refresh.service")
+EXPIRED = "certificate has expired"
+"""Words of a TLS client that refuses a certificate past its end (OpenSSL, ``X509_verify_cert_error_string``)."""
+
+
+@contextmanager
+def near_end(environment: DrillEnvironment) -> Iterator[str]:
+    """Age certificates of a follower and of an API server, so that they end soon."""
+    held = {_follower(environment): ("member", "client"), environment.machines("api")[0]: ("apiserver", "etcd-client")}
+    with _renewed_by_up(environment, held):
+        _age(environment, held, ends_in_s=NEAR_S)
+        _await_told(environment, held, verdict="degraded", word="end")
+        yield _named(held)
+
+
+@contextmanager
+def member_ended(environment: DrillEnvironment) -> Iterator[str]:
+    """Let a follower's certificates end, and kill it, so that it has to show them to everybody again."""
+    machine = _follower(environment)
+    held = {machine: ("member", "client")}
+    with _renewed_by_up(environment, held):
+        _age(environment, held, ends_in_s=END_S)
+        await_effect(lambda: not answers(environment, machine), what=f"{machine} is refused", within_s=TOLD_S)
+        kill(environment, machine, ETCD)
+        _await_told(environment, held, verdict="unhealthy", word="ended")
+        yield _named(held)
+
+
+@contextmanager
+def server_ended(environment: DrillEnvironment) -> Iterator[str]:
+    """Let the serving certificate of the first API server end: the load balancer goes on to give it to clients."""
+    machine = environment.machines("api")[0]
+    held = {machine: ("apiserver",)}
+    with _renewed_by_up(environment, held):
+        _age(environment, held, ends_in_s=END_S)
+        await_effect(lambda: _is_refused(environment, machine), what=f"{machine} is refused", within_s=TOLD_S)
+        _await_told(environment, held, verdict="unhealthy", word="ended")
+        yield _named(held)
+
+
+@contextmanager
+def server_client_ended(environment: DrillEnvironment) -> Iterator[str]:
+    """Let the certificate end by which the first API server is known to etcd, and kill the server, so that it has to
+    show it again."""
+    machine = environment.machines("api")[0]
+    held = {machine: ("etcd-client",)}
+    with _renewed_by_up(environment, held):
+        _age(environment, held, ends_in_s=END_S)
+        _await_told(environment, held, verdict="unhealthy", word="ended")
+        kill(environment, machine, API)
+        yield _named(held)
+
+
+@contextmanager
+def _renewed_by_up(environment: DrillEnvironment, held: Held) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        environment.up()
+    told = _reasons(environment)
+    if left := [machine for machine in held if "certificate" in told[machine][1]]:
+        raise LabError(f"after `longhaul up`, status still says {told[left[0]][1]!r} of {left[0]}")
+
+
+def _age(environment: DrillEnvironment, held: Held, *, ends_in_s: float) -> None:
+    names = [f"{machine}-{part}" for machine, parts in held.items() for part in parts]
+    environment.age(*names, ends_in_s=ends_in_s)
+    for machine in held:
+        environment.output(machine, *FETCH)
+
+
+def _await_told(environment: DrillEnvironment, held: Held, *, verdict: str, word: str) -> None:
+    """Wait until ``longhaul status`` tells of each machine's certificates, and what to do."""
+
+    def told() -> bool:
+        found = _reasons(environment)
+        return all(
+            found[machine][0] == verdict
+            and f" {word}" in found[machine][1]
+            and "`longhaul up" in found[machine][1]
+            and all(part in found[machine][1] for part in parts)
+            for machine, parts in held.items()
+        )
+
+    await_effect(told, what=f"`longhaul status` tells of the certificates of {_named(held)}", within_s=TOLD_S)
+
+
+def _reasons(environment: DrillEnvironment) -> dict[str, tuple[str, str]]:
+    return {one["name"]: (one["verdict"], one["reason"]) for one in environment.status()["machines"]}
+
+
+def _is_refused(environment: DrillEnvironment, machine: str) -> bool:
+    address = f"127.0.0.1:{environment.environment.control_plane.api.port}"
+    words = ("-connect", address, "-CAfile", "/etc/longhaul/pki/kubernetes-ca.crt")
+    return EXPIRED in environment.output(machine, "openssl", "s_client", *words)
+
+
+def _follower(environment: DrillEnvironment) -> str:
+    members = environment.machines("etcd")
+    return next(name for name in members if name != leader(environment, members))
+
+
+def _named(held: Held) -> str:
+    return ", ".join(f"{machine}: {' and '.join(parts)}" for machine, parts in held.items())
+
+
+DRILLS: tuple[Drill, ...] = (
+    Drill(
+        name="certificates-near-end",
+        summary="certificates of a follower and of an API server end soon, and are renewed",
+        goal_s=1.0,
+        fault=near_end,
+    ),
+    Drill(
+        name="member-certificate-ended",
+        summary="a follower's certificates have ended, it starts again, and they are renewed",
+        goal_s=1.0,
+        fault=member_ended,
+    ),
+    Drill(
+        name="server-certificate-ended",
+        summary="an API server's serving certificate has ended, and is renewed",
+        goal_s=5.0,
+        fault=server_ended,
+    ),
+    Drill(
+        name="server-client-certificate-ended",
+        summary="an API server that etcd does not know any more starts again, and its certificate is renewed",
+        goal_s=5.0,
+        fault=server_client_ended,
+    ),
+)

@@ -1,0 +1,46 @@
+"""Hands renewed certificates out: machines look into the vault every ten minutes, and what has ended cannot wait for
+that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from clouds.base.errors import CloudError
+from clouds.registry import cloud_of
+from components.model import certificates, control_machines, plan
+from components.model.places import place_of
+from longhaul.status.collect import parse_answer
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+READY_S = 30
+"""Seconds that a machine gets to be ready again, before the next one."""
+FETCH = f"systemctl start longhaul-secrets-refresh.service && longhaul-node ready --wait {READY_S}"
+"""Command that has a machine fetch its secrets. Programs read a certificate that has changed by themselves; what has to
+be restarted because of another secret is back before the next machine's turn."""
+
+
+def hand_out(environment: Environment, renewed: Collection[str], say: Callable[[str], None]) -> None:
+    """Have the holders of the certificates named ``renewed`` fetch them, one machine after the other."""
+    addresses = plan(environment)
+    held = {one.name: one.holder for one in certificates(environment, addresses)}
+    holders = {held[name] for name in renewed if name in held}
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        return
+    for machine in control_machines(environment, addresses):
+        if machine.name not in holders:
+            continue
+        try:
+            output = control.run_command(place, machine.name, FETCH)
+            answer = parse_answer(output.stdout, output.stderr)
+            problem = answer.error
+        except CloudError as error:
+            problem = str(error)
+        if problem:
+            say(f"{machine.name} could not fetch its renewed certificates ({problem}); it tries every ten minutes")
+        else:
+            say(f"{machine.name} has its renewed certificates" + ("" if answer.ready else f"; {answer.reason}"))
