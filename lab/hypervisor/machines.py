@@ -19,6 +19,7 @@ from lab.desired import CommandResult, Machine, Network
 from lab.hypervisor import nspawn, seed
 from lab.hypervisor.container import Container
 from lab.hypervisor.namespaces import RUN
+from lab.hypervisor.network_disks import folder_of
 from lab.hypervisor.networks import Networks, machine_namespace
 from lab.hypervisor.settings import Settings
 from lab.state import read_json, write_atomically
@@ -138,7 +139,10 @@ class MachineParts:
         self._delivered = machine.routed
         self._write_record(machine)
         binds = [(self.directory / "containerd", CONTAINERD_MOUNT)]
-        binds += [(self.directory / "ssd", SSD_MOUNT)] if machine.local_ssd_gib > 0 else []
+        if machine.network_disk:
+            binds.append((folder_of(self.settings.state, machine.network_disk), SSD_MOUNT))
+        elif machine.local_ssd_gib > 0:
+            binds.append((self.directory / "ssd", SSD_MOUNT))
         netns = machine_namespace(self.name).path
         argv = nspawn.launch_argv(name=self.name, root=own.root, netns=netns, binds=binds)
         return await own.launch(argv, log=self.console_log())

@@ -3,7 +3,8 @@
 
 A timer runs it on every member. What to do is in the vault's secret ``backups``; without it there is nothing to do. The
 newest backup's age, by the storage, and the members' roles decide whose turn it is, so members need not agree. With
-``--now`` a member that may make backups makes one whatever the newest one's age.
+``--now`` a member that may make backups makes one whatever the newest one's age. With ``--without-quorum`` the learner
+makes one of what it has, when all voting members are lost and nobody can be asked.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class Backup:
     etcdctl: Etcdctl
     programs: Programs
     scratch: Path
+    alone: bool = False
+    """True when this member asks no other one."""
 
     def run(self, *, now: datetime, at_once: bool) -> Newest | None:
         """Make a backup if it is this member's turn, and return the newest one there is."""
@@ -84,7 +87,7 @@ class Backup:
         last = max(found.values(), key=lambda one: one.made, default=None)
         age_s = None if last is None else (now - last.made).total_seconds()
         known = None if last is None else _newest(last)
-        ranks = turn.order(self._voices())
+        ranks = (self.node.machine,) if self.alone else turn.order(self._voices())
         if self.node.machine not in ranks:
             if at_once:
                 raise BackupError(f"{self.node.machine} leads or is behind; one of {', '.join(ranks)} makes backups")
@@ -173,7 +176,7 @@ def _newest(found: Found) -> Newest:
     )
 
 
-def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
+def look(node: Node, vault: Vault, *, now: datetime, at_once: bool, alone: bool = False) -> State:
     """Look, and make a backup if it is time. A failure becomes part of the state, beside what was known before."""
     every_s, newest = 0.0, state.last_newest()
     try:
@@ -187,6 +190,7 @@ def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
             etcdctl=Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt"),
             programs=Programs(),
             scratch=SCRATCH,
+            alone=alone,
         )
         newest = backup.run(now=now, at_once=at_once)
     except WithheldError as error:
@@ -207,14 +211,17 @@ def main() -> int:
     """Return 0 when nothing failed."""
     parser = argparse.ArgumentParser(prog="etcd_backup.py", description=__doc__)
     parser.add_argument("--now", action="store_true", help="make a backup, whatever the newest one's age")
+    parser.add_argument("--without-quorum", action="store_true", help="with --now, on the learner: ask no other member")
     arguments = parser.parse_args()
     node = Node.read()
+    if arguments.without_quorum and not (arguments.now and node.learner):
+        parser.error("--without-quorum is for the learner, with --now: a voting member without a quorum may be behind")
     with (state.FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         before: dict[str, Any] = state.read() or {}
         now = datetime.fromtimestamp(int(time.time()), tz=UTC)
         vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
-        found = look(node, vault, now=now, at_once=arguments.now)
+        found = look(node, vault, now=now, at_once=arguments.now, alone=arguments.without_quorum)
         if not (arguments.now and found.error):
             # What failed by hand is told to whoever asked, and is nothing that the timer has to say.
             state.write(found, node.role)
