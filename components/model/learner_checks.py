@@ -50,8 +50,8 @@ def check_learner(environment: Environment) -> Iterator[Fault]:
 
 def learner_cautions(environment: Environment) -> Iterator[Caution]:
     """Yield a caution when another zone holds fewer voting members: less would be lost together with the learner."""
-    learner, site = environment.control_plane.etcd.learner, environment.sites[environment.control_plane.site]
-    if learner is None:
+    learner, site = environment.control_plane.etcd.learner, environment.sites.get(environment.control_plane.site)
+    if learner is None or site is None or plan_errors(environment):
         return
     machines = control_machines(environment, plan(environment))
     held = Counter(machine.zone for machine in members(machines, Role.ETCD))
