@@ -53,8 +53,8 @@ DEADLINE_S = 300.0
 
 
 def small_environment(*, members: int, learner: EtcdLearner | None = None) -> Environment:
-    """Return the lab with an etcd cluster of ``members``, and a learner if one is given. Addresses differ at each call, so that test runs do not
-    conflict."""
+    """Return the lab with an etcd cluster of ``members``, and a learner if one is given. Addresses differ at each call,
+    so that test runs do not conflict."""
     lab = load(STACK)
     control = lab.control_plane
     etcd = control.etcd.model_copy(update={"members": members, "learner": learner})

@@ -1,5 +1,5 @@
-"""The learner of an etcd cluster of real processes: it never votes, takes no member's place, keeps its identity with its
-disk, and saves what it has when all voting members are lost."""
+"""The learner of an etcd cluster of real processes: it never votes, takes no member's place, keeps its identity with
+its disk, and saves what it has when all voting members are lost."""
 
 from __future__ import annotations
 
