@@ -46,8 +46,8 @@ class EtcdLearner(Section):
     machine_type: str = Field(examples=["Standard_D8s_v5"])
     """Machine type of its machine. It needs no local SSD, and as much memory as the voting members have."""
     disk_gib: int = Field(default=64, ge=32, le=1024)
-    """Size of its disk, in GiB: a Premium SSD v2. It must hold three times `quota_gib`, for data, log and a backup that
-    is being made. It can grow later, and not shrink."""
+    """Size of its disk, in GiB: a Premium SSD v2. It has room for the largest `quota_gib`, its log and a backup that is
+    being made. It can grow later, with the machine's next start, and not shrink."""
 
 
 class MainEtcdCluster(EtcdCluster):

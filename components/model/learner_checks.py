@@ -7,38 +7,31 @@ from collections.abc import Iterator
 
 from clouds.base.caution import Caution
 from clouds.base.fault import Fault, Location
+from clouds.base.site import ZONES
 from clouds.base.words import choices, listed
+from clouds.registry import cloud_of
 from components.model.address_plan import machine_capacity, plan, plan_errors
 from components.model.environment import Environment
-from components.model.machines import MOST_MEMBERS, Role, control_machines, members
+from components.model.machines import MOST_MEMBERS, Role, zone_of
 
 AT: Location = ("control_plane", "etcd", "learner")
 
-DISK_TIMES = 3
-"""Multiple of the data's largest size that the disk holds: the data, its log with what a compaction rewrites, and a
-backup that is being made."""
-
 
 def check_learner(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for a zone that its site does not have, a disk that its data can outgrow, and a site in which it
-    has no address."""
+    """Yield a fault for a zone that its site does not have, and for a site in which it has no address."""
     control = environment.control_plane
     learner, site = control.etcd.learner, environment.sites.get(control.site)
-    if learner is None or site is None:
+    if learner is None or site is None or not cloud_of(site).holds_control_plane:
         return
+    zones: Location = ("sites", control.site, "zones")
     if learner.zone not in site.zones:
         wrong = f"{learner.zone!r} is no zone of {control.site}, and its disk exists in zones alone"
         yield Fault(
             at=(*AT, "zone"),
             wrong=wrong,
             write=choices(site.zones, learner.zone),
-            basis=(("sites", control.site, "zones"), ("control_plane", "site")),
+            basis=(("control_plane", "site"), zones, *((*zones, index) for index in range(ZONES))),
         )
-    least = DISK_TIMES * control.etcd.quota_gib
-    if learner.disk_gib < least:
-        wrong = f"{learner.disk_gib} GiB are less than {DISK_TIMES} times quota_gib, {control.etcd.quota_gib}"
-        basis: tuple[Location, ...] = (("control_plane", "etcd", "quota_gib"),)
-        yield Fault(at=(*AT, "disk_gib"), wrong=wrong, write=f"at least {least}", basis=basis)
     if not plan_errors(environment):
         subnet = plan(environment).sites[control.site].subnet(Role.ETCD)
         if machine_capacity(subnet) <= MOST_MEMBERS:
@@ -50,11 +43,11 @@ def check_learner(environment: Environment) -> Iterator[Fault]:
 
 def learner_cautions(environment: Environment) -> Iterator[Caution]:
     """Yield a caution when another zone holds fewer voting members: less would be lost together with the learner."""
-    learner, site = environment.control_plane.etcd.learner, environment.sites.get(environment.control_plane.site)
-    if learner is None or site is None or plan_errors(environment):
+    etcd, site = environment.control_plane.etcd, environment.sites.get(environment.control_plane.site)
+    learner = etcd.learner
+    if learner is None or site is None or not site.zones:
         return
-    machines = control_machines(environment, plan(environment))
-    held = Counter(machine.zone for machine in members(machines, Role.ETCD))
+    held = Counter(zone_of(site.zones, index) for index in range(etcd.members))
     fewest = min(held[zone] for zone in site.zones)
     if held[learner.zone] > fewest:
         better = [zone for zone in site.zones if held[zone] == fewest]

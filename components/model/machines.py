@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address
@@ -77,7 +77,7 @@ def control_machines(environment: Environment, addresses: AddressPlan) -> tuple[
             role=role,
             index=index,
             site=name,
-            zone=zones[index % len(zones)],
+            zone=zone_of(zones, index),
             machine_type=machine_type,
             address=address,
             domain=environment.domain,
@@ -104,6 +104,11 @@ def _learner(environment: Environment, addresses: AddressPlan) -> Iterator[Machi
             domain=environment.domain,
             disk_gib=control.etcd.learner.disk_gib,
         )
+
+
+def zone_of(zones: Sequence[str], index: int) -> str:
+    """Return the zone of a role's machine ``index``: one zone after the other."""
+    return zones[index % len(zones)]
 
 
 def learner_name(environment: Environment) -> str:
