@@ -99,14 +99,18 @@ def keeps(environment: Environment) -> ResourceHookBinding:
 
 
 def check_deletion(environment: Environment, *, type_: str, name: str, inputs: Mapping[str, Any]) -> None:
-    """Raise ``RefusedError`` unless the resource is deleted together with its site, or with the whole environment."""
+    """Raise ``RefusedError`` unless the resource is deleted together with its site or the learner, or with the whole
+    environment."""
     if environment.destroyable and confirmed(environment.name):
         return
     site = (inputs.get("tags") or {}).get(SITE)
     stays = lasting().get(type_, Lasting(why="it is in use"))
     if stays.with_site and site is not None and site not in environment.sites:
         return
+    if stays.with_learner and environment.control_plane.etcd.learner is None:
+        return
     goes = "A site goes, with all it has, when it is taken out of the file. " if stays.with_site else ""
+    goes += "It goes when the learner is taken out of the file. " if stays.with_learner else ""
     # The first line alone is shown beside the resource, all of it at the end.
     raise RefusedError(
         f"{name} must stay: {stays.why}.\n"

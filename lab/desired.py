@@ -93,6 +93,8 @@ class Machine:
     deallocated: bool = False
     """True when a machine that does not run has left its physical host, and so lost its local disks."""
     local_ssd_gib: int = 0
+    network_disk: str = ""
+    """Id of the network disk that holds the machine's data in place of a local one; empty when there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +181,9 @@ class World:
     load_balancers: tuple[LoadBalancer, ...] = ()
     gateways: tuple[Gateway, ...] = ()
     peerings: tuple[Peering, ...] = ()
+    network_disks: frozenset[str] = frozenset()
+    """Ids of the network disks, which outlive the machines that have them; another disk of the same name has another
+    id."""
 
     def __add__(self, other: World) -> World:
         """Return both worlds as one; they share nothing (clouds and racks, for example)."""
@@ -188,6 +193,7 @@ class World:
             load_balancers=self.load_balancers + other.load_balancers,
             gateways=self.gateways + other.gateways,
             peerings=self.peerings + other.peerings,
+            network_disks=self.network_disks | other.network_disks,
         )
 
 

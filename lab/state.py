@@ -103,6 +103,11 @@ class LabState:
         return self.directory / "cloud"
 
     @property
+    def network_disks(self) -> Path:
+        """Folders of the clouds' network disks, by id."""
+        return self.directory / "disks"
+
+    @property
     def machines(self) -> Path:
         return self.directory / "machines"
 

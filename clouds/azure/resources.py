@@ -61,6 +61,7 @@ def lasting() -> Mapping[str, Lasting]:
         "azure-native:privatedns:PrivateZone": Lasting(why="nodes and certificates know the API servers by its names"),
         "azure-native:storage:StorageAccount": store,
         "azure-native:storage:BlobContainer": store,
+        "azure-native:compute:Disk": Lasting(why="the learner's data is on it", with_learner=True),
         "azure-native:resources:ResourceGroup": Lasting(
             why="Azure deletes everything in it along with it", with_site=True
         ),

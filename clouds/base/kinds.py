@@ -50,3 +50,5 @@ class Lasting:
     """Reason, as the end of a sentence."""
     with_site: bool = False
     """True when such a resource goes with its site; otherwise it goes with the whole environment alone."""
+    with_learner: bool = False
+    """True when it goes with the learner that is taken out of the file."""

@@ -30,10 +30,9 @@ from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
 from components.control_plane.replacement import Leaving, Patience, RefusedError, ReplacementLock
 from components.model import AddressPlan, Environment, Role, control_machines
 from components.model.address_plan import FRONTEND
-from components.model.machines import members
+from components.model.machines import MOST_MEMBERS, members
 from components.model.places import name_prefix, place_of
 from components.model.vault import etcd_state_secret, vault_url
-from components.render.etcd_members import MOST_MEMBERS
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""

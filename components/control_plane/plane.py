@@ -12,6 +12,7 @@ from clouds.azure.existing import CONTROL_PLANE_SUBNETS
 from clouds.azure.fitting import BACKUP_SUBNETS
 from components.azure.account import azure_site
 from components.azure.backups import BackupStorage, BackupStorageArgs
+from components.azure.data_disk import data_disk
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
 from components.azure.network import SiteNetwork
@@ -19,6 +20,7 @@ from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
 from components.control_plane.founding import Bootstrapped
 from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard, guards
+from components.control_plane.learner import learner_guard
 from components.control_plane.readiness import Readiness, ReadinessArgs
 from components.control_plane.secrets import VaultSecret
 from components.model import (
@@ -33,7 +35,7 @@ from components.model import (
     control_machines,
     shared_secrets,
 )
-from components.model.machines import members
+from components.model.machines import learners, members
 from components.model.places import name_prefix
 from components.model.vault import etcd_state_secret
 
@@ -98,7 +100,7 @@ class ControlPlane(ComponentResource):
             for secret in shared_secrets(self._machines)
         }
         self._backups = self._backup_storage()
-        self._hooks = guards(args.environment, args.addresses)
+        self._hooks = guards(args.environment, args.addresses) | learner_guard(args.environment, args.addresses)
         self.api_principal_ids = {}
         ready, bootstrapped = self._etcd_clusters()
         # Access to the etcd clusters is given only once they are known to exist, so that no second one is bootstrapped.
@@ -107,7 +109,7 @@ class ControlPlane(ComponentResource):
             for certificate in self._planned
             if self._opens_etcd(certificate)
         }
-        ready += self._api_servers()
+        ready += [*self._api_servers(), *self._learner(after=[*ready, *bootstrapped])]
         DestructionGuard(
             f"{name}-guard",
             environment=args.environment.name,
@@ -219,6 +221,20 @@ class ControlPlane(ComponentResource):
             return [self._readiness(machine, one, after=self._etcd_access(machine)) for machine, one in made.items()]
         return [self._readiness(machine, one, after=list(made.values())) for machine, one in made.items()]
 
+    def _learner(self, *, after: Sequence[pulumi.Resource]) -> list[Readiness]:
+        """Make the learner where there is one, once the main etcd cluster is there, and return its readiness: nothing
+        but the guard of the whole environment waits for that. Its disk goes only when it is taken out of the file, or
+        with the environment (``components/immutable_guard.py``)."""
+        ready = []
+        for machine in learners(self._machines):
+            group = self._args.network.resource_group
+            disk = data_disk(self._args.environment, machine, group=group, opts=self._child)
+            made = self._machine(machine, disk_id=disk, after=after)
+            if self._backups:
+                self._backups.admit(machine, made.principal_id)
+            ready.append(self._readiness(machine, made, after=[made]))
+        return ready
+
     def _etcd_access(self, machine: Machine) -> list[pulumi.Resource]:
         return [
             self.certificates[certificate.name]
@@ -226,7 +242,14 @@ class ControlPlane(ComponentResource):
             if certificate.holder == machine.name and self._opens_etcd(certificate)
         ]
 
-    def _machine(self, machine: Machine, *, backend_pool_id: Output[str] | None) -> ControlMachine:
+    def _machine(
+        self,
+        machine: Machine,
+        *,
+        backend_pool_id: Output[str] | None = None,
+        disk_id: Output[str] | None = None,
+        after: Sequence[pulumi.Resource] = (),
+    ) -> ControlMachine:
         environment = self._args.environment
         return ControlMachine(
             machine.name,
@@ -245,6 +268,8 @@ class ControlPlane(ComponentResource):
                 # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once
                 # it exists.
                 later=[one.name for one in self._planned if self._opens_etcd(one)],
+                disk_id=disk_id,
+                after=after,
                 hooks=self._hooks.get(machine.name),
             ),
             opts=self._child,

@@ -14,6 +14,7 @@ from clouds.registry import cloud_of
 from components.model.control_size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers
 from components.model.environment import Environment
 from components.model.host_keys import pinned
+from components.model.learner_checks import learner_cautions
 from components.model.places import place_of
 from components.model.versions import Versions
 from components.model.versions import pinned as tested
@@ -42,6 +43,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
     yield from _idle_keys(environment)
     yield from _no_node(environment)
     yield from small_control_plane(environment)
+    yield from learner_cautions(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
     yield from ended(environment, today or datetime.now(UTC).date())

@@ -23,6 +23,7 @@ from components.model.host_keys import check_host_keys
 from components.model.host_places import host_errors
 from components.model.identity import check_identity
 from components.model.joining import JOIN_PORT
+from components.model.learner_checks import check_learner
 from components.model.links import links
 from components.model.machines import Role
 from components.model.naming import check_lengths
@@ -76,6 +77,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_public_addresses,
         check_operators,
         check_zones,
+        check_learner,
         check_waivers,
         check_host_keys,
         _check_plan,
@@ -181,6 +183,7 @@ class _Wanted:
 
 def _wanted(environment: Environment) -> Iterator[_Wanted]:
     control = environment.control_plane
+    at: Location
     site = ("control_plane", "site")
     for part, name, needs_ssd in (
         ("etcd", control.etcd.machine_type, True),
@@ -189,6 +192,9 @@ def _wanted(environment: Environment) -> Iterator[_Wanted]:
     ):
         at = ("control_plane", part, "machine_type")
         yield _Wanted(at=at, site=site, site_name=control.site, name=name, needs_ssd=needs_ssd)
+    if control.etcd.learner is not None:
+        at = ("control_plane", "etcd", "learner", "machine_type")
+        yield _Wanted(at=at, site=site, site_name=control.site, name=control.etcd.learner.machine_type)
     for pool_name, pool in environment.pools.items():
         at = ("pools", pool_name, "machine_type")
         yield _Wanted(at=at, site=("pools", pool_name, "site"), site_name=pool.site, name=pool.machine_type)

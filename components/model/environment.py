@@ -32,6 +32,31 @@ class EtcdCluster(Section):
     stopped clusters of 1,000 nodes; etcd advises at most 8."""
 
 
+class EtcdLearner(Section):
+    """One more member of the main etcd cluster that never votes, with its data on a network disk.
+
+    Members' local SSDs are gone with their machines. Where all voting members are lost at once, a backup is minutes
+    old, and this member's data seconds. No write waits for it. The events etcd has none: events are kept for an hour,
+    and nobody misses them after a disaster.
+    """
+
+    zone: str = Field(examples=["3"])
+    """Availability zone of its machine and disk, one of the site's; best the one with the fewest voting members. The
+    disk stays in it: for another zone, take the learner out, and declare it anew."""
+    machine_type: str = Field(examples=["Standard_D8s_v5"])
+    """Machine type of its machine. It needs no local SSD, and as much memory as the voting members have."""
+    disk_gib: int = Field(default=64, ge=32, le=1024)
+    """Size of its disk, in GiB: a Premium SSD v2. It has room for the largest `quota_gib`, its log and a backup that is
+    being made. It can grow later, with the machine's next start, and not shrink."""
+
+
+class MainEtcdCluster(EtcdCluster):
+    """The main etcd cluster."""
+
+    learner: EtcdLearner | None = None
+    """One more member, which never votes, on a network disk that outlives its machine."""
+
+
 class ApiServers(Section):
     """Machines that run kube-apiserver, controller-manager and scheduler."""
 
@@ -57,7 +82,7 @@ class ControlPlane(Section):
 
     site: Name = Field(examples=["weu"])
     """Site of the control plane. It must be on Azure; AWS is not supported yet."""
-    etcd: EtcdCluster
+    etcd: MainEtcdCluster
     """The main etcd cluster."""
     events: EtcdCluster
     """The etcd cluster for events only, so that a storm of events cannot stall the main one."""

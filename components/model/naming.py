@@ -10,7 +10,7 @@ from clouds.base.names import Sized
 from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.links import LinkKind, links
-from components.model.machines import Role
+from components.model.machines import Role, learner_name
 from components.model.places import place_of
 
 LONGEST_DNS = 253
@@ -44,7 +44,8 @@ def _domain(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for a domain in which the name of a machine would be longer than DNS allows."""
     control = environment.control_plane
     last = {Role.ETCD: control.etcd.members, Role.EVENTS: control.events.members, Role.API: control.api.servers}
-    longest = max((f"{environment.name}-{role}-{count - 1}." for role, count in last.items()), key=len)
+    names = [f"{environment.name}-{role}-{count - 1}." for role, count in last.items()]
+    longest = max([*names, *([f"{learner_name(environment)}."] if control.etcd.learner else [])], key=len)
     over = len(longest) + len(environment.domain) - LONGEST_DNS
     if over > 0:
         wrong = f"{longest}… in it would have {LONGEST_DNS + over} characters, and {LONGEST_DNS} is the most of DNS"

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from clouds.registry import cloud_of
 from components.model.environment import Environment
-from components.model.machines import Machine, Role
+from components.model.machines import Machine, Role, members
 
 
 class SecretKind(StrEnum):
@@ -30,12 +30,12 @@ class SharedSecret:
     name: str
     kind: SecretKind
     holders: tuple[str, ...]
-    """Names of the machines that may read it."""
+    """Names of the machines that hold it; of an etcd cluster's state, those that bootstrap it, so not the learner."""
 
 
 def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
     """Return every shared secret: two of the API servers, and one for the state of each etcd cluster."""
-    by_role = {role: tuple(m.name for m in machines if m.role is role) for role in Role}
+    by_role = {role: tuple(m.name for m in members(machines, role)) for role in Role}
     return (
         SharedSecret(name="service-account", kind=SecretKind.SIGNING_KEY, holders=by_role[Role.API]),
         SharedSecret(name="encryption", kind=SecretKind.ENCRYPTION_KEY, holders=by_role[Role.API]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
 from components.model.control_size import RAFT_DEFAULTS, raft_times
+from components.model.environment import SyncLimits
 from components.model.vault import etcd_state_secret
 from components.render.documents import environment_file, json_document
 from components.render.etcd_members import CLIENT_PORT, PEER_PORT, places
@@ -12,12 +13,20 @@ from components.render.file import File
 from components.render.secrets import PKI, SecretFile, certificate, trust
 
 USER = "etcd"
+LUN = 0
+"""Logical unit number at which the learner's data disk is attached."""
+
+NETWORK_LIMITS = SyncLimits(median_ms=5, p99_ms=10)
+"""Longest times of a sync on a network disk: no write of the cluster waits for it, so what etcd itself asks for is
+enough, a 99th percentile below 10 ms (etcd.io, "FAQ")."""
+
 GIB = 2**30
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-    """Return the member's environment file, its ``node.json``, and the limits of its disk where they are declared."""
-    node = {
+    """Return the member's environment file, its ``node.json``, and the limits of its disk where they are declared. The
+    learner's name and address are in its own files alone: no other machine changes with it."""
+    node: dict[str, object] = {
         "machine": machine.name,
         "role": str(machine.role),
         "index": machine.index,
@@ -27,12 +36,30 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         "stores": {str(machine.role): places(environment, addresses, machine.role)},
     }
     limits = environment.control_plane.sync_limits
+    if machine.is_learner:
+        node["learner"] = True
+        node["stores"] = {str(machine.role): {**places(environment, addresses, machine.role), **_place(machine)}}
+        limits = _of_network_disk(limits)
     return {
         # Left out when it is not declared, as before there was one: a change of user-data replaces the machine.
         **({"/etc/longhaul/disk-gate.json": File(content=json_document(limits.model_dump()))} if limits else {}),
+        **({"/etc/longhaul/data-disk.json": File(content=json_document({"lun": LUN}))} if machine.disk_gib else {}),
         "/etc/longhaul/etcd.env": File(content=environment_file(_settings(environment, machine))),
         "/etc/longhaul/node.json": File(content=json_document(node)),
     }
+
+
+def _place(machine: Machine) -> dict[str, str]:
+    return {machine.name: str(machine.address)}
+
+
+def _of_network_disk(declared: SyncLimits | None) -> SyncLimits:
+    """Return the limits of a network disk: the declared ones where these are laxer."""
+    if declared is None:
+        return NETWORK_LIMITS
+    return SyncLimits(
+        median_ms=max(declared.median_ms, NETWORK_LIMITS.median_ms), p99_ms=max(declared.p99_ms, NETWORK_LIMITS.p99_ms)
+    )
 
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:

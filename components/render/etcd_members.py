@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Role
 from components.model.address_plan import role_addresses
-
-MOST_MEMBERS = 7
-"""Largest number of members of an etcd cluster: the model's limit, and etcd's own advice (etcd.io, "FAQ")."""
+from components.model.machines import MOST_MEMBERS
 
 CLIENT_PORT = 2379
 PEER_PORT = 2380
@@ -14,7 +12,7 @@ PEER_PORT = 2380
 
 
 def places(environment: Environment, addresses: AddressPlan, role: Role) -> dict[str, str]:
-    """Return the address of every member that an etcd cluster may ever have, by name.
+    """Return the address of every voting member that an etcd cluster may ever have, by name.
 
     The current members alone would not do: one more member would then change, and so replace, every machine that names
     them. The address plan fixes all addresses. Machines ask the etcd cluster itself which members exist (images/rootfs,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from lab.drill.run import Result
+from lab.drill.run import ERRORS_END, Result
 
 GIB = 1 << 30
 
@@ -37,7 +37,8 @@ def to_markdown(results: Sequence[Result]) -> str:
 
 
 def _further(result: Result) -> Iterator[str]:
-    yield from (f"{one.what} {one.seconds:.1f} s (goal {one.goal_s:g} s)" for one in result.figures)
+    others = [one for one in result.figures if one.what != ERRORS_END]
+    yield from (f"{one.what} {one.seconds:.1f} s (goal {one.goal_s:g} s)" for one in others)
     yield from (f"{moved}, as it tolerates" for moved in result.moved)
 
 
@@ -64,12 +65,13 @@ def _row(result: Result) -> str:
     verdict = "failed" if not result.passed else "safe, slow" if result.slow else "safe"
     found = result.verdict
     times = result.timing
+    calm = "".join(f" ({one.goal_s:g} s)" for one in result.figures if one.what == ERRORS_END)
     cells = (
         result.drill,
         f"{result.summary} ({result.where})",
         verdict,
         f"{result.longest_gap_s:.1f} s ({result.goal_s:g} s)",
-        f"{times.errors_s:.1f} s",
+        f"{times.errors_s:.1f} s{calm}",
         f"{result.recovery_s:.0f} s",
         f"{found['acknowledged']:,}",
         str(len(found["lost"])),

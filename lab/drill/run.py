@@ -28,6 +28,8 @@ RECOVERY_S = 600.0
 """Time limit in seconds for the environment to become healthy again."""
 SAID_S = 90.0
 """Time limit in seconds for `longhaul status` to say what is wrong."""
+ERRORS_END = "errors end after"
+"""Name of the figure of drills that have a goal for the last request that fails."""
 READ_GAP_S = 10.0
 """Longest time in seconds without an answered read, where reads must go on."""
 
@@ -147,7 +149,7 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
 
 def _calm(drill: Drill, times: Timing) -> Iterator[Figure]:
     if drill.calm_s is not None:
-        yield Figure(what="errors end after", seconds=times.errors_s, goal_s=drill.calm_s)
+        yield Figure(what=ERRORS_END, seconds=times.errors_s, goal_s=drill.calm_s)
 
 
 def _term(environment: DrillEnvironment) -> int:

@@ -20,6 +20,7 @@ from lab.hypervisor import nspawn, seed
 from lab.hypervisor.container import Container
 from lab.hypervisor.disks import LocalDisk
 from lab.hypervisor.namespaces import RUN
+from lab.hypervisor.network_disks import folder_of
 from lab.hypervisor.networks import Networks, machine_namespace
 from lab.hypervisor.settings import Settings
 from lab.state import LabState, read_json, write_atomically
@@ -147,7 +148,9 @@ class MachineParts:
         self._delivered = machine.routed
         self._write_record(machine)
         binds = [(self.directory / "containerd", CONTAINERD_MOUNT)]
-        if machine.local_ssd_gib > 0:
+        if machine.network_disk:
+            binds.append((folder_of(self.settings.state, machine.network_disk), SSD_MOUNT))
+        elif machine.local_ssd_gib > 0:
             binds.append((await self._ssd.attach(machine.local_ssd_gib), SSD_MOUNT))
         netns = machine_namespace(self.name).path
         argv = nspawn.launch_argv(name=self.name, root=own.root, netns=netns, binds=binds)

@@ -22,6 +22,7 @@ from lab.hypervisor.internet import Internet, find_cut
 from lab.hypervisor.keeper import Keeper, Power
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.namespaces import Namespace
+from lab.hypervisor.network_disks import remove_all_but
 from lab.hypervisor.networks import Networks, router_of
 from lab.hypervisor.operators import Operators
 from lab.hypervisor.router_links import RouterLink
@@ -281,6 +282,8 @@ class LabHypervisor:
                 return  # a later apply has its own removal
             for network_id in [network_id for network_id in self._made if network_id not in wanted]:
                 await self._guarded(f"network {network_id}", self._remove_network(network_id))
+            left = asyncio.to_thread(remove_all_but, self._settings.state, self._world.network_disks)
+            await self._guarded("network disks", left)
             for name in self._networks.existing() - keep:
                 _LOG.warning("orphan router %s is in no cloud's store: it is removed", name)
                 await self._guarded(f"router {name}", self._remove_router(name))

@@ -135,6 +135,13 @@ def known_tokens() -> dict[str, Token]:
             "PrivateRecordSet", "/A", "/{recordType}/{relativeRecordSetName}", "relativeRecordSetName", located=False
         ),
         Token(
+            token="azure-native:compute:Disk",  # noqa: S106
+            type="Microsoft.Compute/disks",
+            path=f"{GROUP}/providers/Microsoft.Compute/disks/{{diskName}}",
+            api_version="2024-03-02",
+            name="diskName",
+        ),
+        Token(
             token="azure-native:compute:VirtualMachine",  # noqa: S106
             type="Microsoft.Compute/virtualMachines",
             path=f"{GROUP}/providers/Microsoft.Compute/virtualMachines/{{vmName}}",

@@ -1,4 +1,4 @@
-"""A backup that is made at once, by the first member that may."""
+"""A backup that is made at once, by the first member that may, or by the learner with no other one's help."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from components.model import control_machines, plan
-from components.model.machines import members
+from components.model.machines import learners, members
 from longhaul.backups.listing import control_of
-from longhaul.exits import CommandError
+from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from components.model import Environment, Role
 
 COMMAND = "longhaul-node backup"
@@ -19,14 +21,18 @@ LIMIT_S = 1800.0
 """Time limit in seconds for a backup, of 8 GiB at most."""
 
 
-def back_up(environment: Environment, role: Role) -> str:
+def back_up(environment: Environment, role: Role, *, from_learner: bool = False) -> str:
     """Have one member of an etcd cluster make a backup, and return its name; ``CommandError`` with each member's reason
-    when none does. A member that leads refuses at once."""
+    when none does. A member that leads refuses at once. ``from_learner``: have the learner do it, which asks no other
+    member."""
     control, place = control_of(environment)
+    machines = control_machines(environment, plan(environment))
+    asked = learners(machines) if from_learner else members(machines, role)
+    command = f"{COMMAND} --without-quorum" if from_learner else COMMAND
     reasons = []
-    for machine in members(control_machines(environment, plan(environment)), role):
+    for machine in asked:
         try:
-            output = control.run_command(place, machine.name, COMMAND, timeout_s=LIMIT_S)
+            output = control.run_command(place, machine.name, command, timeout_s=LIMIT_S)
             told = json.loads(output.stdout)
         except CloudError as error:
             reasons.append(f"{machine.name}: {error}")
@@ -39,3 +45,14 @@ def back_up(environment: Environment, role: Role) -> str:
             return str(told["newest"]["name"])
         reasons.append(f"{machine.name}: {told.get('error') or 'it made none'}")
     raise CommandError(f"no member of {role} made a backup: {'; '.join(reasons)}")
+
+
+def check_learner(environment: Environment, *, now: bool, roles: Sequence[Role]) -> None:
+    """Raise ``CommandError`` (usage) unless a backup by the learner can be meant."""
+    if not now:
+        raise CommandError("--from-learner says who makes a backup: with --now", code=Exit.USAGE)
+    if "etcd" not in roles:
+        raise CommandError("the events etcd has no learner: --from-learner is for etcd", code=Exit.USAGE)
+    if environment.control_plane.etcd.learner is None:
+        key = "control_plane.etcd.learner"
+        raise CommandError(f"{environment.name} has no learner: its file has no {key}", code=Exit.USAGE)

@@ -27,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--etcd", choices=("etcd", "events"), help="of this etcd cluster alone")
     parser.add_argument("--now", action="store_true", help="first have a member of each make one")
     parser.add_argument(
+        "--from-learner",
+        action="store_true",
+        help="with --now: have the learner make one of the main etcd cluster, even when no other member answers",
+    )
+    parser.add_argument(
         "--verify",
         metavar="KEYFILE",
         type=Path,
@@ -42,7 +47,7 @@ def run(invocation: Invocation) -> int:
     from datetime import UTC, datetime
 
     from components.model import Role
-    from longhaul.backups.at_once import back_up
+    from longhaul.backups.at_once import back_up, check_learner
     from longhaul.backups.listing import backups, warnings
     from longhaul.report.programs import document
     from longhaul.say import say
@@ -52,8 +57,11 @@ def run(invocation: Invocation) -> int:
     enter_lab(where, environment, invocation)
     options = invocation.options
     roles = [role for role in Role if role.is_etcd and options.etcd in (None, str(role))]
+    if options.from_learner:
+        check_learner(environment, now=options.now, roles=roles)
+        roles = [Role.ETCD]
     for role in roles if options.now else ():
-        say(f"{role}: {back_up(environment, role)}")
+        say(f"{role}: {back_up(environment, role, from_learner=options.from_learner)}")
     found = backups(environment, roles, now=datetime.now(tz=UTC))
     for warning in warnings(environment, found):
         say(f"warning: {warning}")

@@ -12,7 +12,7 @@ from components.model.machines import Role
 
 def machines(environment: Environment) -> tuple[Machines, ...]:
     """Return all machines in clouds, the control plane's first."""
-    return (*_control_plane(environment), *_pools(environment))
+    return (*_control_plane(environment), *_learner(environment), *_pools(environment))
 
 
 def _control_plane(environment: Environment) -> Iterator[Machines]:
@@ -30,6 +30,21 @@ def _control_plane(environment: Environment) -> Iterator[Machines]:
             least=count,
             most=count,
             etcd=role.is_etcd,
+        )
+
+
+def _learner(environment: Environment) -> Iterator[Machines]:
+    control = environment.control_plane
+    if control.etcd.learner is not None:
+        machine_type = control.etcd.learner.machine_type
+        yield Machines(
+            site=control.site,
+            key=("control_plane", "etcd", "learner"),
+            machine_type=machine_type,
+            vcpus=environment.machine_type(machine_type).vcpus,
+            least=1,
+            most=1,
+            zones=(control.etcd.learner.zone,),
         )
 
 

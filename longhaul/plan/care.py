@@ -14,6 +14,7 @@ from longhaul.plan.changes import Action, Change
 from longhaul.plan.consequences import CONSEQUENCES, Consequence
 from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
+from longhaul.plan.learner import learner_changes
 from longhaul.plan.masking import LATER, masked
 from longhaul.plan.places import ENVIRONMENT, LINKS, EnvironmentPart
 from longhaul.plan.properties import changes_only, properties
@@ -42,6 +43,7 @@ def cares(case: Case) -> Iterator[Finding]:
         if not any(quorum(case, role)):
             yield from _replaced_machines(case, role)
             yield from _removed_machines(case, role)
+    yield from learner_changes(case)
     yield from _pools_that_go(case)
     yield from _sites_that_go(case)
     yield from introduced(case)

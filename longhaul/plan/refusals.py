@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import Kind
+from clouds.base.kinds import Kind, without_version
+from clouds.registry import clouds
 from components.model import Role, plan
 from components.model.immutable import Settings, changes, instead, settings
 from longhaul.plan.capacity import Row
 from longhaul.plan.case import Case
-from longhaul.plan.changes import Action
+from longhaul.plan.changes import Action, Change
 from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
@@ -127,6 +128,8 @@ def _lost(case: Case) -> Iterator[Finding]:
             found = [one for one in case.changes if kind_of(one) is kind and one.action is action]
             if kind is Kind.GROUP:
                 found = [one for one in found if case.places.of(one).site in case.after.sites]
+            if action is Action.DESTROY and case.after.control_plane.etcd.learner is None:
+                found = [one for one in found if not _is_learners(one)]
             if found:
                 verb = "destroyed" if action is Action.DESTROY else "replaced"
                 yield Finding(
@@ -136,6 +139,12 @@ def _lost(case: Case) -> Iterator[Finding]:
                     why=why,
                     do=do,
                 )
+
+
+def _is_learners(change: Change) -> bool:
+    """Return whether it is what goes with the learner when that is taken out of the file: its disk."""
+    lasting = (cloud.resources.lasting().get(without_version(change.type)) for cloud in clouds().values())
+    return any(one is not None and one.with_learner for one in lasting)
 
 
 def _addresses(case: Case) -> Iterator[Finding]:

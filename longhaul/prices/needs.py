@@ -78,14 +78,16 @@ def wanted(environment: Environment) -> tuple[Key, ...]:
 
 
 def _control_plane(environment: Environment) -> Iterator[Need]:
-    """Yield the members of the etcd clusters, the API servers, and one internal load balancer
+    """Yield the members of the etcd clusters, the learner, the API servers, and one internal load balancer
     (``components/azure/load_balancer.py``)."""
     control = environment.control_plane
     site = environment.sites[control.site]
     if not cloud_of(site).rents:
         return
+    learner = control.etcd.learner
     for what, count, machine_type in (
         ("etcd", control.etcd.members, control.etcd.machine_type),
+        *([("etcd's learner", 1, learner.machine_type)] if learner else []),
         ("etcd for events", control.events.members, control.events.machine_type),
         ("API servers", control.api.servers, control.api.machine_type),
     ):

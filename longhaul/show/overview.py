@@ -102,6 +102,10 @@ class ControlPlaneView:
     etcd: str
     """Version of etcd."""
     roles: tuple[ControlRole, ...]
+    learner: ControlMachine | None
+    """The member of the main etcd cluster that never votes; None where there is none."""
+    learner_type: str
+    """Its machine type; empty where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from components.model.capacity import site_uses
 from components.model.cloud_names import pool_groups
 from components.model.host_places import GatewayPlace, gateway_places, host_places
 from components.model.links import links
-from components.model.machines import Machine, Role, members
+from components.model.machines import Machine, Role, learners, members
 from components.model.nodes import api_address, host_node_name, pod_mtu
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.names import cloud_names
@@ -60,7 +60,6 @@ def _totals(environment: Environment, pools: tuple[PoolView, ...], onprem: tuple
     hosts = sum(site.hosts for site in onprem)
     gpus = by_model((*(pool.gpus for pool in pools), *(count for site in onprem for count in site.gpus)))
     clouds = [site for site in environment.sites.values() if cloud_of(site).rents]
-    control = environment.control_plane
     return Totals(
         sites=len(environment.sites),
         regions=len({(site.kind, site.region) for site in clouds}),
@@ -68,7 +67,7 @@ def _totals(environment: Environment, pools: tuple[PoolView, ...], onprem: tuple
         nodes=total(pool.nodes for pool in pools) + exactly(hosts),
         gpus=total(each.count for each in gpus),
         gpus_by_model=gpus,
-        control_machines=control.etcd.members + control.events.members + control.api.servers,
+        control_machines=len(control_machines(environment, plan(environment))),
     )
 
 
@@ -107,6 +106,8 @@ def _control_plane(environment: Environment, addresses: AddressPlan) -> ControlP
         kubernetes=environment.versions.kubernetes,
         etcd=environment.versions.etcd,
         roles=tuple(_role(role, members(machines, role)) for role in Role),
+        learner=next((_machine(one) for one in learners(machines)), None),
+        learner_type=next((one.machine_type for one in learners(machines)), ""),
     )
 
 
@@ -116,8 +117,12 @@ def _role(role: Role, machines: tuple[Machine, ...]) -> ControlRole:
         role=role,
         machine_type=machines[0].machine_type,
         survives=(count - 1) // 2 if role.is_etcd else count - 1,
-        machines=tuple(ControlMachine(name=one.name, zone=one.zone, address=one.address) for one in machines),
+        machines=tuple(map(_machine, machines)),
     )
+
+
+def _machine(machine: Machine) -> ControlMachine:
+    return ControlMachine(name=machine.name, zone=machine.zone, address=machine.address)
 
 
 def _pools(environment: Environment) -> Iterator[PoolView]:

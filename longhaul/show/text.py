@@ -110,9 +110,14 @@ def _control_plane(overview: Overview, *, everything: bool) -> Iterator[str]:
         )
         for role in control.roles
     ]
+    if control.learner is not None:
+        own = control.learner
+        rows.append(("etcd's learner", f"1 × {control.learner_type}", own.name, str(own.address), "-"))
     yield from table(("ROLE", "MACHINES", "NAMES", "ADDRESSES", "SURVIVES"), rows)
     if everything:
-        machines = [(one.name, str(one.address), one.zone or "-") for role in control.roles for one in role.machines]
+        every = [one for role in control.roles for one in role.machines]
+        every += [control.learner] if control.learner else []
+        machines = [(one.name, str(one.address), one.zone or "-") for one in every]
         yield ""
         yield from table(("MACHINE", "ADDRESS", "ZONE"), machines)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.findings import Severity
 from components.model import Role
+from components.model.machines import learners
+from components.model.machines import members as voters
 from longhaul.status.backups import BackupStatus, judge_backup
 from longhaul.status.certificates import judge_certificates
 from longhaul.status.fleet import (
@@ -48,7 +50,7 @@ class MemberStatus:
     reason: str
     leader: bool = False
     learner: bool = False
-    """True when it does not vote yet."""
+    """True when it does not vote: not yet, or never."""
 
     @property
     def healthy(self) -> bool:
@@ -111,7 +113,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
             *(_machine(environment, machine, observed) for machine in machines),
             *_unexpected(machines, observed),
         ),
-        etcd_clusters=tuple(_etcd(environment, role, machines, observed) for role in Role if role.is_etcd),
+        etcd_clusters=tuple(_etcd(environment, role, tuple(machines), observed) for role in Role if role.is_etcd),
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
         gateways=judge_gateways(environment, observed, inside=inside),
         links=judge_links(environment, observed),
@@ -122,6 +124,12 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
 
 
 def _machine(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
+    found = _seen(environment, machine, observed)
+    # Nothing waits for the learner: what ails it is a warning.
+    return replace(found, verdict=Verdict.DEGRADED) if machine.is_learner and found.verdict is not Verdict.OK else found
+
+
+def _seen(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
     view = observed.cloud.get(machine.name)
     if view is None:
         reason = "it is in the environment's file, but not in the cloud: `longhaul up` makes it"
@@ -163,10 +171,13 @@ def _unexpected(machines: Sequence[Machine], observed: Observed) -> list[Machine
     ]
 
 
-def _etcd(environment: Environment, role: Role, machines: Sequence[Machine], observed: Observed) -> EtcdStatus:
-    mine = [machine.name for machine in machines if machine.role is role]
-    members = tuple(_member(name, observed) for name in mine) + _strangers(mine, observed)
-    healthy = sum(member.healthy for member in members)
+def _etcd(environment: Environment, role: Role, machines: tuple[Machine, ...], observed: Observed) -> EtcdStatus:
+    mine = [machine.name for machine in voters(machines, role)]
+    aside = [machine.name for machine in learners(machines) if machine.role is role]
+    voting = [_member(name, observed) for name in mine]
+    beside = [_learner(name, mine, observed) for name in aside]
+    members = (*voting, *beside, *_strangers([*mine, *aside], observed))
+    healthy = sum(member.healthy for member in voting)
     quorum = len(mine) // 2 + 1
     counted = f"{healthy} of {len(mine)} members healthy"
     if all(member.healthy for member in members):
@@ -175,7 +186,8 @@ def _etcd(environment: Environment, role: Role, machines: Sequence[Machine], obs
         verdict, reason = Verdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
     else:
         verdict, reason = Verdict.DOWN, f"{counted}, quorum is {quorum}"
-    backup = judge_backup(environment, mine, observed)
+    reason = "; ".join([reason, *(f"the learner: {one.reason}" for one in beside if not one.healthy)])
+    backup = judge_backup(environment, [*mine, *aside], observed)
     if backup is not None:
         verdict = backup.verdict if verdict is Verdict.OK else verdict
         reason = f"{reason}; {backup.reason}"
@@ -200,6 +212,27 @@ def _member(name: str, observed: Observed) -> MemberStatus:
         leader=bool(seen.get("leader")),
         learner=bool(seen.get("learner")),
     )
+
+
+def _learner(name: str, mine: Sequence[str], observed: Observed) -> MemberStatus:
+    """Judge the learner: without it the etcd cluster works, and less of it outlives a disaster."""
+    found = _member(name, observed)
+    behind = _behind(name, mine, observed)
+    if not found.healthy:
+        reason = "; ".join(filter(None, [found.reason, behind]))
+        return replace(found, verdict=Verdict.DEGRADED, reason=reason)
+    return replace(found, reason=", ".join(filter(None, [found.reason, behind or "has the newest revision"])))
+
+
+def _behind(name: str, mine: Sequence[str], observed: Observed) -> str:
+    """Return how far the learner is behind the voting members, as one of them sees both; empty when it is not."""
+    for voter in mine:
+        seen = observed.answers[voter].members if voter in observed.answers else ()
+        newest = {str(member.get("name")): int(member.get("revision", 0)) for member in seen}
+        if newest.get(voter) and name in newest:
+            lag = max(newest.values()) - newest[name]
+            return f"{lag:,} revisions behind" if lag > 0 else ""
+    return ""
 
 
 def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, ...]:

@@ -13,6 +13,7 @@ from components import immutable_guard
 from components.control_plane.guard import DESTROY_VARIABLE
 from components.control_plane.replacement import RefusedError
 from components.model import Environment, load
+from components.model.environment import EtcdLearner
 from tests.support.declared import Program, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import declare_whole, with_few_machines
@@ -26,7 +27,12 @@ STORES = {type_ for type_ in LASTING if "storage" in type_ or "s3" in type_}
 
 
 def lab(**changes: Any) -> Environment:
-    return load(STACKS / "Pulumi.lab.yaml").model_copy(update=changes)
+    """Return the lab with a learner, whose disk lasts."""
+    found = load(STACKS / "Pulumi.lab.yaml")
+    learner = EtcdLearner(zone="2", machine_type="Standard_D8s_v5")
+    etcd = found.control_plane.etcd.model_copy(update={"learner": learner})
+    control = found.control_plane.model_copy(update={"etcd": etcd})
+    return found.model_copy(update={"control_plane": control, **changes})
 
 
 @cache

@@ -57,6 +57,7 @@ class Name:
 
 
 NAMES: Mapping[str, Name] = {
+    "compute:Disk": Name(input="diskName", longest=80, pattern="[A-Za-z0-9_-]+"),
     "compute:VirtualMachine": Name(input="vmName", longest=64, pattern="[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"),
     "compute:VirtualMachineScaleSet": Name(
         input="vmScaleSetName", longest=64, pattern="[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"

@@ -68,6 +68,7 @@ def everything() -> Environment:
         "far": {**pools["h100-spot"], "site": "sin-with-a-long-name", "huge_pages_gib": 64, "fallbacks": []},
         "near-with-long-name": {**pools["h100"], "site": "usw2", "fallbacks": ["spot-in-azure"]},
     }
+    raw["control_plane"]["etcd"]["learner"] = {"zone": "1", "machine_type": "Standard_D8s_v5"}
     raw["control_plane"]["api"]["port"] = 443
     raw |= {"name": LONG, "tags": {"owner": "research"}, "naming": {"prefix": PREFIX}}
     raw["links"] = [

@@ -39,6 +39,7 @@ from components.model import (
     shared_secrets,
 )
 from components.model.address_plan import site_plan
+from components.model.environment import EtcdLearner
 from components.render import files
 from tests.images.fakes import FakeVault
 from tests.support.ports import free_ports
@@ -51,12 +52,12 @@ DEADLINE_S = 300.0
 """Time limit of everything here in seconds, enough for a busy machine."""
 
 
-def small_environment(*, members: int) -> Environment:
-    """Return the lab with an etcd cluster of ``members``. Addresses differ at each call, so that test runs do not
-    conflict."""
+def small_environment(*, members: int, learner: EtcdLearner | None = None) -> Environment:
+    """Return the lab with an etcd cluster of ``members``, and a learner if one is given. Addresses differ at each call,
+    so that test runs do not conflict."""
     lab = load(STACK)
     control = lab.control_plane
-    etcd = control.etcd.model_copy(update={"members": members})
+    etcd = control.etcd.model_copy(update={"members": members, "learner": learner})
     events = control.events.model_copy(update={"members": 1})
     api = control.api.model_copy(update={"servers": 1, "port": free_ports(1)[0]})
     return lab.model_copy(
@@ -220,8 +221,16 @@ def eventually(condition: Callable[[], Any], *, what: str) -> Any:
 class Control:
     """All machines of the control plane."""
 
-    def __init__(self, folder: Path, vault: FakeVault, *, members: int, tools: dict[str, Path]) -> None:
-        self.environment = small_environment(members=members)
+    def __init__(
+        self,
+        folder: Path,
+        vault: FakeVault,
+        *,
+        members: int,
+        tools: dict[str, Path],
+        learner: EtcdLearner | None = None,
+    ) -> None:
+        self.environment = small_environment(members=members, learner=learner)
         self.addresses = loopback(plan(self.environment))
         self.vault = vault
         self._issuers = {

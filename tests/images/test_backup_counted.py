@@ -60,6 +60,8 @@ CASES: list[tuple[Found, str]] = [
     (blob(took=timedelta(minutes=40)), ""),
     (blob(ago=timedelta(days=80)), ""),
     (blob(ago=-SKEW), ""),
+    (blob("lab-etcd-learner"), ""),
+    (blob("lab-etcd-stranger"), "its member is lab-etcd-stranger, which is none of lab's"),
     (replace(blob(), size=0), "it is empty"),
     (blob(format="2"), "its format is 2, and this release reads 1"),
     (replace(blob(), metadata={}), "its format is not said"),

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import disk_gate
@@ -14,6 +15,7 @@ import pytest
 from disk_gate import Limits, Measured, judged, measure, metrics
 
 from components.model.environment import SyncLimits
+from components.render.etcd import NETWORK_LIMITS
 
 
 class Clock:
@@ -47,6 +49,25 @@ def test_median_and_99th_percentile_decide(
     assert (found.median_ms, found.p99_ms) == (pytest.approx(median_ms), pytest.approx(p99_ms))
     assert found.fast_enough is fast
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_network_disk_of_2_ms_is_fast_enough_for_the_learner_alone(tmp_path: Path) -> None:
+    clock = Clock(2.1)
+    limits = Limits(**NETWORK_LIMITS.model_dump())
+    assert measure(tmp_path, limits=limits, sync=clock.sync, clock=clock).fast_enough
+    slow = Clock(*[2.1] * 48, 12.0, 12.0)
+    assert not measure(tmp_path, limits=limits, sync=slow.sync, clock=slow).fast_enough
+
+
+def test_what_was_measured_is_exported_again_on_a_new_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learner's disk, with its data and what was measured, outlives the machine with its metrics."""
+    for name in ("DISK", "DATA", "RECORD", "METRICS"):
+        monkeypatch.setattr(disk_gate, name, tmp_path / getattr(disk_gate, name).relative_to("/"))
+    disk_gate.DATA.mkdir(parents=True)
+    found = measure(disk_gate.DISK, limits=Limits(median_ms=1e6, p99_ms=1e6), writes=20)
+    disk_gate.RECORD.write_text(json.dumps(asdict(found)))
+    assert disk_gate.main() == 0
+    assert disk_gate.METRICS.read_text() == metrics(found)
 
 
 def test_a_slow_disk_is_tried_three_times(tmp_path: Path) -> None:

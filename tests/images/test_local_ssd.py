@@ -8,7 +8,7 @@ from pathlib import Path
 
 import local_ssd
 import pytest
-from local_ssd import ARRAY, LABEL, NAMED, Disk, DiskError, array_of, choose
+from local_ssd import ARRAY, LABEL, NAMED, Disk, DiskError, array_of, choose, network_disk
 
 OURS = Disk(device="/dev/nvme1n1", label=LABEL, signature="ext4", zeroed=False)
 BLANK = Disk(device="/dev/nvme0n1")
@@ -167,3 +167,19 @@ def test_a_worker_does_without(
     monkeypatch.setattr(local_ssd, "local_disks", lambda: disks)
     monkeypatch.setattr("sys.argv", ["local_ssd.py", *arguments])
     assert local_ssd.main() == code
+
+
+def test_the_learners_disk_is_found_by_its_lun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, device = tmp_path / "data-disk.json", tmp_path / "sdc"
+    settings.write_text('{"lun": 0}')
+    device.write_bytes(bytes(1 << 20))
+    links = tuple(str(tmp_path / name / "lun{lun}") for name in ("by-lun", "scsi1"))
+    monkeypatch.setattr(local_ssd, "BY_LUN", links)
+    with pytest.raises(DiskError, match="no disk is attached at LUN 0"):
+        network_disk(settings)
+    for name in ("by-lun", "scsi1"):  # whichever of the two programs made its link
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lun0").symlink_to(device)
+        (found,) = network_disk(settings)
+        assert (found.device, found.blank) == (str(device), True)
+        (tmp_path / name / "lun0").unlink()

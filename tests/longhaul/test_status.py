@@ -18,6 +18,7 @@ from clouds.base.control import CommandOutput, MachineView
 from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
 from components.model.backups import Backups
+from components.model.environment import EtcdLearner
 from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import OnpremMachine
 from longhaul.hosts.knock import Knock
@@ -157,6 +158,45 @@ def test_two_members_less_lose_quorum(judged: Judged, machines: tuple[Machine, .
     etcd = next(etcd for etcd in status.etcd_clusters if etcd.name == "etcd")
     assert etcd.verdict is Verdict.DOWN
     assert etcd.reason == "1 of 3 members healthy, quorum is 2"
+
+
+def with_learner(environment: Environment, healthy: Observed, *, revision: int) -> tuple[Environment, Observed]:
+    """Return the environment with a learner, and what is seen when it has that revision and the members have 500."""
+    control = environment.control_plane
+    learner = EtcdLearner(zone="2", machine_type="Standard_D8s_v5")
+    etcd = control.etcd.model_copy(update={"learner": learner})
+    declared = environment.model_copy(update={"control_plane": control.model_copy(update={"etcd": etcd})})
+    seen = (
+        *(member(f"lab-etcd-{index}", revision=500) for index in range(3)),
+        member("lab-etcd-learner", learner=True, revision=revision),
+    )
+    names = ("lab-etcd-learner", *(f"lab-etcd-{index}" for index in range(3)))
+    answers = {**healthy.answers, **{name: NodeAnswer(ready=True, members=seen) for name in names}}
+    return declared, replace(healthy, answers=answers, cloud={**healthy.cloud, "lab-etcd-learner": RUNNING})
+
+
+def test_a_learner_that_is_away_or_behind_is_a_warning(environment: Environment, healthy: Observed) -> None:
+    def status(observed: Observed) -> tuple[Status, str]:
+        found = judge(declared, control_machines(declared, plan(declared)), observed, inside=False)
+        return found, next(one.reason for one in found.etcd_clusters[0].members if one.name == "lab-etcd-learner")
+
+    declared, seen = with_learner(environment, healthy, revision=500)
+    found, said = status(seen)
+    assert (found.healthy, said) == (True, "learner, 1.0 MiB, has the newest revision")
+    declared, seen = with_learner(environment, healthy, revision=123)
+    assert status(seen)[1] == "learner, 1.0 MiB, 377 revisions behind"
+
+    found, said = status(without(seen, "lab-etcd-learner", cloud=False))
+    assert said == "its machine does not run; 377 revisions behind"
+    assert found.etcd_clusters[0].verdict is Verdict.DEGRADED
+    assert found.etcd_clusters[0].reason.startswith(
+        "3 of 3 members healthy; 1 more may be lost; the learner: its machine"
+    )
+    assert verdicts(found)["lab-etcd-learner"] is Verdict.DEGRADED
+
+    # It is no member of a quorum.
+    found, _ = status(without(seen, "lab-etcd-0", "lab-etcd-1"))
+    assert found.etcd_clusters[0].reason.startswith("1 of 3 members healthy, quorum is 2")
 
 
 def test_a_stopped_machine_is_down_with_what_the_cloud_says(

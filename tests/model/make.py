@@ -83,6 +83,7 @@ def full() -> dict[str, Any]:
     }
     for part in ("etcd", "events"):
         raw["control_plane"][part]["quota_gib"] = 4
+    raw["control_plane"]["etcd"]["learner"] = {"zone": "2", "machine_type": "Standard_D8s_v5", "disk_gib": 32}
     raw["control_plane"]["api"]["port"] = 443
     raw["control_plane"]["sync_limits"] = {"median_ms": 0.5, "p99_ms": 5}
     raw["control_plane"]["round_trip_ms"] = 1.5

@@ -55,6 +55,17 @@ def test_a_domain_leaves_room_for_the_machines_names(tmp_path: Path) -> None:
     assert problem.wrong == "test-events-0.… in it would have 258 characters, and 253 is the most of DNS"
 
 
+def test_the_learner_needs_an_address_beside_those_of_seven_members(tmp_path: Path) -> None:
+    raw = make.minimal()
+    raw["control_plane"]["etcd"]["learner"] = {"zone": "1", "machine_type": "Standard_D8s_v5"}
+    raw["sites"]["weu"]["range"] = "10.64.0.0/20"
+    problem = only(write(tmp_path, raw))
+    assert problem.key == "control_plane.etcd.learner"
+    assert "no address in 10.64.0.16/28, the etcd subnet of weu, beside 7 members" in problem.wrong
+    raw["sites"]["weu"]["range"] = "10.64.0.0/19"
+    assert load(write(tmp_path, raw)).control_plane.etcd.learner is not None
+
+
 def test_more_hosts_than_the_site_has_room_for(tmp_path: Path) -> None:
     raw = make.full()
     raw["sites"]["colo"]["range"] = "10.68.0.0/20"
@@ -112,6 +123,9 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("sites.weu.image", LATEST, "in a compute gallery, three numbers at its end", "versions/1.0.0"),
         ("control_plane.site", "wuu", "'wuu' is not a site", "weu"),
         ("control_plane.site", "use1", "'use1' is not on Azure", "weu"),
+        ("control_plane.etcd.learner.zone", "3", "'3' is no zone of weu", "one of: 1, 2"),
+        ("control_plane.etcd.learner.machine_type", "p5.48xlarge", "is a type of aws", "one of: Huge"),
+        ("control_plane.etcd.learner.disk_gib", 31, "31", "32"),
         ("control_plane.api.port", 6444, "6444 is the port of the service that machines join at", "6443"),
         ("control_plane.etcd.machine_type", "Standard_D8s_v5", NO_SSD, "Standard_L8s_v3"),
         ("links/0.between.1", [{"between": ["weu", "cold"], "kind": "existing"}], "'cold' is not a site", "colo"),
@@ -158,7 +172,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             "`ssh-keygen -t ed25519`",
         ),
         ("sites.use1.zones/2", ["a", "b", "b"], "'b' is named twice", "each zone once"),
-        ("sites.weu.zones/1", ["1", "1"], "'1' is named twice", "each zone once"),
+        ("sites.weu.zones/2", ["1", "2", "2"], "'2' is named twice", "each zone once"),
         *(
             ("access.operators/0", [range_], f"{range_} {why}", "the public range that people and CI leave by")
             for range_, why in (

@@ -55,7 +55,12 @@ def _compute() -> tuple[Fixed, ...]:
         "properties.storageProfile.osDisk.diffDiskSettings": f"{machines}/ephemeral-os-disks (at creation)",
         "properties.networkProfile.networkInterfaces": f"{machines}/linux/multiple-nics (only while deallocated)",
         "properties.priority": f"{machines}/spot-vms (a machine cannot be converted)",
+        "properties.storageProfile.dataDisks": f"{machines}/linux/attach-disk-portal (takes it; the lab replaces)",
         "zones": f"{machines}/move-virtual-machines-regional-zonal-portal (a move makes a new machine)",
+    }
+    of_disks = {
+        "sku": f"{machines}/disks-convert-types (only while it is detached; the lab converts none)",
+        "zones": f"{machines}/disks-deploy-premium-v2 (a disk is made in its zone)",
     }
     sets = f"{LEARN}/azure/virtual-machine-scale-sets"
     modify = f"{sets}/virtual-machine-scale-sets-upgrade-scale-set"
@@ -69,7 +74,7 @@ def _compute() -> tuple[Fixed, ...]:
     }
     return tuple(
         Fixed(type=f"Microsoft.Compute/{type}", path=path, answer="refused", source=source)
-        for type, paths in (("virtualMachines", refused), ("virtualMachineScaleSets", of_sets))
+        for type, paths in (("virtualMachines", refused), ("virtualMachineScaleSets", of_sets), ("disks", of_disks))
         for path, source in paths.items()
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import (
     blob_container,
+    data_disk,
     gateway_connection,
     load_balancer,
     local_network_gateway,
@@ -34,6 +35,7 @@ from lab.cloud.azure.schema.base import TypeSpec
 def known_types() -> dict[str, TypeSpec]:
     """Return every type by its name in lower case."""
     modules = (
+        data_disk,
         gateway_connection,
         load_balancer,
         local_network_gateway,

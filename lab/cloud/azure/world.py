@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from lab.cloud.azure.rules import merged
 from lab.cloud.azure.schema import (
+    data_disk,
     load_balancer,
     private_dns_link,
     private_dns_record,
@@ -38,6 +39,7 @@ def build_world(store: Store, *, images: Mapping[str, str]) -> World:
         ),
         gateways=gateways(store),
         peerings=peerings(store),
+        network_disks=frozenset(disk.hidden["uniqueId"] for disk in store.of_type(data_disk.TYPE)),
     )
 
 
@@ -129,6 +131,9 @@ def _machine(
         running=document.hidden["power"] == "running",
         deallocated=document.hidden["power"] == "deallocated",
         local_ssd_gib=known_sizes()[properties["hardwareProfile"]["vmSize"]].local_ssd_gib,
+        network_disk=next(
+            (disk.hidden["uniqueId"] for disk in map(store.get, data_disk.attached(document)) if disk), ""
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from lab.drill.command import chosen
 from lab.drill.observer import Figure
 from lab.drill.report import to_json, to_markdown
 from lab.drill.run import Result
+from lab.drill.timing import Timing
 
 LONG = "site-cut-off-20-min"
 
@@ -32,6 +33,8 @@ def _result(seconds: float) -> Result:
         goal_s=1.0,
         longest_gap_s=0.5,
         recovery_s=3.0,
+        terms=0,
+        timing=Timing(errors_s=0.0, quiet_p99_ms=20.0, fault_p99_ms=900.0),
         verdict={"acknowledged": 1, "lost": [], "unknown": 0},
         figures=(Figure(what="traffic back after", seconds=seconds, goal_s=15.0),),
         moved=("team/usual is gone",),

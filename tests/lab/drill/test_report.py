@@ -9,7 +9,8 @@ from dataclasses import asdict
 from lab.drill import report
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
-from lab.drill.run import Result, broken
+from lab.drill.observer import Figure
+from lab.drill.run import ERRORS_END, Result, broken
 from lab.drill.timing import Timing
 from lab.drill.verdict import Verdict
 
@@ -42,9 +43,9 @@ def _result(name: str, *, errors_s: float = 0.0, failures: tuple[str, ...] = (),
         goal_s=5.0,
         longest_gap_s=1.5,
         recovery_s=12.0,
-        calm_s=5.0,
         terms=1,
         timing=Timing(errors_s=errors_s, quiet_p99_ms=20.0, fault_p99_ms=900.0),
+        figures=(Figure(what=ERRORS_END, seconds=errors_s, goal_s=5.0),),
         verdict=_verdict(**more),
         failures=failures,
     )

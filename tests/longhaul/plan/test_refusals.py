@@ -28,6 +28,27 @@ def refused(*steps: dict[str, Any], **more: Any) -> list[str]:
     return [one for one in said(judged(*steps, **more)) if one.startswith("refused")]
 
 
+LEARNER = "lab-etcd-learner"
+DISK = "azure-native:compute:Disk"
+
+
+def with_learner(raw: dict[str, Any]) -> None:
+    raw["control_plane"]["etcd"]["learner"] = {"zone": "2", "machine_type": "Standard_D8s_v5"}
+
+
+def test_no_quorum_counts_the_learner_and_its_disk_goes_with_it_alone() -> None:
+    replaced = judged(machine("replace", LEARNER), machine("replace", "lab-etcd-0"), environment=lab(with_learner))
+    assert said(replaced) == [
+        "needs care: 1 of 3 members of the etcd cluster etcd is replaced.",
+        "needs care: The learner of the etcd cluster is replaced.",
+    ]
+    disk = step("delete", DISK, f"{LEARNER}-data")
+    assert said(judged(machine("delete", LEARNER), disk)) == ["needs care: The learner of the etcd cluster goes."]
+    assert refused(disk, environment=lab(with_learner)) == ["refused: 1 data store would be destroyed."]
+    moved = step("replace", DISK, f"{LEARNER}-data")
+    assert refused(moved, environment=lab(with_learner)) == ["refused: 1 data store would be replaced."]
+
+
 def test_members_that_are_guarded_are_replaced_one_at_a_time() -> None:
     plan = judged(*(machine("replace", f"lab-etcd-{index}") for index in range(3)))
     assert said(plan) == ["needs care: 3 of 3 members of the etcd cluster etcd are replaced, one at a time."]

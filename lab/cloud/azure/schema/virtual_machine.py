@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from lab.cloud.azure.errors import ArmError, invalid_reference, unsupported
 from lab.cloud.azure.schema import network_interface, user_assigned_identity
 from lab.cloud.azure.schema.base import Located, Part, Put, Settings, TypeSpec
+from lab.cloud.azure.schema.data_disk import check_attached
 from lab.cloud.azure.schema.disks import check_disk
 from lab.cloud.azure.schema.ssh_keys import check_keys
 from lab.cloud.azure.sizes import known_sizes
@@ -63,13 +64,35 @@ class OsDisk(Part):
     write_accelerator_enabled: Literal[False] = False
 
 
+class ManagedDataDisk(Part):
+    """A disk that exists by itself."""
+
+    id: str
+    storage_account_type: Literal["PremiumV2_LRS"] | None = None
+
+
+class DataDisk(Part):
+    """A network disk as it is attached."""
+
+    lun: Literal[0]
+    """Its place; the lab's machines find the disk mounted."""
+    name: str | None = None
+    create_option: Literal["Attach"]
+    """Azure also makes disks along with the machine."""
+    delete_option: Literal["Detach"] = "Detach"
+    """Azure also deletes the disk with its machine."""
+    caching: Literal["None"]
+    """A Premium SSD v2 has no host cache; Azure's default for premium disks would be one."""
+    managed_disk: ManagedDataDisk
+
+
 class StorageProfile(Part):
     """Image and disks."""
 
     image_reference: ImageReference
     os_disk: OsDisk
-    data_disks: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
-    """A machine of the lab has only the local disks of its size."""
+    data_disks: list[DataDisk] = Field(default_factory=list, max_length=1)
+    """Network disks. A machine of the lab has room for one, beside the local disks of its size."""
     disk_controller_type: Literal["SCSI", "NVMe"] | None = None
 
 
@@ -200,6 +223,7 @@ def check(put: Put) -> None:
     that is too large. Move write-only properties to ``hidden``."""
     properties = put.body["properties"]
     check_disk(put, properties["storageProfile"]["osDisk"])
+    check_attached(put, properties["storageProfile"]["dataDisks"])
     check_keys(properties["osProfile"]["linuxConfiguration"].get("ssh", {}).get("publicKeys", ()))
     _check_size(put, properties)
     put.hidden = dict(put.old.hidden) if put.old else {"vmId": str(uuid.uuid4()), "power": "running"}

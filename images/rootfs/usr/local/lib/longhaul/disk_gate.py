@@ -178,20 +178,27 @@ def judged(
     return found
 
 
+def _export(found: Measured | None) -> None:
+    """Write the metrics, which lie on the system disk: the learner's data disk outlives that."""
+    with suppress(OSError):
+        if found:
+            _write(METRICS, metrics(found))
+
+
 def main() -> int:
     """Return 0 when the disk is fast enough or has a member's data, else 1."""
     if DATA.exists():
         print(f"{DISK} has a member's data, and is not measured again")
+        _export(Measured.read(RECORD))
         return 0
     found = judged(DISK, record=RECORD, limits=Limits.read(LIMITS))
-    with suppress(OSError):
-        _write(METRICS, metrics(found))
+    _export(found)
     if found.fast_enough:
         print(f"{DISK}: {found}")
         return 0
     print(
         f"the disk at {DISK} is too slow for etcd, and this member does not join: {found}. Replace the machine, or "
-        "take a machine type whose local SSD is faster",
+        "take a machine type whose local SSD is faster (for the learner, one that takes Premium SSD v2 at its speed)",
         file=sys.stderr,
     )
     return 1

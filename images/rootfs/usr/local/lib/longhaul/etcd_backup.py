@@ -3,7 +3,8 @@
 
 A timer runs it on every member. What to do is in the vault's secret ``backups``; without it there is nothing to do. The
 newest backup's age, by the storage, and the members' roles decide whose turn it is, so members need not agree. Each
-member that may make backups makes one an hour, whatever the others have made; with ``--now`` at once.
+member that may make backups makes one an hour, whatever the others have made; with ``--now`` at once. With
+``--without-quorum`` the learner makes one of what it has, when all voting members are lost and nobody can be asked.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class Backup:
     etcdctl: Etcdctl
     programs: Programs
     scratch: Path
+    alone: bool = False
+    """True when this member asks no other one."""
 
     def run(self, *, now: datetime, at_once: bool) -> Seen:
         """Make a backup if it is this member's turn, and return what there is in the storage then."""
@@ -61,7 +64,7 @@ class Backup:
             member=self.node.machine,
             now=now,
         )
-        ranks = turn.order(self._voices())
+        ranks = (self.node.machine,) if self.alone else turn.order(self._voices())
         if self.node.machine not in ranks:
             if at_once:
                 raise BackupError(f"{self.node.machine} leads or is behind; one of {', '.join(ranks)} makes backups")
@@ -136,7 +139,7 @@ class Backup:
         }
 
 
-def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
+def look(node: Node, vault: Vault, *, now: datetime, at_once: bool, alone: bool = False) -> State:
     """Look, and make a backup if it is time. A failure becomes part of the state, beside what was known before."""
     every_s, seen = 0.0, state.last_seen()
     try:
@@ -150,6 +153,7 @@ def look(node: Node, vault: Vault, *, now: datetime, at_once: bool) -> State:
             etcdctl=Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt"),
             programs=Programs(),
             scratch=SCRATCH,
+            alone=alone,
         )
         seen = backup.run(now=now, at_once=at_once)
     except WithheldError as error:
@@ -179,14 +183,17 @@ def main() -> int:
     """Return 0 when nothing failed."""
     parser = argparse.ArgumentParser(prog="etcd_backup.py", description=__doc__)
     parser.add_argument("--now", action="store_true", help="make a backup, whatever the newest one's age")
+    parser.add_argument("--without-quorum", action="store_true", help="with --now, on the learner: ask no other member")
     arguments = parser.parse_args()
     node = Node.read()
+    if arguments.without_quorum and not (arguments.now and node.learner):
+        parser.error("--without-quorum is for the learner, with --now: a voting member without a quorum may be behind")
     with (state.FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         before: dict[str, Any] = state.read() or {}
         now = datetime.fromtimestamp(int(time.time()), tz=UTC)
         vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
-        found = look(node, vault, now=now, at_once=arguments.now)
+        found = look(node, vault, now=now, at_once=arguments.now, alone=arguments.without_quorum)
         if not (arguments.now and found.error):
             # What failed by hand is told to whoever asked, and is nothing that the timer has to say.
             state.write(found, node.role)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import disk_gate
 import etcd_last_words
+from backup.turn import MOST_BEHIND
 from checks import Check
-from etcd_client import Cluster, Etcdctl, EtcdError, Member
+from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status, answering
 from node_config import Node, client_url
 
 ROOM_BYTES = 1 << 30
@@ -31,6 +34,8 @@ class MemberReport:
     leader: bool
     learner: bool
     db_size_bytes: int
+    revision: int = 0
+    """Newest revision that it has; 0 when it does not answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +56,7 @@ class Survival:
 def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
     """Return the id of the etcd cluster in hexadecimal (empty when this member does not answer), and the checks:
     whether its disk was found fast enough, and whether the member has started, votes, is in a quorum, and has the right
-    version."""
+    version; of the learner, whether it keeps up instead of voting."""
     endpoint = client_url(node.address)
     disk = (*disk_checks(disk_gate.RECORD), *room_checks(disk_gate.DISK))
     try:
@@ -60,22 +65,55 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
         ended = etcd_last_words.last_words()
         detail = f"{error}; it ended: {ended}" if ended else str(error)
         return "", (*disk, Check(name="started", ok=False, detail=detail))
-    ailment = etcdctl.ailment(endpoint)
     return f"{status.cluster:x}", (
         *disk,
         Check(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
-        Check(
-            name="voting",
-            ok=not status.learner,
-            detail="is a learner still" if status.learner else "is a voting member",
-        ),
-        Check(name="quorum", ok=not ailment, detail=_described(ailment, node) if ailment else "commits"),
+        *(_follows(node, etcdctl, status) if node.learner else _votes(node, etcdctl, endpoint, status)),
         Check(
             name="version",
             ok=status.version == node.version,
             detail=f"runs {status.version}, the environment wants {node.version}",
         ),
     )
+
+
+def _votes(node: Node, etcdctl: Etcdctl, endpoint: str, status: Status) -> tuple[Check, ...]:
+    ailment = etcdctl.ailment(endpoint)
+    return (
+        Check(
+            name="voting",
+            ok=not status.learner,
+            detail="is a learner still" if status.learner else "is a voting member",
+        ),
+        Check(name="quorum", ok=not ailment, detail=_described(ailment, node) if ailment else "commits"),
+    )
+
+
+def _follows(node: Node, etcdctl: Etcdctl, status: Status) -> tuple[Check, ...]:
+    """Return the checks of the member that never votes: it serves no reads that need a quorum, so it is held against
+    the voting members' revision."""
+    newest = max((one.revision for one in _answers(node, etcdctl)), default=None)
+    behind = None if newest is None else max(0, newest - status.revision)
+    if behind is None:
+        found = Check(name="follows", ok=False, detail=f"no voting member answers; it has revision {status.revision}")
+    else:
+        detail = f"{behind} revisions behind" if behind else "has the newest revision"
+        found = Check(name="follows", ok=behind <= MOST_BEHIND, detail=detail)
+    return (
+        Check(
+            name="learner",
+            ok=status.learner,
+            detail="is a learner, as declared" if status.learner else "votes, and is declared as a learner",
+        ),
+        found,
+    )
+
+
+def _answers(node: Node, etcdctl: Etcdctl) -> Iterator[Status]:
+    """Yield the state of each other member that answers."""
+    for endpoint in answering(client_url(address) for address in node.peers.values()):
+        with suppress(EtcdError):
+            yield etcdctl.status(endpoint)
 
 
 def disk_checks(record: Path) -> tuple[Check, ...]:
@@ -156,11 +194,11 @@ def healthy(member: Member, etcdctl: Etcdctl) -> bool:
 
 
 def _report(member: Member, etcdctl: Etcdctl) -> MemberReport:
-    leader, size = False, 0
+    leader, size, revision = False, 0, 0
     if member.client_urls:
         try:
             status = etcdctl.status(member.client_urls[0])
-            leader, size = status.leader == member.id, status.db_size
+            leader, size, revision = status.leader == member.id, status.db_size, status.revision
         except EtcdError:
             pass
     return MemberReport(
@@ -171,4 +209,5 @@ def _report(member: Member, etcdctl: Etcdctl) -> MemberReport:
         leader=leader,
         learner=member.learner,
         db_size_bytes=size,
+        revision=revision,
     )

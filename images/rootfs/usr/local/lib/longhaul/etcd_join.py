@@ -31,8 +31,8 @@ PATIENCE_S = 60.0
 
 RETRY_S = 1.0
 
-UNHEALTHY = "unhealthy cluster"
-"""Part of etcd's error message (etcd 3.6, server/etcdserver/errors)."""
+UNHEALTHY, TOO_MANY = "unhealthy cluster", "too many learner"
+"""Parts of etcd's error messages (etcd 3.6, server/etcdserver/errors and api/membership/errors.go)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def decide(
     """Return the decision. ``cluster``: answer of another member that has a quorum; ``state``: record in the vault
     (None when it could not be read; not needed with data)."""
     if local is not None:
-        return _with_data(local, cluster)
+        return _with_data(node, local, cluster)
     if state is None:
         return Refuse(
             reason=f"the vault's secret {node.state_secret} cannot be read, so it is unknown whether this etcd cluster "
@@ -117,18 +117,25 @@ def _awaited(node: Node, cluster: Cluster) -> bool:
     return any(peer_url(node.address) in member.peer_urls and not member.client_urls for member in cluster.members)
 
 
-def _with_data(local: Identity, cluster: Cluster | None) -> Start | Refuse:
+def _instead(node: Node) -> str:
+    """Return what to do about data that is of no use any more. The learner's disk would come with a new machine."""
+    if not node.learner:
+        return "replace this machine"
+    return "take the learner out of the file, run `longhaul up`, and put it back: it gets a new disk"
+
+
+def _with_data(node: Node, local: Identity, cluster: Cluster | None) -> Start | Refuse:
     if cluster is None:
         return Start()
     if local.cluster != cluster.id:
         return Refuse(
             reason=f"the data on this disk is of cluster {local.cluster:x}, but {cluster.endpoint} is of "
-            f"cluster {cluster.id:x}. Nothing was deleted; replace this machine"
+            f"cluster {cluster.id:x}. Nothing was deleted; {_instead(node)}"
         )
     if local.member not in {member.id for member in cluster.members}:
         return Refuse(
             reason=f"the data on this disk is of member {local.member:x}, which was removed from the cluster. "
-            "Nothing was deleted; replace this machine"
+            f"Nothing was deleted; {_instead(node)}"
         )
     return Start()
 
@@ -154,6 +161,14 @@ def join(node: Node, etcdctl: Etcdctl, cluster: Cluster, stale: tuple[Member, ..
     try:
         members = etcdctl.add_learner(cluster.endpoint, name=node.machine, peer_url=own)
     except EtcdError as error:
+        if TOO_MANY in str(error):
+            learners = ", ".join(
+                member.name or "one that never started" for member in cluster.members if member.learner
+            )
+            raise EtcdError(
+                f"{error}. There are learners already ({learners}), and ETCD_MAX_LEARNERS in the members' etcd.service "
+                "says how many there may be. Remove the one that is left over: etcdctl member remove"
+            ) from None
         if UNHEALTHY not in str(error):
             raise
         voters = ", ".join(member.name for member in cluster.members if not member.learner and member not in stale)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Make this member a voting one as soon as it has caught up. The program ends once the member votes."""
+"""Make this member a voting one as soon as it has caught up. The program ends once the member votes, and at once on the
+member that is declared to be a learner for ever."""
 
 from __future__ import annotations
 
@@ -32,8 +33,11 @@ def _voter(cluster: Cluster) -> str:
 
 
 def main() -> int:
-    """Return 0 once this member votes."""
+    """Return 0 once this member votes, or when it never shall."""
     node = Node.read()
+    if node.learner:
+        print(f"{node.machine} stays a learner")
+        return 0
     etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
     said = ""
     while True:

@@ -43,8 +43,7 @@ def _tried(node: Node, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal
     cluster = etcdctl.first_cluster(client_url(other) for other in others)
     if cluster is None:
         return Removal(removed=False, reason="no other member answers with a quorum")
-    # A member that never started has no name yet.
-    leaving = [one for one in cluster.members if one.name == name or (address and peer_url(address) in one.peer_urls)]
+    leaving = [one for one in cluster.members if one.name == name or _is_at(one, node, address)]
     if not leaving:
         return Removal(removed=True, reason=f"{name} is no member of cluster {cluster.id:x}")
     if if_dead and any(etcd_checks.healthy(one, etcdctl) for one in leaving):
@@ -65,6 +64,15 @@ def _tried(node: Node, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal
     except EtcdError as error:
         return Removal(removed=False, reason=str(error))
     return Removal(removed=True, reason=f"{name} is out of cluster {cluster.id:x}")
+
+
+def _is_at(member: Member, node: Node, address: str) -> bool:
+    """Return whether a member is at an address, since one that never started has no name yet. Without an address it is
+    the learner: its is the only one that no voting member has."""
+    if address:
+        return peer_url(address) in member.peer_urls
+    known = {peer_url(place) for place in node.stores[node.role].values()}
+    return not member.name and known.isdisjoint(member.peer_urls)
 
 
 def _hand_over(etcdctl: Etcdctl, cluster: Cluster, member: Member, *, to: Member) -> None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Mount the machine's local NVMe storage at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
+Where the machine is told of a network disk (/etc/longhaul/data-disk.json), that is mounted there instead.
 
 What is already mounted there is used as it is. A disk with data that is not Longhaul's is never written to. With
 ``--if-any`` a machine without a local disk is not a failure: workers use disks where there are any, members of an etcd
@@ -10,6 +11,7 @@ disk: its data is small, and each further disk of an array is one more whose fai
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -35,6 +37,13 @@ STARTED = frozenset(("active", "active-idle", "clean", "readonly", "read-auto", 
 
 SETTLE_S = 60
 """Seconds that udev gets to put an array together by itself."""
+
+NETWORK_DISK = Path("/etc/longhaul/data-disk.json")
+"""What the learner's user-data says of its data disk: the LUN at which it is attached."""
+
+BY_LUN = ("/dev/disk/azure/data/by-lun/{lun}", "/dev/disk/azure/scsi1/lun{lun}")
+"""Links to the disk of a LUN: azure-vm-utils makes the first, for SCSI and NVMe, Azure's agent the second (Azure's
+azure-vm-utils, "Disk Identification"; learn.microsoft.com, "Troubleshoot Linux VM device name changes")."""
 
 BLANK_BYTES = 1 << 20
 
@@ -101,6 +110,19 @@ def local_disks(sys_block: Path = Path("/sys/block")) -> list[Disk]:
         if (entry / "device" / "model").exists()
         and (entry / "device" / "model").read_text().strip().startswith(LOCAL_MODELS)
     ]
+
+
+def network_disk(settings: Path = NETWORK_DISK) -> list[Disk]:
+    """Return the network disk that this machine is told of; ``DiskError`` when it is not attached."""
+    lun = int(json.loads(settings.read_text())["lun"])
+    names = [Path(name.format(lun=lun)) for name in BY_LUN]
+    link = next((name for name in names if name.exists()), None)
+    if link is None:
+        raise DiskError(
+            f"no disk is attached at LUN {lun} ({' or '.join(map(str, names))}): the machine was made without its "
+            "disk, or its image has neither azure-vm-utils nor Azure's agent"
+        )
+    return [_inspect(str(link.resolve()))]
 
 
 def array_of(disks: list[Disk], *, blank: bool, sys_block: Path = Path("/sys/block")) -> str:
@@ -179,16 +201,20 @@ def main() -> int:
     if MOUNT.is_mount():
         print(f"{MOUNT} is mounted already")
         return 0
-    if arguments.stripe:
+    networked = NETWORK_DISK.exists()
+    if arguments.stripe or networked:
         subprocess.run(["udevadm", "settle", f"--timeout={SETTLE_S}"], check=False)
     try:
-        disks, blank = choose(local_disks(), stripe=arguments.stripe)
+        disks, blank = choose(network_disk() if networked else local_disks(), stripe=arguments.stripe)
         device = prepare(disks, blank=blank)
     except DiskError as error:
         print(error, file=sys.stderr)
         return 0 if arguments.if_any and isinstance(error, NoDiskError) else 1
     MOUNT.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mount", "-o", "noatime", device, str(MOUNT)], check=True)
+    if networked:
+        # It may have been made larger since; otherwise nothing happens.
+        subprocess.run(["resize2fs", device], check=True, stdin=subprocess.DEVNULL)
     print(f"mounted {device} at {MOUNT}")
     return 0
 

@@ -4,7 +4,8 @@
 ``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
 ``status``: the same object, the etcd cluster's members and the certificates' dates; exit code 0 in any case.
 ``leave``: take an API server out of the load balancer, once another one serves there.
-``backup``: back the etcd cluster of this member up now, unless it leads.
+``backup``: back the etcd cluster of this member up now, unless it leads; with ``--without-quorum``, on the learner,
+with no other member's help.
 ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
 it does.
 ``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
@@ -118,9 +119,9 @@ def member_etcdctl() -> Etcdctl:
     return Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
 
 
-def _backup() -> int:
+def _backup(*options: str) -> int:
     """Make a backup as the unit does, by etcd's own user, and print what is known of backups then."""
-    command = ["runuser", "-u", "etcd", "--", BACKUP, "--now"]
+    command = ["runuser", "-u", "etcd", "--", BACKUP, "--now", *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     words = done.stderr.strip().splitlines() or [f"{BACKUP} ended with {done.returncode}"]
     print(json.dumps({**(backups.read() or {}), "error": words[-1] if done.returncode else ""}))
@@ -145,7 +146,8 @@ def main() -> int:
     remove = commands.add_parser("remove", help="take a member out of the etcd cluster for good")
     remove.add_argument("--member", required=True, metavar="NAME")
     remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
-    commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
+    backup = commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
+    backup.add_argument("--without-quorum", action="store_true", help="on the learner: ask no other member")
     commands.add_parser("reclaim", help="compact and defragment the etcd cluster, and lift its alarms")
     arguments = parser.parse_args()
     worker = role() == WORKER
@@ -158,7 +160,7 @@ def main() -> int:
     if arguments.command == "backup":
         if worker or Node.read().role == "api":
             parser.error("this machine is no etcd member")
-        return _backup()
+        return _backup(*(["--without-quorum"] if arguments.without_quorum else []))
     if arguments.command in ("cluster", "remove", "reclaim"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")

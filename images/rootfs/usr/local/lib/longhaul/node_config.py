@@ -31,6 +31,8 @@ class Node:
     """Members: name of the vault's secret that says whether the etcd cluster was ever bootstrapped."""
     port: int = 0
     """API servers: port of kube-apiserver."""
+    learner: bool = False
+    """Members: True for the one that never votes, whose disk outlives its machine."""
     join_port: int = 0
     """API servers: port of the join endpoint."""
 

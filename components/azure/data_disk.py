@@ -1,0 +1,39 @@
+"""A network disk that outlives the machine that it is attached to."""
+
+from __future__ import annotations
+
+import pulumi
+from pulumi import Output, ResourceOptions
+from pulumi_azure_native import compute
+
+from clouds.base.tagging import MACHINE
+from components.azure.account import azure_site
+from components.model import Environment, Machine
+from components.model.cloud_names import cloud_name
+from components.tags import site_tags
+
+
+def data_disk(
+    environment: Environment, machine: Machine, *, group: pulumi.Input[str], opts: ResourceOptions
+) -> Output[str]:
+    """Declare the network disk of a machine's data, in the machine's zone, and return its id.
+
+    It is a Premium SSD v2: 3,000 operations a second at any size, where a Premium SSD of 64 GiB has 240; it exists in
+    zones, and takes machines of its zone alone (learn.microsoft.com, "Deploy a Premium SSD v2", "Azure managed disk
+    types"). Nobody can export it: etcd's data is not encrypted by us.
+    """
+    disk = compute.Disk(
+        f"{machine.name}-data",
+        disk_name=cloud_name(environment, f"{machine.name}-data"),
+        resource_group_name=group,
+        location=azure_site(environment, machine.site).region,
+        zones=[machine.zone],
+        sku=compute.DiskSkuArgs(name=compute.DiskStorageAccountTypes.PREMIUM_V2_LRS),
+        creation_data=compute.CreationDataArgs(create_option=compute.DiskCreateOption.EMPTY),
+        disk_size_gb=machine.disk_gib,
+        network_access_policy=compute.NetworkAccessPolicy.DENY_ALL,
+        public_network_access=compute.PublicNetworkAccess.DISABLED,
+        tags={**site_tags(environment, machine.site), MACHINE: str(machine.role)},
+        opts=opts,
+    )
+    return disk.id

@@ -1,0 +1,120 @@
+"""Microsoft.Compute/disks: empty Premium SSD v2 that outlive the machines that they are attached to."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError, invalid
+from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.zones import check_known
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Compute/disks"
+MACHINES = "Microsoft.Compute/virtualMachines"
+SKU = "PremiumV2_LRS"
+
+
+class Sku(Part):
+    """Kind of the disk; Azure has others, of which the lab makes none by themselves."""
+
+    name: Literal["PremiumV2_LRS"]
+
+
+class CreationData(Part):
+    """Origin of the disk's content; Azure also copies other disks and snapshots."""
+
+    create_option: Literal["Empty"]
+
+
+class Properties(Part):
+    """Properties of a disk. Who may export it makes no difference in the lab, which exports none."""
+
+    creation_data: CreationData
+    disk_size_gb: int = Field(alias="diskSizeGB", ge=1, le=65536)
+    """Size; the lab's disks are as large as its host has room."""
+    network_access_policy: Literal["AllowAll", "DenyAll"] = "AllowAll"
+    public_network_access: Literal["Enabled", "Disabled"] = "Enabled"
+
+
+class Disk(Located):
+    """A disk by itself."""
+
+    sku: Sku
+    zones: list[str] = Field(min_length=1, max_length=1)
+    """A Premium SSD v2 exists in one zone, in regions that have zones (learn.microsoft.com, "Deploy a Premium SSD
+    v2")."""
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """Refuse a zone that is not there, and a smaller size (learn.microsoft.com, "Expand virtual hard disks": a disk
+    cannot shrink)."""
+    check_known(put.body["zones"], of=put.id.text)
+    if put.old is None:
+        put.hidden["uniqueId"] = str(uuid.uuid4())
+        return
+    put.hidden = dict(put.old.hidden)
+    was, wanted = (one["properties"]["diskSizeGB"] for one in (put.old.body, put.body))
+    if wanted < was:
+        raise invalid(f"Disk {put.id.name}: its size of {was} GiB cannot become {wanted} GiB.", target="diskSizeGB")
+
+
+def holder(store: Store, disk_id: str) -> Document | None:
+    """Return the machine to which a disk is attached."""
+    return next((one for one in store.of_type(MACHINES) if disk_id.lower() in attached(one)), None)
+
+
+def attached(machine: Document) -> tuple[str, ...]:
+    """Return the ids of a machine's data disks, in lower case."""
+    disks = machine.body["properties"]["storageProfile"].get("dataDisks", ())
+    return tuple(str(disk["managedDisk"]["id"]).lower() for disk in disks)
+
+
+def check_attached(put: Put, disks: list[dict[str, Any]]) -> None:
+    """Name a machine's data disks, and refuse those that are another's (learn.microsoft.com, "Understand common error
+    messages when you manage virtual machines in Azure": ConflictingUserInput) or in another zone."""
+    for disk in disks:
+        found = put.find(disk["managedDisk"]["id"], type=TYPE)
+        put.same_region(found)
+        other = holder(put.store, found.id)
+        if other is not None and other.key != put.id.text.lower():
+            raise ArmError(
+                409,
+                "ConflictingUserInput",
+                f"Disk '{found.id}' cannot be attached as the disk is already owned by VM '{other.id}'.",
+                target="dataDisk",
+            )
+        if put.body.get("zones") != found.body["zones"]:
+            raise ArmError(
+                400,
+                "BadRequest",
+                f"{put.id.name} cannot be created or attached to disk {found.name} because the virtual machine is in "
+                f"zone '{','.join(put.body.get('zones') or ())}' and the disk is in zone '{found.body['zones'][0]}'.",
+            )
+        disk["name"] = found.name
+
+
+def view(store: Store, document: Document) -> dict[str, Any]:
+    """Return what the disk is in use for."""
+    state = "Attached" if holder(store, document.id) else "Unattached"
+    return {"diskState": state, "uniqueId": document.hidden["uniqueId"]}
+
+
+def in_use(store: Store, document: Document) -> None:
+    """Refuse to delete a disk while its machine exists (ansible/ansible pull request 54644)."""
+    machine = holder(store, document.id)
+    if machine is not None:
+        raise ArmError(409, "OperationNotAllowed", f"Disk {document.name} is attached to VM {machine.id}.")
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=Disk,
+    check=check,
+    view=view,
+    in_use=in_use,
+    read_only=frozenset({"diskState", "uniqueId", "timeCreated", "managedBy", "diskSizeBytes"}),
+)

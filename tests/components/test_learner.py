@@ -1,0 +1,109 @@
+"""The learner of the main etcd cluster as it is declared: what it waits for, what it changes, and when it may go."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from clouds.azure.session import AzureError
+from components import immutable_guard
+from components.cluster import Cluster
+from components.control_plane.learner import QUESTION, SETTING, check_voter
+from components.control_plane.replacement import RefusedError
+from components.model import Environment, load
+from components.model.environment import EtcdLearner
+from components.model.learner_checks import learner_cautions
+from tests.support.declared import Program, declare, plain
+from tests.support.hosts import STACKS
+from tests.support.whole import cloud, without_hooks
+
+MACHINE = "azure-native:compute:VirtualMachine"
+DISK = "azure-native:compute:Disk"
+READINESS = "pulumi-python:dynamic/longhaul:Readiness"
+NAME = "lab-etcd-learner"
+UNIT = STACKS.parent / "images/rootfs/etc/systemd/system/etcd.service"
+VOTERS = {f"lab-etcd-{index}" for index in range(3)}
+
+
+def lab(*, zone: str | None = "2", members: int = 3) -> Environment:
+    """Return the lab's control plane alone; ``zone``: the learner's, None without a learner."""
+    found = load(STACKS / "Pulumi.lab.yaml")
+    learner = EtcdLearner(zone=zone, machine_type="Standard_D8s_v5") if zone else None
+    etcd = found.control_plane.etcd.model_copy(update={"learner": learner, "members": members})
+    control = found.control_plane.model_copy(update={"etcd": etcd})
+    site = {control.site: found.sites[control.site]}
+    return found.model_copy(update={"sites": site, "pools": {}, "hosts": (), "control_plane": control})
+
+
+@cache
+def program(*, zone: str | None = "2") -> Program:
+    with without_hooks():
+        return declare(lambda: Cluster(lab(zone=zone)).outputs, answer=cloud)
+
+
+def test_it_is_made_once_the_cluster_is_there_and_nothing_waits_for_it() -> None:
+    (machine,) = [one for one in program().of(MACHINE) if one.name == NAME]
+    assert machine.after >= {f"{voter}-ready" for voter in VOTERS} | {"lab-etcd-founded"}
+    for other in (*program().of(MACHINE), *program().of(READINESS)):
+        if not other.name.startswith(NAME):
+            assert not {NAME, f"{NAME}-ready"} & other.after, other.name
+    (founded,) = [one for one in program().clouds() if one.name == "lab-etcd-founded"]
+    assert f"{NAME}-ready" not in founded.after
+
+
+def test_its_disk_is_attached_in_its_zone_and_stays_when_the_machine_goes() -> None:
+    (machine,) = [one for one in program().of(MACHINE) if one.name == NAME]
+    (disk,) = program().of(DISK)
+    assert (plain(disk.inputs["zones"]), plain(machine.inputs["zones"])) == (["2"], ["2"])
+    (attached,) = plain(machine.inputs["storageProfile"])["dataDisks"]
+    assert attached["managedDisk"]["id"].endswith(f"/{NAME}-data") or disk.name in attached["managedDisk"]["id"]
+    wanted = {"lun": 0, "createOption": "Attach", "deleteOption": "Detach", "caching": "None"}
+    assert {key: attached[key] for key in wanted} == wanted
+
+
+def test_declaring_it_changes_nothing_else() -> None:
+    """Everything else that the program makes, user-data of machines included, is as it was without a learner."""
+    with_it, without = (
+        {(one.type, one.name): plain(one.inputs) for one in program(zone=zone).clouds() if NAME not in one.name}
+        for zone in ("2", None)
+    )
+    assert with_it == without
+    assert {one.name for one in program().of(MACHINE)} - {one.name for one in program(zone=None).of(MACHINE)} == {NAME}
+
+
+def test_its_disk_goes_with_it_alone() -> None:
+    with pytest.raises(RefusedError, match="the learner is taken out of the file"):
+        immutable_guard.check_deletion(lab(), type_=DISK, name="it", inputs={})
+    immutable_guard.check_deletion(lab(zone=None), type_=DISK, name="it", inputs={})
+
+
+def test_it_is_made_where_every_member_takes_two_learners() -> None:
+    unit = UNIT.read_text(encoding="utf-8")
+    assert f"Environment={SETTING}\n" in unit
+
+    def answers(said: str) -> None:
+        def run(machine: str, command: str) -> str:
+            assert (machine, command) == ("lab-etcd-0", QUESTION)
+            return said
+
+        check_voter("lab-etcd-0", run=run)
+
+    answers(f"ETCD_DATA_DIR=/var {SETTING} ETCD_CERT_FILE=/etc/x\n")
+    with pytest.raises(RefusedError, match="runs an image whose etcd takes one learner"):
+        answers("ETCD_DATA_DIR=/var\n")
+
+    def silent(_machine: str, _command: str) -> str:
+        raise AzureError("it is off", status=409, code="OperationNotAllowed")
+
+    with pytest.raises(RefusedError, match="cannot be asked"):
+        check_voter("lab-etcd-0", run=silent)
+
+
+@pytest.mark.parametrize(
+    ("members", "zone", "better"),
+    [(3, "1", ""), (5, "3", ""), (5, "1", "zone 1 has 2 voting members, and 3 only 1"), (7, "1", "2 and 3 only 2")],
+)
+def test_a_zone_with_fewer_members_is_told(members: int, zone: str, better: str) -> None:
+    found = [one.wrong for one in learner_cautions(lab(zone=zone, members=members))]
+    assert (len(found) == 1 and better in found[0]) if better else found == []
