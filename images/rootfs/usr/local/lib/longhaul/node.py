@@ -9,6 +9,7 @@
 it does.
 ``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
 only one that does not answer.
+``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ import api_checks
 import api_leave
 import etcd_checks
 import etcd_remove
+import etcd_restore
 import worker_checks
 from backup import state as backups
 from checks import Check
 from etcd_client import Etcdctl
 from node_config import PATH, PKI, Node
 from node_place import Worker
+from restore.record import Records
 
 BACKUP = "/usr/local/lib/longhaul/etcd_backup.py"
 
@@ -52,6 +55,8 @@ class Report:
     members: tuple[etcd_checks.MemberReport, ...] = ()
     backup: dict[str, Any] | None = None
     """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
+    restore: str = ""
+    """Backup of which a restore is half done here; empty without one."""
 
 
 WORKER = "node"
@@ -84,6 +89,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         cluster, checks = etcd_checks.checks(node, etcdctl)
         if with_members:
             cluster, members = etcd_checks.members(node, etcdctl)
+    half_done = Records().under_way()
     return Report(
         machine=node.machine,
         role=node.role,
@@ -92,6 +98,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         cluster=cluster,
         members=members,
         backup=backups.read() if node.role != "api" and with_members else None,
+        restore=half_done.backup if half_done else "",
     )
 
 
@@ -113,6 +120,9 @@ def member_etcdctl() -> Etcdctl:
 
 def _backup() -> int:
     """Make a backup as the unit does, by etcd's own user, and print what is known of backups then."""
+    if Records().under_way() is not None:
+        print(json.dumps({"error": "a restore is half done here: no backup is made before it is finished"}))
+        return 1
     command = ["runuser", "-u", "etcd", "--", BACKUP, "--now"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     words = done.stderr.strip().splitlines() or [f"{BACKUP} ended with {done.returncode}"]
@@ -139,6 +149,8 @@ def main() -> int:
     remove.add_argument("--member", required=True, metavar="NAME")
     remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
     commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
+    restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
+    restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command == "leave":
@@ -147,10 +159,10 @@ def main() -> int:
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
-    if arguments.command == "backup":
-        if worker or Node.read().role == "api":
-            parser.error("this machine is no etcd member")
-        return _backup()
+    if arguments.command in ("backup", "restore"):
+        if worker or (arguments.command == "backup" and Node.read().role == "api"):
+            parser.error("this machine has no part in that")
+        return _backup() if arguments.command == "backup" else etcd_restore.main(arguments.words)
     if arguments.command in ("cluster", "remove"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
