@@ -35,6 +35,8 @@ class Backup:
     age_s: int
     size_bytes: int
     """Number of encrypted bytes."""
+    plain_bytes: int
+    """Number of bytes of the database in it, as the member said."""
     revision: int
     keys: int
     member: str
@@ -90,6 +92,7 @@ def _read(
             made=view.made,
             age_s=max(0, round((now - view.made).total_seconds())),
             size_bytes=view.size,
+            plain_bytes=_number(told.get("size")),
             revision=_number(told.get("revision")),
             keys=_number(told.get("keys")),
             member=told.get("member", ""),

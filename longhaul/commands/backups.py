@@ -92,7 +92,7 @@ def _verified(environment: Environment, backup: Backup, key: Path) -> str:
 
 
 def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
-    from longhaul.report.text import table
+    from longhaul.report.text import age, table
 
     if not found:
         return f"{name}: there is no backup. `longhaul status` says why"
@@ -100,7 +100,7 @@ def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
     rows = [
         (
             f"{one.made:%Y-%m-%d %H:%M:%S}Z",
-            _age(one.age_s),
+            age(one.age_s),
             one.kept,
             f"{one.size_bytes / 2**20:.1f} MiB",
             str(one.revision),
@@ -112,10 +112,3 @@ def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
     head = (f"{name.upper()}, MADE", "AGE", "KEPT", "SIZE", "REVISION", "KEYS", "BY")
     more = [f"  and {len(found) - len(shown)} older: --all"] if len(found) > len(shown) else []
     return "\n".join([*table(head, rows, right=(1, 3, 4, 5)), *more])
-
-
-def _age(seconds: int) -> str:
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * unit:
-            return f"{seconds // unit} {name}"
-    return f"{seconds} s"

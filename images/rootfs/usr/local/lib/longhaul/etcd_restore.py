@@ -152,7 +152,7 @@ class Restore:
         """End the restore here: the service is started, and backups go on."""
         if self.node.role == "api":
             self.records.release()
-            self.units.start("longhaul-api.target")
+            self.units.start("longhaul-api.target", *SERVER)
             return {"started": True}
         record = self.records.read()
         if record is not None and record.id == id_ and record.step == Step.FINISHED:

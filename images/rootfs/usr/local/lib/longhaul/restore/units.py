@@ -33,7 +33,6 @@ class Units:
 
     def start(self, *units: str) -> None:
         """Begin to start units."""
-        self._run("reset-failed", *units)
         self._run("start", "--no-block", *units)
 
     def restart(self, unit: str) -> None:
