@@ -52,6 +52,8 @@ class HalfDone:
     state: State
     clusters: Mapping[str, Choice] = field(default_factory=dict)
     """By name of the etcd cluster."""
+    revisions: Mapping[str, int] = field(default_factory=dict)
+    """Highest revision that any restore has begun with, by name of the etcd cluster: a later one begins above it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,18 +64,18 @@ class Book:
     place: Place[Any]
     environment: Environment
 
-    def read(self) -> HalfDone | None:
-        """Return the restore that is not done; None without one."""
+    def last(self) -> HalfDone | None:
+        """Return the last restore, whether it is done or not; None without any."""
         text = self._get(SECRET)
         if text is None:
             return None
         try:
             raw = json.loads(text)
             clusters = {name: Choice(**one) for name, one in raw["clusters"].items()}
-            found = HalfDone(id=str(raw["id"]), state=State(raw["state"]), clusters=clusters)
+            revisions = {name: int(one) for name, one in raw["revisions"].items()}
+            return HalfDone(id=str(raw["id"]), state=State(raw["state"]), clusters=clusters, revisions=revisions)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CommandError(f"the vault's secret {SECRET} cannot be read: look at it, and delete it") from None
-        return None if found.state is State.DONE else found
 
     def write(self, half: HalfDone) -> None:
         """Record a restore."""
@@ -114,7 +116,7 @@ def refuse_half_restored(environment: Environment) -> None:
     if control is None:
         return
     try:
-        found = Book(control=control, place=place, environment=environment).read()
+        found = Book(control=control, place=place, environment=environment).last()
     except CommandError:
         return
     if found is not None and found.state is State.RUNNING:

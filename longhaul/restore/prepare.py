@@ -47,7 +47,8 @@ class Prepared:
 def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) -> Prepared:
     """Look at everything, and choose; ``CommandError`` when it may not or cannot be done. Changes nothing on any
     machine."""
-    half = book.read()
+    last = book.last()
+    half = last if last and last.state is not State.DONE else None
     machines = control_machines(environment, plan(environment))
     if gone := missing(fleet, machines):
         if half is not None:
@@ -65,7 +66,7 @@ def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) 
         raise CommandError(said, code=Exit.USAGE)
     if half is not None and not _another(half, wanted) and may_go_on(half, seen):
         return _gone_on(half, found, seen)
-    return _begun(half, found, seen, wanted)
+    return _begun(half, found, seen, wanted, last.revisions if last else {})
 
 
 def _another(half: HalfDone, wanted: Wanted) -> bool:
@@ -86,7 +87,10 @@ def _gone_on(half: HalfDone, found: Sequence[Backup], seen: Seen) -> Prepared:
     return Prepared(half=replace(half, state=State.RUNNING), backups=mine, seen=seen, notes=[note], healthy=[])
 
 
-def _begun(half: HalfDone | None, found: Sequence[Backup], seen: Seen, wanted: Wanted) -> Prepared:
+def _begun(
+    half: HalfDone | None, found: Sequence[Backup], seen: Seen, wanted: Wanted, given: Mapping[str, int]
+) -> Prepared:
+    """Return a new restore. ``given``: the highest revisions that restores have begun with."""
     roles = list(wanted.roles) or (roles_of(half) if half else seen.without_quorum())
     if half and (left := [name for name in half.clusters if Role(name) not in roles]):
         said = f"{', '.join(left)}: half restored, too. Leave --etcd out, so that both are restored"
@@ -103,9 +107,10 @@ def _begun(half: HalfDone | None, found: Sequence[Backup], seen: Seen, wanted: W
     mine = {role: chosen(str(role), found, at=wanted.at, names=names) for role in roles}
     choices = {}
     for role, one in mine.items():
-        newest = newest_known(str(role), found, seen.revisions(role).values())
-        choices[str(role)] = Choice(backup=one.name, bump=bump(one, newest))
-    new = HalfDone(id=uuid.uuid4().hex[:12], state=State.RUNNING, clusters=choices)
+        told = [*seen.revisions(role).values(), given.get(str(role), 0)]
+        choices[str(role)] = Choice(backup=one.name, bump=bump(one, newest_known(str(role), found, told)))
+    first = {str(role): one.revision + choices[str(role)].bump for role, one in mine.items()}
+    new = HalfDone(id=uuid.uuid4().hex[:12], state=State.RUNNING, clusters=choices, revisions={**given, **first})
     return Prepared(half=new, backups=mine, seen=seen, notes=_given_up(half, seen, roles), healthy=healthy)
 
 

@@ -6,7 +6,7 @@ import base64
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from components.model import Role
@@ -159,7 +159,7 @@ class Restoration:
         words = dict.fromkeys(self._members(), f"restore finish --id {self.half.id}")
         for name, answer in self.fleet.must(words, what="not finished", limit_s=STOP_S).items():
             self.asides[name] = answer.get("asides") or ()
-        self.book.write(HalfDone(id=self.half.id, state=State.DONE, clusters=self.half.clusters))
+        self.book.write(replace(self.half, state=State.DONE))
 
     def _members(self) -> list[str]:
         return [one.name for role in self._roles for one in self.seen.members[role]]

@@ -127,7 +127,8 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
         checks = tuple(_check(check) for check in content.get("checks", []))
         members = tuple(dict(member) for member in content.get("members") or [])
         backup = dict(content.get("backup") or {})
-        return NodeAnswer(ready=bool(content["ready"]), checks=checks, members=members, backup=backup)
+        restore = str(content.get("restore") or "")
+        return NodeAnswer(ready=bool(content["ready"]), checks=checks, members=members, backup=backup, restore=restore)
     except (ValueError, KeyError, TypeError, AttributeError):
         said = (stderr or stdout).strip().splitlines()
         return NodeAnswer(ready=False, error=f"no answer from longhaul-node: {said[-1] if said else 'it said nothing'}")

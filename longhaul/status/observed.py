@@ -27,6 +27,8 @@ class NodeAnswer:
     """Members of the etcd cluster as this machine sees them."""
     backup: Mapping[str, Any] = field(default_factory=dict)
     """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
+    restore: str = ""
+    """Backup of which a restore is half done there; empty without one."""
     error: str = ""
     """Reason why there is no answer; empty when there is one."""
 
