@@ -36,7 +36,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What an etcd cluster is restored from."""
+    """Backup that an etcd cluster is restored from."""
 
     backup: str
     """Class and name of the backup."""

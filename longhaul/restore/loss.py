@@ -1,4 +1,4 @@
-"""What a restore loses and does, in words and for programs. Pure."""
+"""Account of a restore: its losses and its result, in words and for programs. Pure."""
 
 from __future__ import annotations
 

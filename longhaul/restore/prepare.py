@@ -1,4 +1,4 @@
-"""What a run of `longhaul restore` is about to do: a restore that is gone on with, or a new one."""
+"""Preparation of a restore: one that is half done is gone on with, or a new one is chosen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What was asked for."""
+    """Wishes of whoever runs the command."""
 
     roles: Sequence[Role] = ()
     """Etcd clusters by name; empty for those whose quorum is lost."""
@@ -39,7 +39,7 @@ class Prepared:
     backups: Mapping[Role, Backup]
     seen: Seen
     notes: Sequence[str]
-    """What whoever is asked has to know besides."""
+    """Lines that whoever is asked has to know besides."""
     healthy: Sequence[Role]
     """Etcd clusters that have a quorum and are to be replaced nevertheless."""
 

@@ -114,6 +114,31 @@ def test_a_lost_quorum_is_restored_and_no_revision_runs_backwards(restoring: Wor
     assert {restoring.keys(name) for name in MEMBERS} == {21}
 
 
+def test_three_lost_members_of_five_are_restored(
+    tmp_path: Path, vault: FakeVault, binaries: dict[str, Path], live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control = Control(tmp_path, vault, members=5, tools=binaries)
+    members = [name for name, place in control.places.items() if place.machine.role is Role.ETCD]
+    vault.secrets["etcd-state"] = json.dumps({"state": "new", "cluster": "", "founders": members})
+    try:
+        for name in (*members, EVENTS, SERVER):
+            control[name].write()
+        for name in members:
+            control[name].prepare()
+            control[name].start_etcd()
+        eventually(lambda: all(ready(control[name]) for name in members), what="five members are ready")
+        restoring = world(control, live, tmp_path, binaries, monkeypatch)
+        newest = restoring.put(members[0], "key-1")
+        restoring.back_up(next(name for name in members if not leads(restoring, name)))
+        restoring.lose(*members[1:4])
+        restoring.restore(Wanted(roles=[Role.ETCD]))
+        assert {restoring.keys(name) for name in members} == {1}
+        assert restoring.put(members[4], "key-2") > newest + BUMP
+        assert state(restoring, "etcd")["founders"] == members
+    finally:
+        control.close()
+
+
 def test_a_restore_that_ends_anywhere_is_gone_on_with(restoring: World) -> None:
     for number in range(5):
         restoring.put(EVENTS, f"key-{number}")
