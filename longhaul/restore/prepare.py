@@ -107,8 +107,8 @@ def _begun(
     mine = {role: chosen(str(role), found, at=wanted.at, names=names) for role in roles}
     choices = {}
     for role, one in mine.items():
-        told = [*seen.revisions(role).values(), given.get(str(role), 0)]
-        choices[str(role)] = Choice(backup=one.name, bump=bump(one, newest_known(str(role), found, told)))
+        newest = newest_known(one, found, seen.revisions(role).values())
+        choices[str(role)] = Choice(backup=one.name, bump=bump(one, max(newest, given.get(str(role), 0))))
     first = {str(role): one.revision + choices[str(role)].bump for role, one in mine.items()}
     new = HalfDone(id=uuid.uuid4().hex[:12], state=State.RUNNING, clusters=choices, revisions={**given, **first})
     return Prepared(half=new, backups=mine, seen=seen, notes=_given_up(half, seen, roles), healthy=healthy)
