@@ -61,6 +61,7 @@ def groups() -> dict[str, dict[str, Command]]:
         kubeconfig,
         plan,
         prices,
+        restore,
         review,
         roll,
         shell,
@@ -73,7 +74,15 @@ def groups() -> dict[str, dict[str, Command]]:
     return {
         "try": {"show": show, "acceptance": acceptance},
         "declare": {"init": init, "validate": validate, "prices": prices, "doctor": doctor},
-        "run": {"image": image, "depot": depot, "up": up, "hosts": hosts, "ansible": ansible, "destroy": destroy},
+        "run": {
+            "image": image,
+            "depot": depot,
+            "up": up,
+            "hosts": hosts,
+            "ansible": ansible,
+            "restore": restore,
+            "destroy": destroy,
+        },
         "change": {"plan": plan, "review": review, "roll": roll},
         "understand": {"status": status, "backups": backups, "kubeconfig": kubeconfig, "shell": shell},
     }

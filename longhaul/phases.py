@@ -140,6 +140,10 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
     words: Sequence[str] = job.words
     # Recovery comes first: another run that is alive may be working on the machines.
     recover(engine)
+    if engine.has_stack() is not False:
+        from longhaul.restore.half_done import refuse_half_restored
+
+        refuse_half_restored(job.environment)
     if is_judged(engine, words):
         from longhaul.images.held import image_versions
 

@@ -36,8 +36,19 @@ def listed(account: str, container: str, prefix: str) -> Iterator[BackupView]:
 
 def fetched(account: str, container: str, name: str, to: Path) -> None:
     """Write a blob's content to a file. Raise ``AzureError``."""
-    url = f"https://{account}.blob.core.windows.net/{container}/{quote(name)}"
-    Session(AUDIENCE, headers={"x-ms-version": VERSION}).fetch(url, to)
+    Session(AUDIENCE, headers={"x-ms-version": VERSION}).fetch(_url(account, container, name), to)
+
+
+def head(account: str, container: str, name: str, length: int) -> bytes:
+    """Return the first bytes of a blob, ``length`` at most (learn.microsoft.com, "Specify the range header for Blob
+    service operations"). Raise ``AzureError``."""
+    headers = {"x-ms-version": VERSION, "x-ms-range": f"bytes=0-{length - 1}"}
+    answer = Session(AUDIENCE, headers=headers).request("GET", _url(account, container, name))
+    return bytes(answer.content)
+
+
+def _url(account: str, container: str, name: str) -> str:
+    return f"https://{account}.blob.core.windows.net/{container}/{quote(name)}"
 
 
 def _view(blob: ElementTree.Element) -> BackupView:

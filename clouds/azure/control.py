@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clouds.azure.api import AzureApi, Vault
-from clouds.azure.blobs import fetched, listed
+from clouds.azure.blobs import fetched, head, listed
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from clouds.azure.site import AzureSite
@@ -40,6 +40,11 @@ def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
     return Vault(f"https://{vault}.vault.azure.net").get(name)
 
 
+def set_secret(_place: Place[AzureSite], vault: str, name: str, value: str, /) -> None:
+    """Write a new version of a secret in a Key Vault; its value is JSON."""
+    Vault(f"https://{vault}.vault.azure.net").set(name, value, content_type="application/json")
+
+
 def backups(_place: Place[AzureSite], storage: str, container: str, prefix: str, /) -> list[BackupView]:
     """Return the blobs of a container of the storage account below a prefix, the oldest first."""
     return sorted(listed(storage, container, prefix), key=lambda one: one.made)
@@ -48,6 +53,11 @@ def backups(_place: Place[AzureSite], storage: str, container: str, prefix: str,
 def fetch_backup(_place: Place[AzureSite], storage: str, container: str, name: str, to: Path, /) -> None:
     """Write a blob of the storage account to a file."""
     fetched(storage, container, name, to)
+
+
+def backup_head(_place: Place[AzureSite], storage: str, container: str, name: str, length: int, /) -> bytes:
+    """Return the first bytes of a blob of the storage account, ``length`` at most."""
+    return head(storage, container, name, length)
 
 
 def free_vault(place: Place[AzureSite], vault: str) -> None:

@@ -73,11 +73,17 @@ class Control(Protocol[SiteT_contra]):
     def secret(self, place: Place[SiteT_contra], vault: str, name: str, /) -> str | None:
         """Return the newest value of a secret in the vault; None when there is no such secret."""
 
+    def set_secret(self, place: Place[SiteT_contra], vault: str, name: str, value: str, /) -> None:
+        """Write a new version of a secret in the vault; its value is JSON."""
+
     def backups(self, place: Place[SiteT_contra], storage: str, container: str, prefix: str, /) -> list[BackupView]:
         """Return what a container of the backups' storage holds below a prefix, the oldest first."""
 
     def fetch_backup(self, place: Place[SiteT_contra], storage: str, container: str, name: str, to: Path, /) -> None:
         """Write the content of one backup to a file."""
+
+    def backup_head(self, place: Place[SiteT_contra], storage: str, container: str, name: str, length: int, /) -> bytes:
+        """Return the first bytes of one backup, ``length`` at most."""
 
     def free_vault(self, place: Place[SiteT_contra], vault: str, /) -> None:
         """Purge a deleted vault, so that its name can be used again. Do nothing when there is no deleted vault of that

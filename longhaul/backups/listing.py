@@ -38,6 +38,8 @@ class Backup:
     age_s: int
     size_bytes: int
     """Number of encrypted bytes."""
+    plain_bytes: int
+    """Number of bytes of the database in it, as the member said."""
     revision: int
     keys: int
     member: str
@@ -93,6 +95,7 @@ def _read(
             made=view.made,
             age_s=max(0, round((now - view.made).total_seconds())),
             size_bytes=view.size,
+            plain_bytes=number(told.get("size")),
             revision=number(told.get("revision")),
             keys=number(told.get("keys")),
             member=told.get("member", ""),

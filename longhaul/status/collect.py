@@ -129,8 +129,14 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
         members = tuple(dict(member) for member in content.get("members") or [])
         certificates = tuple(_certificate(one) for one in content.get("certificates") or [])
         backup = dict(content.get("backup") or {})
+        restore = str(content.get("restore") or "")
         return NodeAnswer(
-            ready=bool(content["ready"]), checks=checks, members=members, certificates=certificates, backup=backup
+            ready=bool(content["ready"]),
+            checks=checks,
+            members=members,
+            certificates=certificates,
+            backup=backup,
+            restore=restore,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         said = (stderr or stdout).strip().splitlines()

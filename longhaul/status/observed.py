@@ -38,6 +38,8 @@ class NodeAnswer:
     """Certificates of the machine; empty when it says nothing."""
     backup: Mapping[str, Any] = field(default_factory=dict)
     """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
+    restore: str = ""
+    """Backup of which a restore is half done there; empty without one."""
     error: str = ""
     """Reason why there is no answer; empty when there is one."""
 

@@ -185,13 +185,26 @@ def _etcd(environment: Environment, role: Role, machines: tuple[Machine, ...], o
     elif healthy >= quorum:
         verdict, reason = Verdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
     else:
-        verdict, reason = Verdict.DOWN, f"{counted}, quorum is {quorum}"
+        verdict, reason = Verdict.DOWN, f"{counted}, quorum is {quorum}: {_way_back(environment, mine, observed)}"
     reason = "; ".join([reason, *(f"the learner: {one.reason}" for one in beside if not one.healthy)])
     backup = judge_backup(environment, [*mine, *aside], observed)
     if backup is not None:
         verdict = backup.verdict if verdict is Verdict.OK else verdict
         reason = f"{reason}; {backup.reason}"
     return EtcdStatus(name=str(role), verdict=verdict, reason=reason, members=members, backup=backup)
+
+
+def _way_back(environment: Environment, mine: Sequence[str], observed: Observed) -> str:
+    """Return what to do about a lost quorum. A restore is the last resort, since it loses what was written since."""
+    command = f"`longhaul restore --env {environment.name} --key KEYFILE`"
+    if half := next((found.restore for name in mine if (found := observed.answers.get(name)) and found.restore), ""):
+        return f"a restore of {half} is half done, and {command} goes on with it"
+    still = sum(name in observed.cloud and observed.cloud[name].power in STILL for name in mine)
+    if len(mine) // 2 + 1 <= still + sum(_member(name, observed).healthy for name in mine):
+        return "`longhaul up` starts what is off"
+    if environment.backups is None:
+        return "quorum lost, and there are no backups"
+    return f"quorum lost; if its members do not come back, restore with {command}"
 
 
 def _member(name: str, observed: Observed) -> MemberStatus:

@@ -1,4 +1,4 @@
-"""What counts as a backup, for members and for ``longhaul`` alike, and how little a stolen member can do against it."""
+"""Judgement of blobs: which count as backups, for members and for ``longhaul`` alike; limits of a stolen member."""
 
 from __future__ import annotations
 

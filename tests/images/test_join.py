@@ -88,7 +88,7 @@ def test_a_founder_that_lost_its_disk_joins_even_before_the_note() -> None:
 def test_an_existing_store_is_never_founded_again(index: int) -> None:
     decision = decide(node=replace(NODE, index=index), local=None, cluster=None, state=EXISTING)
     assert isinstance(decision, Refuse)
-    assert "snapshot" in decision.reason
+    assert "longhaul restore" in decision.reason
 
 
 @pytest.mark.parametrize("answer", [None, cluster(OTHER)])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from restore.record import FOLDER
 
 from tests.support.programs import write_program
 
@@ -111,6 +112,14 @@ def test_every_own_unit_that_is_named_exists(rootfs: Path) -> None:
         text = (folder / unit).read_text()
         named = set(re.findall(r"\b(?:longhaul|etcd|kube)[a-z-]*\.(?:service|target|timer)\b", text))
         assert {name for name in named if not (folder / name).exists()} == set(), unit
+
+
+def test_units_wait_while_a_restore_is_half_done(rootfs: Path) -> None:
+    waiting = {"hold": ("etcd", "kube-apiserver"), "record": ("longhaul-backup",)}
+    for file, names in waiting.items():
+        for name in names:
+            text = (rootfs / f"etc/systemd/system/{name}.service").read_text()
+            assert f"\nConditionPathExists=!{FOLDER / file}\n" in text.partition("[Service]")[0], name
 
 
 def test_every_account_that_a_unit_runs_as_is_made(rootfs: Path) -> None:

@@ -38,6 +38,7 @@ from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import Status, judge
 
 RUNNING = CloudView(provisioning="Succeeded", power="running")
+RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
 REACHED = Endpoint(url="https://api/readyz", reached=True, ready=True)
 Judged = Callable[..., Status]
 
@@ -157,7 +158,27 @@ def test_two_members_less_lose_quorum(judged: Judged, machines: tuple[Machine, .
     status = judged(machines, without(healthy, "lab-etcd-1", "lab-etcd-2"))
     etcd = next(etcd for etcd in status.etcd_clusters if etcd.name == "etcd")
     assert etcd.verdict is Verdict.DOWN
-    assert etcd.reason == "1 of 3 members healthy, quorum is 2"
+    assert etcd.reason == "1 of 3 members healthy, quorum is 2: quorum lost, and there are no backups"
+
+
+def test_a_lost_quorum_is_told_with_its_way_back(
+    environment: Environment, machines: tuple[Machine, ...], healthy: Observed
+) -> None:
+    saved = environment.model_copy(update={"backups": Backups(recipients=(RECIPIENT,))})
+
+    def reason(observed: Observed) -> str:
+        etcd = judge(saved, machines, observed, inside=False).etcd_clusters[0]
+        assert etcd.verdict is Verdict.DOWN
+        return etcd.reason.partition(": ")[2].partition("; there is no backup")[0]
+
+    lost = without(healthy, "lab-etcd-1", "lab-etcd-2", cloud=False)
+    assert "restore with `longhaul restore --env lab --key KEYFILE`" in reason(lost)
+    off = CloudView(provisioning="Succeeded", power="deallocated")
+    still = replace(lost, cloud={**lost.cloud, "lab-etcd-1": off})
+    assert reason(still) == "`longhaul up` starts what is off"
+    half = NodeAnswer(ready=False, restore="daily/etcd/x")
+    found = reason(replace(lost, answers={**lost.answers, "lab-etcd-1": half}))
+    assert found.startswith("a restore of daily/etcd/x is half done, and `longhaul restore --env lab")
 
 
 def with_learner(environment: Environment, healthy: Observed, *, revision: int) -> tuple[Environment, Observed]:
@@ -401,8 +422,7 @@ def test_an_etcd_cluster_is_degraded_when_its_newest_backup_is_too_old(
     verdict: Verdict,
     reason: str,
 ) -> None:
-    key = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
-    wanted = environment.model_copy(update={"backups": Backups(recipients=(key,))})
+    wanted = environment.model_copy(update={"backups": Backups(recipients=(RECIPIENT,))})
     answers = dict(healthy.answers)
     for index, backup in enumerate(told):
         answers[f"lab-etcd-{index}"] = replace(answers[f"lab-etcd-{index}"], backup=backup)

@@ -101,8 +101,8 @@ def decide(
     if state.state == "existing":
         return Refuse(
             reason=f"{node.machine} has no data, the etcd cluster exists ({node.state_secret}), and no other member "
-            "answers with a quorum. Bring the other members back. If there are none, the data is gone, and the "
-            "etcd cluster has to be made anew from a snapshot of yours"
+            "answers with a quorum. Bring the other members back. If there are none, the data is gone: "
+            "`longhaul restore` makes the etcd cluster anew from a backup"
         )
     return Refuse(reason=f"the vault's secret {node.state_secret} says {state.state!r}; it must say new or existing")
 

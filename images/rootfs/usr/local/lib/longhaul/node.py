@@ -12,6 +12,7 @@ it does.
 only one that does not answer.
 ``reclaim``: give the etcd cluster of this member room again when its database has reached its quota; exit code 0 only
 when all of it was done.
+``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ import certificate_dates
 import etcd_checks
 import etcd_reclaim
 import etcd_remove
+import etcd_restore
 import worker_checks
 from backup import state as backups
 from checks import Check
 from etcd_client import Etcdctl
 from node_config import PATH, PKI, Node
 from node_place import Worker
+from restore.record import Records
 
 BACKUP = "/usr/local/lib/longhaul/etcd_backup.py"
 
@@ -59,6 +62,8 @@ class Report:
     """Dates of a control-plane machine's certificates."""
     backup: dict[str, Any] | None = None
     """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
+    restore: str = ""
+    """Backup of which a restore is half done here; empty without one."""
 
 
 WORKER = "node"
@@ -91,6 +96,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         cluster, checks = etcd_checks.checks(node, etcdctl)
         if with_members:
             cluster, members = etcd_checks.members(node, etcdctl)
+    half_done = Records().under_way()
     return Report(
         machine=node.machine,
         role=node.role,
@@ -100,6 +106,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         members=members,
         certificates=certificate_dates.dates(PKI) if with_members else (),
         backup=backups.read() if node.role != "api" and with_members else None,
+        restore=half_done.backup if half_done else "",
     )
 
 
@@ -121,6 +128,9 @@ def member_etcdctl() -> Etcdctl:
 
 def _backup(*options: str) -> int:
     """Make a backup as the unit does, by etcd's own user, and print what is known of backups then."""
+    if Records().under_way() is not None:
+        print(json.dumps({"error": "a restore is half done here: no backup is made before it is finished"}))
+        return 1
     command = ["runuser", "-u", "etcd", "--", BACKUP, "--now", *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     words = done.stderr.strip().splitlines() or [f"{BACKUP} ended with {done.returncode}"]
@@ -130,6 +140,21 @@ def _backup(*options: str) -> int:
 
 def _print(value: Any) -> None:
     print(json.dumps(asdict(value)))
+
+
+def _of_cluster(node: Node, arguments: argparse.Namespace) -> int:
+    """Do what is asked of a member's etcd cluster."""
+    if arguments.command == "reclaim":
+        reclaimed = etcd_reclaim.reclaim(node, member_etcdctl())
+        _print(reclaimed)
+        return 0 if reclaimed.done else 1
+    if arguments.command == "remove":
+        removal = etcd_remove.remove(node, member_etcdctl(), name=arguments.member, if_dead=arguments.if_dead)
+        _print(removal)
+        return 0 if removal.removed else 1
+    survival = etcd_checks.survival(node, member_etcdctl(), without=arguments.without)
+    _print(survival)
+    return 0 if survival.survives else 1
 
 
 def main() -> int:
@@ -149,6 +174,8 @@ def main() -> int:
     backup = commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
     backup.add_argument("--without-quorum", action="store_true", help="on the learner: ask no other member")
     commands.add_parser("reclaim", help="compact and defragment the etcd cluster, and lift its alarms")
+    restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
+    restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command == "leave":
@@ -157,24 +184,16 @@ def main() -> int:
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
-    if arguments.command == "backup":
-        if worker or Node.read().role == "api":
-            parser.error("this machine is no etcd member")
+    if arguments.command in ("backup", "restore"):
+        if worker or (arguments.command == "backup" and Node.read().role == "api"):
+            parser.error("this machine has no part in that")
+        if arguments.command == "restore":
+            return etcd_restore.main(arguments.words)
         return _backup(*(["--without-quorum"] if arguments.without_quorum else []))
     if arguments.command in ("cluster", "remove", "reclaim"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
-        if arguments.command == "reclaim":
-            reclaimed = etcd_reclaim.reclaim(node, member_etcdctl())
-            _print(reclaimed)
-            return 0 if reclaimed.done else 1
-        if arguments.command == "remove":
-            removal = etcd_remove.remove(node, member_etcdctl(), name=arguments.member, if_dead=arguments.if_dead)
-            _print(removal)
-            return 0 if removal.removed else 1
-        survival = etcd_checks.survival(node, member_etcdctl(), without=arguments.without)
-        _print(survival)
-        return 0 if survival.survives else 1
+        return _of_cluster(node, arguments)
     if arguments.command == "status":
         _print(worker_report() if worker else report(Node.read(), with_members=True))
         return 0

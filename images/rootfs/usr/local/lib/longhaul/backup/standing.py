@@ -1,4 +1,4 @@
-"""What the storage holds for a member that looks whether it is its turn. Pure."""
+"""Content of the storage for a member that looks whether it is its turn. Pure."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
+import os
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -92,13 +93,19 @@ class Storage:
 
     def sha256(self, kept: str, name: str) -> str:
         """Read a blob, and return the SHA-256 of what came, hexadecimal."""
+        return self.fetch(kept, name, Path(os.devnull))
+
+    def fetch(self, kept: str, name: str, to: Path) -> str:
+        """Write a blob's content to a file, and return the SHA-256 of what came, hexadecimal."""
         found = hashlib.sha256()
-        with self._ask("GET", f"{kept}/{name}") as answer:
+        with self._ask("GET", f"{kept}/{name}") as answer, to.open("wb") as file:
             try:
                 while chunk := answer.read(CHUNK):
                     found.update(chunk)
+                    file.write(chunk)
             except (OSError, http.client.HTTPException) as error:
-                raise StorageError(f"{kept}/{name} does not come whole: {type(error).__name__}") from None
+                why = getattr(error, "strerror", None) or type(error).__name__
+                raise StorageError(f"{kept}/{name} does not come whole: {why}") from None
         return found.hexdigest()
 
     def _ask(

@@ -1,0 +1,254 @@
+"""Steps of a restore on this machine, each of which may be repeated; ``longhaul restore`` asks for them one by one.
+
+A member: ``look``, ``stop`` (and set the data aside), ``rebuild``, ``start``, ``finish``. An API server: ``look``,
+``stop``, ``finish``. Each prints one JSON object; ``error`` in it says why a step is not done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import fetch_secrets
+from backup.snapshot import Programs
+from backup.storage import RESOURCE, Storage, StorageError
+from etcd_client import Etcdctl, EtcdError
+from etcd_wal import Identity
+from managed_identity import OwnIdentity
+from node_config import PKI, Node, client_url, peer_url
+from node_metadata import NotYetError
+from restore.data import Data, Membership, Source
+from restore.record import Record, Records, RestoreError, Step
+from restore.units import MEMBER, SERVER, Units
+from vault import VaultError
+
+KEYS = Path("/run/longhaul-restore")
+"""Folder of the one-time key, in memory: nobody can read it after a restart of the machine."""
+
+DISK = Path("/var/lib/longhaul/ssd")
+
+RETRY_S = 0.5
+"""Seconds between looks at etcd: nothing signals from outside that it has a leader."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restore:
+    """Restores one machine."""
+
+    node: Node
+    etcdctl: Etcdctl
+    data: Data
+    storage: Callable[[], Storage]
+    records: Records = field(default_factory=Records)
+    units: Units = field(default_factory=Units)
+    keys: Path = KEYS
+    keygen: str = "/usr/local/bin/age-keygen"
+
+    def look(self) -> dict[str, Any]:
+        """Return what this machine knows; changes nothing."""
+        record = self.records.read()
+        told: dict[str, Any] = {
+            "machine": self.node.machine,
+            "held": self.records.held(),
+            "record": asdict(record) if record else None,
+        }
+        if self.node.role == "api":
+            return told
+        cluster = self.etcdctl.first_cluster(map(client_url, self.node.stores[self.node.role].values()))
+        try:
+            revision = self.etcdctl.status(client_url(self.node.address)).revision
+        except EtcdError:
+            revision = 0
+        return {
+            **told,
+            "quorum": cluster is not None,
+            "cluster": f"{cluster.id:x}" if cluster else "",
+            "revision": revision,
+            "data": self.data.cluster(),
+            "asides": self.data.asides(),
+        }
+
+    def stop(self, id_: str, backup: str, *, instead: str) -> dict[str, Any]:
+        """Stop the service of this machine and keep it from being started. A member's data is set aside; its answer
+        has the public half of a key that is used once."""
+        if self.node.role == "api":
+            self.records.hold(id_)
+            self.units.stop(*SERVER)
+            return {"stopped": True}
+        record = self._begun(id_, backup, instead)
+        if record.step < Step.STOPPED:
+            self.records.hold(id_)
+            self.units.stop(*MEMBER)
+            self.data.set_aside(id_)
+            record = self.records.write(replace(record, step=Step.STOPPED))
+        recipient = self._recipient() if record.step < Step.REBUILT else ""
+        return {"step": record.step, "recipient": recipient, "asides": self.data.asides()}
+
+    def _begun(self, id_: str, backup: str, instead: str) -> Record:
+        record = self.records.under_way()
+        if record is not None and record.id not in (id_, instead):
+            raise RestoreError(f"a restore of {record.backup} is half done here (its id is {record.id})")
+        if record is None or record.id != id_:
+            record = self.records.write(Record(id=id_, backup=backup))
+        return record
+
+    def rebuild(self, id_: str, plan: str) -> dict[str, Any]:
+        """Make new data of the backup that the plan names."""
+        record = self._mine(id_, at_least=Step.STOPPED)
+        if record.step == Step.STOPPED:
+            if not (record.cluster and self.data.cluster() == record.cluster):
+                record = self._rebuilt(record, json.loads(base64.b64decode(plan)))
+            record = self.records.write(replace(record, step=Step.REBUILT))
+        (self.keys / "key").unlink(missing_ok=True)
+        return {"step": record.step, "cluster": record.cluster, "revision": record.revision}
+
+    def _rebuilt(self, record: Record, plan: dict[str, Any]) -> Record:
+        source = Source(**{**plan["source"], "header": base64.b64decode(plan["source"]["header"])})
+        places = self.node.stores[self.node.role]
+        membership = Membership(
+            name=self.node.machine,
+            peers={name: peer_url(places[name]) for name in plan["members"]},
+            token=plan["token"],
+            bump=int(plan["bump"]),
+        )
+        made = replace(record, revision=source.revision + membership.bump)
+
+        def note(identity: Identity) -> None:
+            self.records.write(replace(made, cluster=f"{identity.cluster:x}"))
+
+        self.data.rebuild(source, membership, storage=self.storage(), key=self.keys / "key", note=note)
+        return self.records.under_way() or made
+
+    def start(self, id_: str, *, wait_s: float) -> dict[str, Any]:
+        """Start etcd with the new data, and wait until it commits."""
+        record = self._mine(id_, at_least=Step.REBUILT)
+        if record.step < Step.STARTED:
+            record = self.records.write(replace(record, step=Step.STARTED))
+        self.records.release()
+        self.units.start("etcd.service")
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                status = self.etcdctl.status(client_url(self.node.address))
+                commits = self.etcdctl.healthy(client_url(self.node.address))
+                if commits:
+                    return {"step": record.step, "cluster": f"{status.cluster:x}", "revision": status.revision}
+                why = "it has no leader"
+            except EtcdError as error:
+                why = str(error)
+            if time.monotonic() > deadline:
+                raise RestoreError(f"etcd does not commit after {wait_s:.0f} s: {why}")
+            time.sleep(RETRY_S)
+
+    def finish(self, id_: str) -> dict[str, Any]:
+        """End the restore here: the service is started, and backups go on."""
+        if self.node.role == "api":
+            self.records.release()
+            self.units.start("longhaul-api.target", *SERVER)
+            return {"started": True}
+        record = self.records.read()
+        if record is not None and record.id == id_ and record.step == Step.FINISHED:
+            return {"step": record.step, "asides": self.data.asides()}
+        self.records.finish(self._mine(id_, at_least=Step.STARTED))
+        self.units.start("longhaul-etcd.target")
+        self.units.restart("longhaul-backup.timer")
+        return {"step": Step.FINISHED, "asides": self.data.asides()}
+
+    def _mine(self, id_: str, *, at_least: Step) -> Record:
+        record = self.records.under_way()
+        if record is None or record.id != id_ or record.step < at_least:
+            found = f"{record.id} at step {record.step}" if record else "no restore"
+            raise RestoreError(f"the restore {id_} has not come to this step here: there is {found}")
+        return record
+
+    def _recipient(self) -> str:
+        """Return the public half of the one-time key, made anew if it is gone."""
+        key = self.keys / "key"
+        if not key.exists():
+            self.keys.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new = self.keys / "new"
+            new.unlink(missing_ok=True)
+            self._age("-o", str(new))
+            os.replace(new, key)
+        return self._age("-y", str(key)).strip()
+
+    def _age(self, *words: str) -> str:
+        done = subprocess.run([self.keygen, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RestoreError("age-keygen makes no key")
+        return done.stdout
+
+
+def of_this_machine() -> Restore:
+    """Return the restore of the machine on which this runs."""
+    node = Node.read()
+    part = "etcd-client" if node.role == "api" else "client"
+    return Restore(
+        node=node,
+        etcdctl=Etcdctl(certificate=PKI / f"{part}.pem", authority=PKI / "etcd-ca.crt"),
+        data=Data(disk=DISK, programs=Programs()),
+        storage=_storage,
+    )
+
+
+def _storage() -> Storage:
+    try:
+        told = json.loads(fetch_secrets.Config.read(fetch_secrets.CONFIG).open().read("backups"))
+        url = str(told["url"])
+    except VaultError as error:
+        raise RestoreError(str(error)) from None
+    except (ValueError, KeyError, TypeError):
+        raise RestoreError("the vault's secret backups cannot be read: run `longhaul up`") from None
+    identity = OwnIdentity(audience=RESOURCE)
+
+    def token() -> str:
+        try:
+            return identity.token()
+        except NotYetError as error:
+            raise StorageError(str(error)) from None
+
+    return Storage(url=url, token=token)
+
+
+def run(restore: Restore, words: Sequence[str]) -> dict[str, Any]:
+    """Do one step, and return its answer."""
+    parser = argparse.ArgumentParser(prog="longhaul-node restore", description=__doc__)
+    parser.add_argument("step", choices=("look", "stop", "rebuild", "start", "finish"))
+    parser.add_argument("--id", default="")
+    parser.add_argument("--backup", default="", help="class and name")
+    parser.add_argument("--instead", default="", metavar="ID", help="a restore that is given up for this one")
+    parser.add_argument("--plan", default="", help="JSON in base64")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS")
+    options = parser.parse_args(words)
+    steps: dict[str, Callable[[], dict[str, Any]]] = {
+        "look": restore.look,
+        "stop": lambda: restore.stop(options.id, options.backup, instead=options.instead),
+        "rebuild": lambda: restore.rebuild(options.id, options.plan),
+        "start": lambda: restore.start(options.id, wait_s=options.wait),
+        "finish": lambda: restore.finish(options.id),
+    }
+    if options.step == "look":
+        return steps["look"]()
+    if not options.id:
+        parser.error("--id")
+    with restore.records.locked():
+        return steps[options.step]()
+
+
+def main(words: Sequence[str]) -> int:
+    """Do one step, print its answer, and return 0 when it is done."""
+    os.umask(0o077)
+    try:
+        answer = run(of_this_machine(), words)
+    except (RestoreError, OSError) as error:
+        answer = {"error": str(error)}
+    print(json.dumps(answer))
+    return 1 if "error" in answer else 0

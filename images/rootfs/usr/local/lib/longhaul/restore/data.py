@@ -1,0 +1,244 @@
+"""The data of a member that is restored: the old is set aside, the new is made of a backup.
+
+Nothing is started here, and nothing is deleted but what an earlier try of the same restore left.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from backup import snapshot
+from backup.snapshot import Programs, Snapshot, SnapshotError
+from backup.storage import Storage, StorageError
+from etcd_wal import Identity, WalError, identity
+
+from restore.record import RestoreError
+
+LIMIT_S = 3600.0
+"""Time limit of each program in seconds: 8 GiB, the largest etcd cluster, at 3 MB/s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A backup, and how it is opened."""
+
+    kept: str
+    """Class of the backup, which is its container."""
+    name: str
+    sha256: str
+    """Hash of the encrypted content, hexadecimal."""
+    snapshot_sha256: str
+    revision: int
+    keys: int
+    size: int
+    """Number of encrypted bytes."""
+    plain_size: int
+    """Number of bytes of the database."""
+    header: bytes
+    """Header of age that holds the file's key for this member's one-time key."""
+    skip: int
+    """Number of bytes of the backup's own header, in whose place the other goes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    """The etcd cluster that the data is made for."""
+
+    name: str
+    """Name of this member."""
+    peers: Mapping[str, str]
+    """Peer URLs of all members by name."""
+    token: str
+    """Word that the ids of cluster and members are made of. One that was never used gives new ids, so that a member
+    with old data is refused."""
+    bump: int
+    """Number of revisions that the data is ahead of the backup."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """The data folder of this machine's member, and what lies beside it."""
+
+    disk: Path
+    """Mount point of the disk that holds it."""
+    programs: Programs
+    owner: str = "etcd"
+    """User and group of the data."""
+    is_mounted: Callable[[Path], bool] = os.path.ismount
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder that etcd starts with."""
+        return self.disk / "etcd"
+
+    def aside(self, id_: str) -> Path:
+        """Return the folder into which a restore moves what it finds."""
+        return self.disk / f"etcd-aside-{id_}"
+
+    def asides(self) -> list[str]:
+        """Return the folders that restores have set aside."""
+        return sorted(str(path) for path in self.disk.glob("etcd-aside-*"))
+
+    def free(self) -> int:
+        """Return the free bytes of the disk."""
+        return shutil.disk_usage(self.disk).free if self.disk.is_dir() else 0
+
+    def cluster(self) -> str:
+        """Return the id of the etcd cluster of the data, hexadecimal; empty without data, or when it is damaged."""
+        try:
+            found = identity(self.folder)
+        except (WalError, OSError):
+            return ""
+        return f"{found.cluster:x}" if found else ""
+
+    def set_aside(self, id_: str) -> None:
+        """Move the data to where this restore keeps it. What is there already is kept: nothing of it is overwritten."""
+        if not self.is_mounted(self.disk):
+            raise RestoreError(f"no disk is mounted at {self.disk}: journalctl --unit longhaul-local-ssd says why")
+        if not self.folder.exists():
+            return
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+        elif self.aside(id_).exists():
+            raise RestoreError(f"both {self.folder} and {self.aside(id_)} hold data: move one of them away by hand")
+        else:
+            self.folder.rename(self.aside(id_))
+
+    def rebuild(
+        self,
+        source: Source,
+        membership: Membership,
+        *,
+        storage: Storage,
+        key: Path,
+        note: Callable[[Identity], None],
+    ) -> None:
+        """Make new data of the backup. ``note`` is told whose it is before it gets its name."""
+        work = self.disk / "restore"
+        shutil.rmtree(work, ignore_errors=True)
+        self._require_room(source)
+        work.mkdir(mode=0o700)
+        try:
+            plain = self._opened(source, work, storage, key)
+            made = work / "etcd"
+            self._restore(plain, made, membership)
+            plain.unlink()
+            self._into_place(made, note)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _require_room(self, source: Source) -> None:
+        # The sealed backup, the snapshot, and the data with its write-ahead log.
+        needed = source.size + 2 * source.plain_size + snapshot.SPARE
+        if (free := self.free()) < needed:
+            kept = ", ".join(self.asides()) or "nothing of an earlier restore"
+            raise RestoreError(f"the disk has {free} bytes left, and {needed} are needed; set aside are: {kept}")
+
+    def _opened(self, source: Source, work: Path, storage: Storage, key: Path) -> Path:
+        sealed, plain = work / "sealed", work / "snapshot.db"
+        try:
+            found = storage.fetch(source.kept, source.name, sealed)
+        except StorageError as error:
+            raise RestoreError(f"the backup does not come: {error}") from None
+        if found != source.sha256:
+            raise RestoreError(
+                f"{source.kept}/{source.name} is not what was made: its SHA-256 is {found}, not {source.sha256}"
+            )
+        _decrypt(sealed, plain, source, key=key, programs=self.programs)
+        sealed.unlink()
+        self._require_whole(plain, source)
+        return plain
+
+    def _require_whole(self, plain: Path, source: Source) -> None:
+        try:
+            inside: Snapshot = snapshot.check(plain, self.programs)
+        except SnapshotError as error:
+            raise RestoreError(str(error)) from None
+        if inside.sha256 != source.snapshot_sha256:
+            raise RestoreError("the snapshot in the backup is another than the member saved")
+        if (inside.revision, inside.keys) != (source.revision, source.keys):
+            raise RestoreError(
+                f"the snapshot holds revision {inside.revision} and {inside.keys} keys, and the member saved revision "
+                f"{source.revision} and {source.keys} keys"
+            )
+
+    def _restore(self, plain: Path, made: Path, membership: Membership) -> None:
+        own = membership.peers[membership.name]
+        everyone = ",".join(f"{name}={url}" for name, url in membership.peers.items())
+        _run(
+            [
+                self.programs.etcdutl,
+                "snapshot",
+                "restore",
+                str(plain),
+                f"--data-dir={made}",
+                f"--name={membership.name}",
+                f"--initial-cluster={everyone}",
+                f"--initial-cluster-token={membership.token}",
+                f"--initial-advertise-peer-urls={own}",
+                f"--bump-revision={membership.bump}",
+                "--mark-compacted",
+            ]
+        )
+
+    def _into_place(self, made: Path, note: Callable[[Identity], None]) -> None:
+        found = identity(made)
+        if found is None:
+            raise RestoreError("etcdutl made no data")
+        for path in (made, *made.rglob("*")):
+            shutil.chown(path, self.owner, self.owner)
+        made.chmod(0o700)
+        if self.folder.exists():
+            raise RestoreError(f"{self.folder} holds data again: has somebody started etcd by hand?")
+        # etcdutl syncs the database; names of files and folders are synced here.
+        os.sync()
+        note(found)
+        made.rename(self.folder)
+        os.sync()
+
+
+def _decrypt(sealed: Path, plain: Path, source: Source, *, key: Path, programs: Programs) -> None:
+    command = [programs.age, "--decrypt", f"--identity={key}"]
+    pipe = subprocess.PIPE
+    with (
+        plain.open("wb") as target,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as opened,
+        subprocess.Popen(
+            [programs.gzip, "--decompress", "--stdout"], stdin=opened.stdout, stdout=target, stderr=pipe
+        ) as unpacked,
+    ):
+        if opened.stdin is None or opened.stdout is None or opened.stderr is None or unpacked.stderr is None:
+            raise RestoreError("no pipes")
+        opened.stdout.close()
+        try:
+            with sealed.open("rb") as content, opened.stdin as into:
+                into.write(source.header)
+                content.seek(source.skip)
+                shutil.copyfileobj(content, into, 2**20)
+        except BrokenPipeError:
+            pass  # the program says why
+        said, complaint = opened.stderr.read().decode(errors="replace"), unpacked.stderr.read().decode(errors="replace")
+    if opened.returncode:
+        raise RestoreError(f"the backup is not decrypted: {_first(said)}")
+    if unpacked.returncode:
+        raise RestoreError(f"the backup is not compressed as backups are: {_first(complaint)}")
+
+
+def _first(said: str) -> str:
+    return next(iter(said.strip().splitlines()), "no reason is given")
+
+
+def _run(command: Sequence[str]) -> None:
+    what = " ".join((Path(command[0]).name, *command[1:3]))
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env={}, check=False)
+    except subprocess.TimeoutExpired:
+        raise RestoreError(f"{what} did not end within {LIMIT_S:.0f} s") from None
+    if done.returncode:
+        words = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
+        raise RestoreError(f"{what}: {words[-1]}")

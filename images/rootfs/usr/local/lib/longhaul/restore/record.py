@@ -1,0 +1,122 @@
+"""Record of a restore on this machine: which one, and how far it is. It outlives a restart of the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+
+FOLDER = Path("/var/lib/longhaul-restore")
+"""Folder of the record, on the system disk: the data disk may be lost with what is on it. While its file ``record``
+is there, no backup is made; while ``hold`` is there, neither etcd nor kube-apiserver starts (their units)."""
+
+
+class RestoreError(Exception):
+    """Raised when a step is not done, with the reason."""
+
+
+class Step(IntEnum):
+    """Last step that is done on a member."""
+
+    BEGUN = 0
+    STOPPED = 1
+    """etcd is stopped, and its data is set aside."""
+    REBUILT = 2
+    """New data is there."""
+    STARTED = 3
+    """etcd was started with the new data."""
+    FINISHED = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A restore, as far as this member has come."""
+
+    id: str
+    backup: str
+    """Class and name of the backup."""
+    step: int = Step.BEGUN
+    cluster: str = ""
+    """Id of the new etcd cluster in hexadecimal, once there is new data."""
+    revision: int = 0
+    """Newest revision of the new data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """The files of the record."""
+
+    folder: Path = FOLDER
+
+    def read(self) -> Record | None:
+        """Return the restore that is under way, or the last one that was finished; None without any."""
+        for name in ("record", "finished"):
+            try:
+                return Record(**json.loads((self.folder / name).read_text()))
+            except FileNotFoundError:
+                continue
+            except (ValueError, TypeError):
+                raise RestoreError(f"{self.folder / name} cannot be read: look at it, and remove it") from None
+        return None
+
+    def under_way(self) -> Record | None:
+        """Return the restore that is under way; None without any."""
+        return self.read() if (self.folder / "record").exists() else None
+
+    def write(self, record: Record) -> Record:
+        """Replace the record, and return it."""
+        self._put("record", json.dumps(asdict(record)) + "\n")
+        return record
+
+    def hold(self, id_: str) -> None:
+        """Keep etcd or kube-apiserver from being started, by whatever."""
+        self._put("hold", id_ + "\n")
+
+    def held(self) -> str:
+        """Return the restore that keeps this machine's service from being started; empty without one."""
+        try:
+            return (self.folder / "hold").read_text().strip()
+        except FileNotFoundError:
+            return ""
+
+    def release(self) -> None:
+        """Let it be started again."""
+        (self.folder / "hold").unlink(missing_ok=True)
+        self._sync()
+
+    def finish(self, record: Record) -> None:
+        """Note that the restore is over."""
+        self._put("finished", json.dumps({**asdict(record), "step": int(Step.FINISHED)}) + "\n")
+        (self.folder / "record").unlink(missing_ok=True)
+        self._sync()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Do one step at a time: the command that began another may have been killed."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("w") as lock:
+            flock(lock, LOCK_EX)
+            yield
+
+    def _put(self, name: str, text: str) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        new = self.folder / f"{name}.new"
+        with new.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, self.folder / name)
+        self._sync()
+
+    def _sync(self) -> None:
+        """Let a power cut forget nothing of it."""
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,172 @@
+"""``longhaul restore``: make etcd clusters anew from backups, when their quorum is lost for good."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.context import Context, context, enter_lab
+from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
+from longhaul.say import ask, say
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    from components.model import Environment
+    from longhaul.restore.prepare import Prepared
+    from longhaul.restore.steps import Restoration
+
+HELP = "make etcd clusters anew from backups when their quorum is lost for good; a run that was killed is gone on with"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``restore``."""
+    parser.add_argument("--key", metavar="KEYFILE", type=Path, required=True, help="private key of age; it stays here")
+    parser.add_argument(
+        "--etcd", choices=("etcd", "events"), help="this etcd cluster alone (default: those whose quorum is lost)"
+    )
+    parser.add_argument("--at", metavar="TIME", type=_time, help="the newest backup at this time: 2030-05-04T10:30Z")
+    parser.add_argument(
+        "--backup",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="this backup, as `longhaul backups --json` names it",
+    )
+    parser.add_argument(
+        "--although-healthy", action="store_true", help="replace an etcd cluster that has a quorum, too"
+    )
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
+    parser.add_argument("--json", action="store_true", help="the result for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Look, say what is lost, ask, and restore."""
+    from longhaul.engine.run import interruptible
+
+    options = invocation.options
+    if options.although_healthy and (options.yes or not options.etcd):
+        said = "--although-healthy: name the etcd cluster with --etcd, and type the environment's name (no --yes)"
+        raise CommandError(said, code=Exit.USAGE)
+    keys = _keys(options.key)
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    enter_lab(where, environment, invocation)
+    with _alone(where), interruptible():
+        prepared, restoration = _prepared(environment, options, keys)
+        _confirm(where.env, prepared, yes=options.yes)
+        try:
+            restoration.run()
+        except KeyboardInterrupt:
+            say(f"interrupted: restore {prepared.half.id} is half done; {_again(where.env, options)} goes on with it")
+            return Exit.INTERRUPTED
+        except CommandError as error:
+            raise CommandError(f"{error}\n{_again(where.env, options)} goes on from here", code=error.code) from None
+    _tell(environment, prepared, restoration, json=options.json)
+    return Exit.OK
+
+
+def _keys(path: Path) -> Sequence[X25519PrivateKey]:
+    """Return the operator's private keys, before anything is asked."""
+    from longhaul.restore.age_header import KeyFileError, identities
+
+    try:
+        return identities(path)
+    except KeyFileError as error:
+        raise CommandError(f"--key {error}", code=Exit.USAGE) from None
+
+
+def _prepared(
+    environment: Environment, options: argparse.Namespace, keys: Sequence[X25519PrivateKey]
+) -> tuple[Prepared, Restoration]:
+    from components.model import Role
+    from longhaul.backups.listing import control_of
+    from longhaul.restore.fleet import Fleet
+    from longhaul.restore.half_done import Book
+    from longhaul.restore.prepare import Wanted, prepare
+    from longhaul.restore.sealed import sealed
+    from longhaul.restore.steps import Restoration
+
+    control, place = control_of(environment)
+    book = Book(control=control, place=place, environment=environment)
+    fleet = Fleet(control=control, place=place)
+    wanted = Wanted(
+        roles=[Role(options.etcd)] if options.etcd else [],
+        at=options.at,
+        names=options.backup,
+        although_healthy=options.although_healthy,
+    )
+    prepared = prepare(environment, book, fleet, wanted)
+    began = time.monotonic()
+    restoration = Restoration(
+        half=prepared.half,
+        sealed={role: sealed(environment, one, keys, key_file=options.key) for role, one in prepared.backups.items()},
+        seen=prepared.seen,
+        fleet=fleet,
+        book=book,
+        say=lambda line: say(f"[{time.monotonic() - began:4.0f} s] {line}"),
+    )
+    return prepared, restoration
+
+
+def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
+    from longhaul.restore.loss import told
+
+    for line in (*prepared.notes, *told(prepared.half, prepared.backups, prepared.seen).splitlines()):
+        say(line)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError("there is no terminal to ask on, so nothing was done: pass --yes", code=Exit.USAGE)
+    if ask(f"Type the environment's name to restore {' and '.join(map(str, prepared.backups))}: ") != env:
+        raise CommandError(f"that is not {env!r}; nothing was done", code=Exit.REFUSED)
+
+
+@contextmanager
+def _alone(where: Context) -> Iterator[None]:
+    """Be the only run that changes the environment, as `up` makes sure of it."""
+    from longhaul.engine.engine import engine_for
+    from longhaul.engine.recovery import recover
+    from longhaul.engine.runs import new_run
+
+    engine = engine_for(where, os.environ)
+    recover(engine)
+    engine.records.write(new_run("restore"))
+    try:
+        yield
+    finally:
+        engine.records.clear()
+
+
+def _tell(environment: Environment, prepared: Prepared, restoration: Restoration, *, json: bool) -> None:
+    from longhaul.report.programs import document as rendered
+    from longhaul.restore.loss import document
+
+    asides = restoration.asides
+    if json:
+        print(rendered(document(prepared.half, prepared.backups, prepared.seen, restoration.clusters, asides)))
+    say(f"{environment.name}: {' and '.join(map(str, prepared.backups))} restored, and the API servers are ready")
+    for name, folders in asides.items():
+        if folders:
+            say(f"{name} keeps the old data until you remove it: {', '.join(folders)}")
+
+
+def _again(env: str, options: argparse.Namespace) -> str:
+    return f"`longhaul restore --env {env} --key {options.key}`"
+
+
+def _time(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: 2030-05-04T10:30Z") from None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)

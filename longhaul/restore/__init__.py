@@ -1,0 +1,1 @@
+"""Restore of etcd clusters from backups."""

@@ -1,0 +1,151 @@
+"""The header of a file that age encrypted: its file key is taken out with a private key, and wrapped for another one.
+
+So whoever has the private key lets a machine decrypt one file, and neither the private key nor the file's content
+travels. The format is ``age-encryption.org/v1`` (C2SP, age.md); of its recipients, those of type X25519 alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from longhaul.restore import bech32
+
+VERSION = b"age-encryption.org/v1\n"
+STANZA = b"-> X25519 "
+END = b"\n--- "
+MAC_LETTERS = 43
+"""Letters of a MAC of 32 bytes in base64 without padding."""
+FILE_KEY = 16
+"""Number of bytes of a file key."""
+WRAPPED = FILE_KEY + 16
+NONCE = bytes(12)
+"""Nonce of a wrapped file key: zero, since its key is used once."""
+
+
+class KeyFileError(Exception):
+    """Raised for a file without a private key that can be used here."""
+
+
+class HeaderError(Exception):
+    """Raised for a header that cannot be read, or not with these keys."""
+
+
+def identities(path: Path) -> list[X25519PrivateKey]:
+    """Return the private keys in a file as ``age-keygen`` writes it; ``KeyFileError`` when there is none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise KeyFileError(f"{path} is not text: decrypt a key file with a passphrase first, by `age -d`") from None
+    except OSError as error:
+        raise KeyFileError(f"{path}: {error.strerror or type(error).__name__}") from None
+    found = [_identity(path, number, line.strip()) for number, line in enumerate(lines, 1) if _is_key(line)]
+    if not found:
+        raise KeyFileError(f"{path} holds no private key of age: a line AGE-SECRET-KEY-1…")
+    return found
+
+
+def _is_key(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def _identity(path: Path, number: int, text: str) -> X25519PrivateKey:
+    try:
+        kind, secret = bech32.decode(text)
+    except ValueError:
+        raise KeyFileError(f"{path}, line {number}: this is no private key of age") from None
+    if kind != "age-secret-key-" or len(secret) != 32:
+        raise KeyFileError(f"{path}, line {number}: backups are for keys AGE-SECRET-KEY-1… alone")
+    return X25519PrivateKey.from_private_bytes(secret)
+
+
+def header_of(head: bytes) -> bytes:
+    """Return the header that a file's first bytes begin with; ``HeaderError`` when they do not hold it whole."""
+    if not head.startswith(VERSION):
+        raise HeaderError("it does not begin as a file of age")
+    end = head.find(END)
+    whole = end + len(END) + MAC_LETTERS + 1
+    if end < 0 or len(head) < whole or head[whole - 1 : whole] != b"\n":
+        raise HeaderError("its header is not whole")
+    return head[:whole]
+
+
+def unwrapped(header: bytes, keys: Sequence[X25519PrivateKey]) -> bytes:
+    """Return the file key; ``HeaderError`` when none of the private keys opens the header, or it was changed."""
+    for ephemeral, body in _stanzas(header):
+        for key in keys:
+            own = key.public_key().public_bytes_raw()
+            wrapping = _derived(_exchanged(key, ephemeral), salt=ephemeral + own, info=b"age-encryption.org/v1/X25519")
+            try:
+                found = ChaCha20Poly1305(wrapping).decrypt(NONCE, body, None)
+            except InvalidTag:
+                continue
+            told = _unpadded(header[-MAC_LETTERS - 1 : -1])
+            if not hmac.compare_digest(_mac(found, header[: -MAC_LETTERS - 2]), told):
+                raise HeaderError("its header was changed")
+            return found
+    raise HeaderError("none of the private keys opens it")
+
+
+def wrapped(file_key: bytes, recipient: str) -> bytes:
+    """Return a header that gives the file key to one public key, ``age1…``; ``HeaderError`` for anything else."""
+    try:
+        kind, theirs = bech32.decode(recipient)
+    except ValueError:
+        kind, theirs = "", b""
+    if kind != "age" or len(theirs) != 32:
+        raise HeaderError("it answers with no public key of age")
+    once = X25519PrivateKey.generate()
+    ephemeral = once.public_key().public_bytes_raw()
+    wrapping = _derived(_exchanged(once, theirs), salt=ephemeral + theirs, info=b"age-encryption.org/v1/X25519")
+    body = ChaCha20Poly1305(wrapping).encrypt(NONCE, file_key, None)
+    text = VERSION + STANZA + _base64(ephemeral) + b"\n" + _base64(body) + END[:-1]
+    return text + b" " + _base64(_mac(file_key, text)) + b"\n"
+
+
+def _stanzas(header: bytes) -> list[tuple[bytes, bytes]]:
+    """Return ephemeral key and wrapped file key of each X25519 recipient. What has another length is left out: other
+    kinds of recipients have other bodies."""
+    lines = header.splitlines(keepends=True)
+    pairs = [
+        (_unpadded(line.removeprefix(STANZA).strip()), _unpadded(lines[index + 1].strip()))
+        for index, line in enumerate(lines[:-1])
+        if line.startswith(STANZA)
+    ]
+    return [(ephemeral, body) for ephemeral, body in pairs if (len(ephemeral), len(body)) == (32, WRAPPED)]
+
+
+def _exchanged(key: X25519PrivateKey, theirs: bytes) -> bytes:
+    try:
+        return key.exchange(X25519PublicKey.from_public_bytes(theirs))
+    except ValueError:
+        raise HeaderError("a public key in it is of low order") from None
+
+
+def _derived(secret: bytes, *, salt: bytes, info: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=salt, info=info).derive(secret)
+
+
+def _mac(file_key: bytes, text: bytes) -> bytes:
+    """Return the MAC of a header up to ``---``."""
+    return hmac.digest(_derived(file_key, salt=b"", info=b"header"), text, "sha256")
+
+
+def _base64(content: bytes) -> bytes:
+    return base64.b64encode(content).rstrip(b"=")
+
+
+def _unpadded(text: bytes) -> bytes:
+    try:
+        return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
+    except binascii.Error:
+        raise HeaderError("its header is not in base64") from None

@@ -1,0 +1,81 @@
+"""Machines of the control plane, asked for steps of a restore by their cloud's run command, all at once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from longhaul.exits import CommandError
+
+if TYPE_CHECKING:
+    from clouds.base.cloud import Control
+    from clouds.base.place import Place
+
+OLD = "invalid choice: 'restore'"
+"""Part of what an image answers that is older than restores."""
+
+Answer = Mapping[str, Any]
+
+
+class RefusedStepError(Exception):
+    """Raised when a machine does not do a step, with the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet:
+    """The machines of a place."""
+
+    control: Control[Any]
+    place: Place[Any]
+
+    def ask(self, machine: str, words: str, *, limit_s: float) -> Answer:
+        """Return a machine's answer to ``longhaul-node WORDS``."""
+        try:
+            output = self.control.run_command(self.place, machine, f"longhaul-node {words}", timeout_s=limit_s)
+        except CloudError as error:
+            raise RefusedStepError(str(error)) from None
+        try:
+            found = json.loads(output.stdout.strip().splitlines()[-1])
+        except (ValueError, IndexError):
+            if OLD in output.stderr:
+                raise RefusedStepError("its image is older than restores (docs/restore.md, by hand)") from None
+            said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+            raise RefusedStepError(said[-1]) from None
+        if not isinstance(found, dict):
+            raise RefusedStepError(f"it said {found!r}")
+        if found.get("error"):
+            raise RefusedStepError(str(found["error"]))
+        return found
+
+    def ask_all(self, words: Mapping[str, str], *, limit_s: float) -> dict[str, Answer | RefusedStepError]:
+        """Ask several machines at once, each its own words, and return what each said.
+
+        An interrupt ends the wait at once: threads are not waited for, and what machines do goes on there.
+        """
+        answers: SimpleQueue[tuple[str, Answer | RefusedStepError]] = SimpleQueue()
+
+        def ask(machine: str) -> None:
+            try:
+                answers.put((machine, self.ask(machine, words[machine], limit_s=limit_s)))
+            except RefusedStepError as error:
+                answers.put((machine, error))
+            except Exception as error:  # noqa: BLE001 - whatever it is, somebody waits for an answer
+                answers.put((machine, RefusedStepError(f"{type(error).__name__}: {error}")))
+
+        for machine in words:
+            threading.Thread(target=ask, args=(machine,), daemon=True).start()
+        found = dict(answers.get() for _ in words)
+        return {machine: found[machine] for machine in words}
+
+    def must(self, words: Mapping[str, str], *, what: str, limit_s: float) -> dict[str, Answer]:
+        """Ask several machines at once; ``CommandError`` with each reason when one does not do it."""
+        found = self.ask_all(words, limit_s=limit_s)
+        refused = [f"{name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError)]
+        if refused:
+            raise CommandError(f"{what}: {'; '.join(refused)}")
+        return {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}

@@ -1,0 +1,84 @@
+"""Account of a restore: its losses and its result, in words and for programs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from longhaul.report.ages import age
+from longhaul.restore.half_done import HalfDone
+from longhaul.restore.seen import Seen, Step
+
+if TYPE_CHECKING:
+    from components.model import Role
+    from longhaul.backups.listing import Backup
+
+
+def told(half: HalfDone, backups: Mapping[Role, Backup], seen: Seen) -> str:
+    """Return what is lost and what is done, for who is asked."""
+    lines = []
+    for role, backup in backups.items():
+        lines += [
+            f"{role}: {_quorum(role, seen)}",
+            f"  restored from {backup.name}",
+            f"  made {backup.made:%Y-%m-%d %H:%M:%S}Z, {age(backup.age_s)} ago, by {backup.member}: revision "
+            f"{backup.revision}, {backup.keys} keys",
+            f"  LOST: {_lost(role, backup, seen, half)}",
+            f"  its revisions go on {half.clusters[str(role)].bump} higher, above any that was ever seen",
+            f"  the data that is on its members now is kept there, as etcd-aside-{half.id} beside it",
+        ]
+    lines.append("The API servers are stopped meanwhile. Pods on nodes run on.")
+    return "\n".join(lines)
+
+
+def _quorum(role: Role, seen: Seen) -> str:
+    those = seen.members[role]
+    answering = sum(one.revision > 0 for one in those)
+    if any(one.quorum for one in those):
+        return f"it has a quorum, {answering} of {len(those)} members answer"
+    return f"its quorum is lost, {answering} of {len(those)} members answer"
+
+
+def _lost(role: Role, backup: Backup, seen: Seen, half: HalfDone) -> str:
+    behind = revisions_lost(role, backup, seen, half)
+    since = f"all that was written in the {age(backup.age_s)} since then"
+    if behind is None:
+        return f"{since}; no member says how much that was"
+    name, newest = max(seen.revisions(role).items(), key=lambda one: one[1])
+    return f"{since}: {behind} revisions, since {name} still tells revision {newest}"
+
+
+def revisions_lost(role: Role, backup: Backup, seen: Seen, half: HalfDone) -> int | None:
+    """Return the number of revisions that are known to be lost; None when no member tells its own. Members that are
+    started already tell the new ones."""
+    if any(one.at(half.id) >= Step.STARTED for one in seen.members[role]):
+        return None
+    newest = max(seen.revisions(role).values(), default=None)
+    return None if newest is None else max(0, newest - backup.revision)
+
+
+def document(
+    half: HalfDone,
+    backups: Mapping[Role, Backup],
+    seen: Seen,
+    clusters: Mapping[Role, str],
+    asides: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
+    """Return the result for programs. ``asides`` has what is set aside on each member."""
+    return {
+        "id": half.id,
+        "etcd_clusters": {
+            str(role): {
+                "backup": backup.name,
+                "made": backup.made.isoformat(),
+                "age_s": backup.age_s,
+                "revision": backup.revision,
+                "keys": backup.keys,
+                "revisions_lost": revisions_lost(role, backup, seen, half),
+                "first_revision": backup.revision + half.clusters[str(role)].bump,
+                "cluster": clusters.get(role, ""),
+            }
+            for role, backup in backups.items()
+        },
+        "asides": dict(asides),
+    }

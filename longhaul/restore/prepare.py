@@ -1,0 +1,125 @@
+"""Preparation of a restore: one that is half done is gone on with, or a new one is chosen."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from components.model import Role, control_machines, plan
+from longhaul.backups.listing import Backup, backups
+from longhaul.exits import CommandError, Exit
+from longhaul.restore.choice import bump, chosen, newest_known, unknown
+from longhaul.restore.half_done import Book, Choice, HalfDone, State
+from longhaul.restore.seen import Seen, look, may_go_on, missing, roles_of
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.restore.fleet import Fleet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Wishes of whoever runs the command."""
+
+    roles: Sequence[Role] = ()
+    """Etcd clusters by name; empty for those whose quorum is lost."""
+    at: datetime | None = None
+    names: Sequence[str] = ()
+    although_healthy: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A restore that is not begun, or not gone on with, yet."""
+
+    half: HalfDone
+    backups: Mapping[Role, Backup]
+    seen: Seen
+    notes: Sequence[str]
+    """Lines that whoever is asked has to know besides."""
+    healthy: Sequence[Role]
+    """Etcd clusters that have a quorum and are to be replaced nevertheless."""
+
+
+def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) -> Prepared:
+    """Look at everything, and choose; ``CommandError`` when it may not or cannot be done. Changes nothing on any
+    machine."""
+    last = book.last()
+    half = last if last and last.state is not State.DONE else None
+    machines = control_machines(environment, plan(environment))
+    if gone := missing(fleet, machines):
+        if half is not None:
+            # So that `up` is let in.
+            book.write(replace(half, state=State.PAUSED))
+        raise CommandError(
+            f"{', '.join(gone)}: run `longhaul up --env {environment.name}`, which makes or starts it, then this "
+            "again. `up` waits for members that cannot be ready before the restore: interrupt it when the machine runs",
+            code=Exit.REFUSED,
+        )
+    seen = look(fleet, machines)
+    found = backups(environment, list(seen.members), now=datetime.now(tz=UTC))
+    if names := unknown(wanted.names, found):
+        said = f"{', '.join(names)}: no such backup. `longhaul backups --env {environment.name} --all` lists them"
+        raise CommandError(said, code=Exit.USAGE)
+    if half is not None and not _another(half, wanted) and may_go_on(half, seen):
+        return _gone_on(half, found, seen)
+    return _begun(half, found, seen, wanted, last.revisions if last else {})
+
+
+def _another(half: HalfDone, wanted: Wanted) -> bool:
+    """Return whether something else is asked for than what is half done."""
+    known = {one.backup for one in half.clusters.values()}
+    other_roles = bool(wanted.roles) and {str(role) for role in wanted.roles} != set(half.clusters)
+    return other_roles or wanted.at is not None or not set(wanted.names) <= known
+
+
+def _gone_on(half: HalfDone, found: Sequence[Backup], seen: Seen) -> Prepared:
+    names = [one.backup for one in half.clusters.values()]
+    mine = {role: chosen(str(role), found, at=None, names=names) for role in roles_of(half)}
+    lost = set(names) - {one.name for one in mine.values()}
+    if lost:
+        said = f"{', '.join(sorted(lost))} is half restored, and is no longer there: name another one with --backup"
+        raise CommandError(said)
+    note = f"a restore is half done (its id is {half.id}): this goes on with it"
+    return Prepared(half=replace(half, state=State.RUNNING), backups=mine, seen=seen, notes=[note], healthy=[])
+
+
+def _begun(
+    half: HalfDone | None, found: Sequence[Backup], seen: Seen, wanted: Wanted, given: Mapping[str, int]
+) -> Prepared:
+    """Return a new restore. ``given``: the highest revisions that restores have begun with."""
+    roles = list(wanted.roles) or (roles_of(half) if half else seen.without_quorum())
+    if half and (left := [name for name in half.clusters if Role(name) not in roles]):
+        said = f"{', '.join(left)}: half restored, too. Leave --etcd out, so that both are restored"
+        raise CommandError(said, code=Exit.USAGE)
+    lost = seen.without_quorum()
+    healthy = [role for role in roles if role not in lost and not (half and str(role) in half.clusters)]
+    if not roles or (healthy and not wanted.although_healthy):
+        raise CommandError(
+            f"{' and '.join(map(str, healthy or seen.members))}: there is a quorum, so nothing is lost and nothing was "
+            "done. To go back in time all the same: --etcd NAME --although-healthy",
+            code=Exit.REFUSED,
+        )
+    names = wanted.names or ([one.backup for one in half.clusters.values()] if half and wanted.at is None else ())
+    mine = {role: chosen(str(role), found, at=wanted.at, names=names) for role in roles}
+    choices = {}
+    for role, one in mine.items():
+        newest = newest_known(one, found, seen.revisions(role).values())
+        choices[str(role)] = Choice(backup=one.name, bump=bump(one, max(newest, given.get(str(role), 0))))
+    first = {str(role): one.revision + choices[str(role)].bump for role, one in mine.items()}
+    new = HalfDone(id=uuid.uuid4().hex[:12], state=State.RUNNING, clusters=choices, revisions={**given, **first})
+    return Prepared(half=new, backups=mine, seen=seen, notes=_given_up(half, seen, roles), healthy=healthy)
+
+
+def _given_up(half: HalfDone | None, seen: Seen, roles: Sequence[Role]) -> list[str]:
+    """Return what is said of restores that are half done, and given up for this one."""
+    left = {one.half_done: one.backup for role in roles for one in seen.members[role] if one.half_done}
+    if half is not None:
+        left.setdefault(half.id, ", ".join(one.backup for one in half.clusters.values()))
+    return [
+        f"the restore {id_} of {backup} is half done and given up: this one begins anew"
+        for id_, backup in sorted(left.items())
+    ]

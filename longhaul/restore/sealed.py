@@ -1,0 +1,47 @@
+"""A backup's file key, taken out of its header with the operator's private key: the rest of the backup stays where it
+is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from clouds.base.errors import CloudError
+from components.model.backup_storage import account_name
+from longhaul.backups.listing import Backup, control_of
+from longhaul.exits import CommandError, Exit
+from longhaul.restore.age_header import HeaderError, header_of, unwrapped
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+HEAD = 4096
+"""Number of bytes that hold a header: that of eight recipients, the most that an environment has, takes 900."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sealed:
+    """A backup, and the key of its content."""
+
+    backup: Backup
+    skip: int
+    """Number of bytes of its header."""
+    file_key: bytes = field(repr=False)
+
+
+def sealed(environment: Environment, backup: Backup, keys: Sequence[X25519PrivateKey], *, key_file: object) -> Sealed:
+    """Return a backup with the key of its content; ``CommandError`` with the reason when it cannot be had."""
+    control, place = control_of(environment)
+    container, _, name = backup.name.partition("/")
+    try:
+        head = control.backup_head(place, account_name(environment), container, name, HEAD)
+    except CloudError as error:
+        raise CommandError(f"{backup.name} does not come: {error}", code=Exit.UNREACHABLE) from None
+    try:
+        header = header_of(head)
+        return Sealed(backup=backup, skip=len(header), file_key=unwrapped(header, keys))
+    except HeaderError as error:
+        raise CommandError(f"{backup.name} cannot be decrypted with {key_file}: {error}") from None

@@ -1,0 +1,140 @@
+"""State of the machines before a step of a restore, and what follows from it. Pure but for :func:`look`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from components.model import Role
+from longhaul.exits import CommandError, Exit
+from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
+from longhaul.restore.half_done import HalfDone
+
+if TYPE_CHECKING:
+    from components.model import Machine
+
+LOOK_S = 180.0
+"""Time limit of a look in seconds: Azure's agent alone takes at least 20, and waits for the command before."""
+
+
+class Step(IntEnum):
+    """Last step that is done on a member (images/rootfs, restore/record.py)."""
+
+    NONE = -1
+    BEGUN = 0
+    STOPPED = 1
+    REBUILT = 2
+    STARTED = 3
+    FINISHED = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberSeen:
+    """One member, as it describes itself."""
+
+    name: str
+    quorum: bool
+    revision: int
+    """Newest revision that it has; 0 when its etcd does not answer."""
+    id: str = ""
+    """Id of the last restore here; empty without any."""
+    backup: str = ""
+    step: Step = Step.NONE
+    asides: tuple[str, ...] = ()
+
+    def at(self, id_: str) -> Step:
+        """Return how far a restore is on it."""
+        return self.step if self.id == id_ else Step.NONE
+
+    @property
+    def half_done(self) -> str:
+        """Return the id of the restore that is half done here; empty without one."""
+        return self.id if self.id and self.step is not Step.FINISHED else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """The control plane."""
+
+    members: Mapping[Role, Sequence[MemberSeen]]
+    servers: tuple[str, ...]
+
+    def without_quorum(self) -> list[Role]:
+        """Return the etcd clusters in which no member answers with a quorum."""
+        return [role for role, those in self.members.items() if not any(one.quorum for one in those)]
+
+    def revisions(self, role: Role) -> dict[str, int]:
+        """Return the revisions that members tell, by name."""
+        return {one.name: one.revision for one in self.members[role] if one.revision}
+
+
+def look(fleet: Fleet, machines: Sequence[Machine]) -> Seen:
+    """Ask all machines of the control plane; ``CommandError`` when one does not answer: it might go on with old data,
+    or with an old state in its memory."""
+    found = fleet.ask_all({machine.name: "restore look" for machine in machines}, limit_s=LOOK_S)
+    silent = [f"  {name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError)]
+    if silent:
+        raise CommandError(
+            "these machines cannot be asked, so nothing was done:\n"
+            + "\n".join(silent)
+            + "\nA machine that will not come back: delete it in the cloud, run `longhaul up`, which makes it anew, "
+            "and then this again",
+            code=Exit.REFUSED,
+        )
+    answers = {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}
+    members = {
+        role: [_member(answers[one.name]) for one in machines if one.role is role] for role in Role if role.is_etcd
+    }
+    return Seen(members=members, servers=tuple(one.name for one in machines if one.role is Role.API))
+
+
+def missing(fleet: Fleet, machines: Sequence[Machine]) -> list[str]:
+    """Return what the cloud says of machines that are gone or do not run; ``CommandError`` when it does not answer."""
+    try:
+        views = {view.name: view for view in fleet.control.machines(fleet.place)}
+    except CloudError as error:
+        raise CommandError(f"{fleet.place.environment} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
+    found = []
+    for machine in machines:
+        view = views.get(machine.name)
+        if view is None:
+            found.append(f"{machine.name} is gone")
+        elif view.power != "running":
+            found.append(f"{machine.name} is {view.power or 'in no known state'}")
+    return found
+
+
+def may_go_on(half: HalfDone, seen: Seen) -> bool:
+    """Return whether a half-done restore can be gone on with. Once a member has been started, one that knows nothing of
+    the restore cannot be given the same data: its etcd cluster has been told more since."""
+    for role in roles_of(half):
+        steps = [one.at(half.id) for one in seen.members[role]]
+        if max(steps) >= Step.STARTED and min(steps) < Step.REBUILT:
+            return False
+    return True
+
+
+def roles_of(half: HalfDone) -> list[Role]:
+    """Return the etcd clusters of a restore."""
+    return [Role(name) for name in half.clusters]
+
+
+def all_at(seen: Seen, roles: Iterable[Role], id_: str, step: Step) -> bool:
+    """Return whether every member of these etcd clusters has come to a step."""
+    return all(one.at(id_) >= step for role in roles for one in seen.members[role])
+
+
+def _member(told: Answer) -> MemberSeen:
+    record: Mapping[str, Any] = told.get("record") or {}
+    return MemberSeen(
+        name=str(told["machine"]),
+        quorum=bool(told.get("quorum")),
+        revision=int(told.get("revision") or 0),
+        id=str(record.get("id", "")),
+        backup=str(record.get("backup", "")),
+        step=Step(int(record["step"])) if record else Step.NONE,
+        asides=tuple(map(str, told.get("asides") or ())),
+    )

@@ -1,0 +1,228 @@
+"""A control plane on loopback that `longhaul restore` works on: run commands, units and vault are stand-ins, all else
+is real."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import etcd_join
+import etcd_restore
+import pytest
+from backup.snapshot import Programs
+from backup.storage import Storage
+from etcd_client import EtcdError
+from node_config import client_url
+from restore.data import Data
+from restore.record import Records
+from restore.units import Units
+
+from clouds.azure import control as azure_control
+from clouds.azure.session import AzureError
+from clouds.base.control import CommandOutput, MachineView
+from components.model import Environment, Role, control_machines, plan
+from components.model.backups import Backups
+from longhaul.backups.listing import control_of
+from longhaul.restore.age_header import identities
+from longhaul.restore.fleet import Fleet
+from longhaul.restore.half_done import Book
+from longhaul.restore.prepare import Wanted, prepare
+from longhaul.restore.sealed import sealed
+from longhaul.restore.steps import Restoration
+from tests.images.machines import Control, Place, eventually
+from tests.images.test_backup_restored import backup_of, stored_by
+from tests.lab.cloud.conftest import Live
+
+ACCOUNT = "lhlabsnapshots"
+
+
+class LoopbackUnits(Units):
+    """Units of one machine: etcd is a process, of the others it is noted that they were started."""
+
+    def __init__(self, place: Place, records: Records) -> None:
+        super().__init__()
+        object.__setattr__(self, "place", place)
+        object.__setattr__(self, "records", records)
+        object.__setattr__(self, "started", [])
+
+    place: Place
+    records: Records
+    started: list[str]
+
+    def stop(self, *units: str) -> None:
+        if "etcd.service" in units and "etcd" in self.place.processes:
+            self.place.stop("etcd")
+
+    def start(self, *units: str) -> None:
+        self.started.extend(units)
+        wants = {"etcd.service", "longhaul-etcd.target"} & {*units}
+        if wants and not self.records.held() and "etcd" not in self.place.processes:
+            assert isinstance(eventually(lambda: prepared(self.place), what="etcd may start"), etcd_join.Start)
+            self.place.start_etcd()
+
+    def restart(self, unit: str) -> None:
+        self.started.append(unit)
+
+
+def prepared(place: Place) -> object:
+    try:
+        return place.prepare()
+    except EtcdError:
+        return None
+
+
+@dataclass(kw_only=True)
+class World:
+    """The control plane, its backups, and what the operator has."""
+
+    control: Control
+    live: Live
+    folder: Path
+    binaries: dict[str, Path]
+    environment: Environment
+    key: Path
+    patch: pytest.MonkeyPatch
+    left: int | None = None
+    """Number of commands and writes that the operator still gets through; None for all."""
+    said: list[str] = field(default_factory=list)
+    commands: list[tuple[str, str]] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    """Machines that the cloud does not have."""
+    restores: dict[str, etcd_restore.Restore] = field(default_factory=dict)
+
+    def of(self, machine: str) -> etcd_restore.Restore:
+        """Return the restore of a machine."""
+        if machine not in self.restores:
+            place = self.control[machine]
+            records = Records(folder=place.folder / "restore")
+            disk = place.path("/var/lib/longhaul/ssd")
+            disk.mkdir(parents=True, exist_ok=True)
+            programs = Programs(etcdutl=str(self.binaries["etcdutl"]), age=str(self.binaries["age"]))
+            self.restores[machine] = etcd_restore.Restore(
+                node=place.node,
+                etcdctl=place.etcdctl,
+                data=Data(disk=disk, programs=programs, owner=getpass.getuser(), is_mounted=Path.is_dir),
+                storage=lambda: stored_by(self.live),
+                records=records,
+                units=LoopbackUnits(place, records),
+                keys=place.folder / "keys",
+                keygen=str(self.binaries["age-keygen"]),
+            )
+        return self.restores[machine]
+
+    def run_command(self, _place: Any, machine: str, script: str, *, timeout_s: float) -> CommandOutput:
+        self._through()
+        self.commands.append((machine, script))
+        words = shlex.split(script)[1:]
+        if words[0] == "ready":
+            return CommandOutput(stdout=json.dumps({"ready": True}), stderr="")
+        answer = answered(self.of(machine), words[1:])
+        return CommandOutput(stdout=json.dumps(answer), stderr="")
+
+    def set_secret(self, _place: Any, _vault: str, name: str, value: str) -> None:
+        self._through()
+        self.control.vault.secrets[name] = value
+
+    def _through(self) -> None:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise AzureError("the operator is gone")
+
+    def machines(self, _place: Any) -> list[MachineView]:
+        names = [one.name for one in control_machines(self.environment, plan(self.environment))]
+        return [MachineView(name=n, provisioning="Succeeded", power="running") for n in names if n not in self.gone]
+
+    def restore(self, wanted: Wanted | None = None) -> Restoration:
+        """Do as `longhaul restore --yes` does."""
+        control, place = control_of(self.environment)
+        book = Book(control=control, place=place, environment=self.environment)
+        fleet = Fleet(control=control, place=place)
+        found = prepare(self.environment, book, fleet, wanted or Wanted())
+        keys = identities(self.key)
+        restoration = Restoration(
+            half=found.half,
+            sealed={role: sealed(self.environment, b, keys, key_file=self.key) for role, b in found.backups.items()},
+            seen=found.seen,
+            fleet=fleet,
+            book=book,
+            say=self.said.append,
+        )
+        restoration.run()
+        return restoration
+
+    def back_up(self, machine: str) -> Any:
+        """Have a member make a backup now."""
+        place = self.control[machine]
+        shutil.rmtree(place.folder / "scratch", ignore_errors=True)
+        made = backup_of(place, self.live, recipient(self.key, self.binaries), self.binaries)
+        return made.run(now=datetime.now(tz=UTC), at_once=True)
+
+    def put(self, machine: str, key: str) -> int:
+        """Write a key, and return its revision."""
+        place = self.control[machine]
+        answer = place.etcdctl.run(client_url(place.node.address), "put", key, "value")
+        return int(answer["header"]["revision"])
+
+    def keys(self, machine: str) -> int:
+        """Return the number of keys that begin with ``key``."""
+        place = self.control[machine]
+        answer = place.etcdctl.run(client_url(place.node.address), "get", "key", "--prefix", "--keys-only")
+        return int(answer.get("count", 0))
+
+    def revision(self, machine: str) -> int:
+        return self.control[machine].etcdctl.status(client_url(self.control[machine].node.address)).revision
+
+    def lose(self, *machines: str) -> None:
+        """Lose the data of members, which have no process any more either."""
+        for name in machines:
+            if "etcd" in self.control[name].processes:
+                self.control[name].stop("etcd")
+            self.control[name].wipe()
+
+
+def answered(restore: etcd_restore.Restore, words: list[str]) -> dict[str, Any]:
+    try:
+        return etcd_restore.run(restore, words)
+    except (etcd_restore.RestoreError, OSError) as error:
+        return {"error": str(error)}
+
+
+def recipient(key: Path, binaries: dict[str, Path]) -> str:
+    done = subprocess.run([binaries["age-keygen"], "-y", key], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def world(control: Control, live: Live, folder: Path, binaries: dict[str, Path], patch: pytest.MonkeyPatch) -> World:
+    """Return a world whose storage, vault and machines the command reaches by the cloud's own functions."""
+    key = folder / "key.txt"
+    subprocess.run([binaries["age-keygen"], "-o", key], check=True, capture_output=True)
+    backups = Backups(recipients=(recipient(key, binaries),))
+    found = World(
+        control=control,
+        live=live,
+        folder=folder,
+        binaries=binaries,
+        environment=control.environment.model_copy(update={"backups": backups}),
+        key=key,
+        patch=patch,
+    )
+    for module in ("longhaul.backups.listing", "longhaul.restore.sealed"):
+        patch.setattr(f"{module}.account_name", lambda _environment: ACCOUNT)
+    patch.setattr(azure_control, "run_command", found.run_command)
+    patch.setattr(azure_control, "machines", found.machines)
+    patch.setattr(azure_control, "secret", lambda _place, _vault, name: control.vault.secrets.get(name))
+    patch.setattr(azure_control, "set_secret", found.set_secret)
+    return found
+
+
+Stored = Callable[[], Storage]
+ROLES = (Role.ETCD, Role.EVENTS)

@@ -1,0 +1,97 @@
+"""Steps of a restore that need neither etcd nor a backup: an API server's, and what waits meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import node
+import pytest
+from backup.snapshot import Programs
+from backup.storage import Storage
+from etcd_client import Etcdctl
+from etcd_restore import Restore
+from node_config import Node
+from restore.data import Data
+from restore.record import Record, Records, RestoreError, Step
+from restore.units import SERVER, Units
+
+from tests.images.restore_world import answered
+from tests.support.programs import write_program
+
+ADDRESS = "127.0.0.9"
+
+
+def none() -> Storage:
+    raise AssertionError("no backup is asked for")
+
+
+@pytest.fixture(name="machine")
+def _machine(tmp_path: Path) -> Callable[[str], Restore]:
+    """Return a maker of machines whose systemctl notes what it is asked for."""
+    systemctl = tmp_path / "systemctl"
+    write_program(systemctl, f'#!/bin/sh\nprintf "%s\\n" "$*" >> {tmp_path}/asked\ntest ! -e {tmp_path}/refuses\n')
+
+    def make(role: str) -> Restore:
+        stores = {"etcd": {"lab-etcd-0": ADDRESS}, "events": {"lab-events-0": ADDRESS}}
+        return Restore(
+            node=Node(machine=f"lab-{role}-0", role=role, index=0, address=ADDRESS, version="1", stores=stores),
+            etcdctl=Etcdctl(certificate=tmp_path, authority=tmp_path),
+            data=Data(disk=tmp_path, programs=Programs()),
+            storage=none,
+            records=Records(folder=tmp_path / "restore"),
+            units=Units(program=str(systemctl)),
+            keys=tmp_path / "keys",
+        )
+
+    return make
+
+
+def asked(folder: Path) -> list[str]:
+    return (folder / "asked").read_text().splitlines()
+
+
+def test_an_api_server_is_held_until_the_end(machine: Callable[[str], Restore], tmp_path: Path) -> None:
+    server = machine("api")
+    assert answered(server, ["look"]) == {"machine": "lab-api-0", "held": "", "record": None}
+    for _ in range(2):
+        assert answered(server, ["stop", "--id", "a"]) == {"stopped": True}
+    assert answered(server, ["look"])["held"] == "a"
+    assert answered(server, ["finish", "--id", "a"]) == {"started": True}
+    assert answered(server, ["look"])["held"] == ""
+    servers = " ".join(SERVER)
+    assert asked(tmp_path) == [f"stop {servers}"] * 2 + [f"start --no-block longhaul-api.target {servers}"]
+
+
+def test_a_unit_that_does_not_stop_ends_the_step(machine: Callable[[str], Restore], tmp_path: Path) -> None:
+    (tmp_path / "refuses").touch()
+    assert "systemctl stop" in answered(machine("api"), ["stop", "--id", "a"])["error"]
+
+
+def test_a_members_data_stays_when_no_disk_is_mounted(machine: Callable[[str], Restore], tmp_path: Path) -> None:
+    (tmp_path / "etcd" / "member").mkdir(parents=True)
+    member = machine("etcd")
+    assert "no disk is mounted" in answered(member, ["stop", "--id", "a", "--backup", "b"])["error"]
+    assert (tmp_path / "etcd" / "member").is_dir()
+    assert answered(member, ["look"])["record"]["step"] == Step.BEGUN
+
+
+def test_a_record_that_is_damaged_is_told(machine: Callable[[str], Restore], tmp_path: Path) -> None:
+    member = machine("etcd")
+    member.records.write(Record(id="a", backup="b"))
+    (tmp_path / "restore" / "record").write_text("?")
+    with pytest.raises(RestoreError, match="look at it, and remove it"):
+        member.records.read()
+
+
+def test_no_backup_is_made_by_hand_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = Records(folder=tmp_path)
+    records.write(Record(id="a", backup="b"))
+    monkeypatch.setattr(node, "Records", lambda: records)
+    assert node._backup() == 1
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert "a restore is half done" in told["error"]
