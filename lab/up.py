@@ -72,11 +72,12 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
     with steps.step("pinned tools") as step:
         tools.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("images") as step:
-        baked = image.bake(log_dir=steps.log_dir, progress=step.say)
+        sources = image.load_sources(versions=environment.versions.model_dump())
+        baked = image.bake(log_dir=steps.log_dir, progress=step.say, sources=sources)
         step.note = baked.version
     with steps.step("depot") as step:
         wanted = contents.load(gpus=has_gpus(environment), rdma=has_shared_rdma(environment))
-        filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted)
+        filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted, spec=sources.spec)
     with steps.step("the lab's cloud") as step:
         parts = project.Parts(
             node=baked.node, bare=baked.bare, gateway=baked.gateway, depot=filled, tools=tools.bin_dir()
