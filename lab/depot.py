@@ -23,9 +23,7 @@ _SPACE_MIB = 400
 """Space in MiB that packages and images need while they are made."""
 
 
-def ensure(
-    *, log_dir: Path, progress: Progress, wanted: Contents | None = None, spec: Spec | None = None
-) -> Path:
+def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None, spec: Spec | None = None) -> Path:
     """Make the depot's folder, with the versions of ``spec``, unless it is cached, and return it. A cached depot needs
     no network and no work. Raises :class:`longhaul.toolchain.errors.SetupError`."""
     wanted, spec = wanted or contents.load(), spec or load()

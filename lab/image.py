@@ -143,7 +143,9 @@ class _Maker:
             self._progress(f"{name}: playbooks/image.yml over the base image")
             copy_system(self._base / "rootfs", into / "rootfs")
             with served(self._depot) as address:
-                self._play(into / "rootfs", tags, {"depot": address, "versions": self.sources.spec.versions, **variables})
+                self._play(
+                    into / "rootfs", tags, {"depot": address, "versions": self.sources.spec.versions, **variables}
+                )
             (into / "rootfs/etc/apt/sources.list.d/longhaul-depot.list").unlink(missing_ok=True)
             tidy(into / "rootfs")
 

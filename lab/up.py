@@ -34,13 +34,19 @@ def main(argv: list[str] | None = None) -> int:
     file is wrong, and 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="python -m lab.up", description=(__doc__ or "").split("\n\n")[0])
     project.add_arguments(parser)
-    chosen = project.chosen(parser.parse_args(argv))
+    parser.add_argument(
+        "--prepare", action="store_true", help="stop before `longhaul up`: the lab has the images and depot of the file"
+    )
+    options = parser.parse_args(argv)
+    chosen = project.chosen(options)
     signal.signal(signal.SIGTERM, _interrupt)
     steps = Steps(log_dir=chosen.state.logs, prefix=f"{chosen.env}-")
     try:
         _require_root()
         with lock(chosen.state):
-            bring_up(chosen, steps)
+            prepare(chosen, steps)
+            if not options.prepare:
+                bring_up(chosen, steps)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return 2
@@ -61,8 +67,9 @@ def interrupted(state: LabState) -> str:
     return f"interrupted; `{state.make('lab')}` goes on where this stopped, `{state.make('lab-down')}` removes it"
 
 
-def bring_up(chosen: LabProject, steps: Steps) -> None:
-    """Run all steps, and print the result."""
+def prepare(chosen: LabProject, steps: Steps) -> None:
+    """Run the steps before the environment itself: have its lab running, with the images and the depot that its file
+    asks for. A lab that runs is given what it lacks."""
     environment = chosen.load()
     project.check_second(environment, chosen)
     if running_init(chosen.state) is None:
@@ -84,6 +91,10 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
         )
         config = project.config(environment, chosen, parts)
         start(chosen.state, config, watchers=project.watchers(environment), say=step.say)
+
+
+def bring_up(chosen: LabProject, steps: Steps) -> None:
+    """Bring the environment up in its lab, and print the result."""
     read = last_up.what_it_reads(chosen)
     status = _status_of_what_stands(chosen, steps) if last_up.is_done(chosen, read) else ""
     if not status:

@@ -270,7 +270,9 @@ def test_a_checksum_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("tool", "binary"), BINARIES)
 def test_a_binary_says_that_it_is_its_version(tool: Tool, binary: Binary, tmp_path: Path) -> None:
     if tool.version != SPEC.versions[tool.release] and not tools.tool_dir(tool, spec=SPEC).is_dir():
-        pytest.skip(f"{tool.name} {tool.version} is on demand: `python -m lab.tools ensure {tool.release}@{tool.version}`")
+        pytest.skip(
+            f"{tool.name} {tool.version} is on demand: `python -m lab.tools ensure {tool.release}@{tool.version}`"
+        )
     spec = load(versions={tool.release: tool.version})
     found = tools.ensure([tool.name], log_dir=tmp_path, progress=print, spec=spec)
     if binary.check:
