@@ -18,8 +18,8 @@ from lab.config import LabConfig
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
 from lab.inotify import API_SERVER, MACHINE, NODE
 from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, running_init
-from longhaul.images.held import manifest_of, versions_in
 from lab.tenants import check_apart, check_fits, configs, lab_to_join, tenants_of
+from longhaul.images.held import manifest_of, versions_in
 
 PROJECT = Path(__file__).resolve().parents[1]
 

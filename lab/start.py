@@ -154,8 +154,8 @@ def _check_network_features() -> None:
 
 
 def _renewed(state: LabState, config: LabConfig) -> bool:
-    """Write what a running lab may be given, more images and another depot, and return whether it is given anything. Its
-    daemon takes it when it is started again, which machines do not notice."""
+    """Write what a running lab may be given, more images and another depot, and return whether it is given anything.
+    Its daemon takes it when it is started again, which machines do not notice."""
     written = LabConfig.read(state)
     given = replace(written, images={**config.images, **written.images}, depot=config.depot)
     if config not in (written, given) or (config.beside and config != written):

@@ -28,7 +28,7 @@ def _tools() -> dict[str, Any]:
 
 
 def pinned(release: str) -> str:
-    """Return the version that ``tools.toml`` has as the default of ``release``; raise ``KeyError`` when it lists no such
+    """Return the default version of ``release`` in ``tools.toml``; raise ``KeyError`` when it lists no such
     release."""
     return str(_tools()["release"][release]["version"])
 
@@ -64,5 +64,5 @@ class Versions(Section):
     """Version of etcd, without a leading v."""
 
     def pinned(self) -> dict[str, str]:
-        """Return the versions that ``tools.toml`` pins, by release. One that it does not pin cannot be had from here."""
+        """Return those versions that ``tools.toml`` pins, by release: no others can be had."""
         return {release: version for release, version in self if version in offered(release)}
