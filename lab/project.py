@@ -17,9 +17,8 @@ from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
 from lab.inotify import API_SERVER, MACHINE, NODE
-from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, running_init
+from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, read_json, running_init
 from lab.tenants import check_apart, check_fits, configs, lab_to_join, tenants_of
-from longhaul.images.held import manifest_of, versions_in
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -119,7 +118,11 @@ def _images(ids: Iterable[str], node: Path, *, known: Mapping[str, str]) -> dict
 
 def _is_other(root: str, node: Path) -> bool:
     """Return whether a root file system holds other versions than ``node``."""
-    return versions_in(manifest_of(Path(root))) != versions_in(manifest_of(node))
+    return _versions(Path(root)) != _versions(node)
+
+
+def _versions(root: Path) -> object:
+    return (read_json(root.with_name("manifest.json")) or {}).get("versions")
 
 
 def _public(environment: Environment) -> IPv4Address:

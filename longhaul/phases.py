@@ -142,7 +142,7 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
     recover(engine)
     if is_judged(engine, words):
         from longhaul.images.held import image_versions
-        from longhaul.kubernetes.deprecated import asking
+        from longhaul.plan.asking import asking
 
         images = image_versions(job.where, job.environment, job.environ)
         apis = asking(job.where, job.environment, job.environ)

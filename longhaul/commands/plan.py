@@ -111,7 +111,8 @@ def _raw(where: Context, environment: Environment, invocation: Invocation) -> Ex
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
     from longhaul.images.held import image_versions
-    from longhaul.kubernetes.deprecated import asking, nobody
+    from longhaul.kubernetes.deprecated import nobody
+    from longhaul.plan.asking import asking
     from longhaul.plan.changes import read_changes
     from longhaul.plan.files import ALONE
     from longhaul.plan.plan import Terms, make_plan

@@ -35,7 +35,7 @@ def image_versions(
 
 def _of_lab(lab: Lab, image: str) -> Mapping[str, str]:
     try:
-        return versions_in(lab.image_manifest(image))
+        return _versions(lab.image_manifest(image))
     except CommandError:
         return {}
 
@@ -43,16 +43,10 @@ def _of_lab(lab: Lab, image: str) -> Mapping[str, str]:
 def _kept(folder: Path) -> dict[str, Mapping[str, str]]:
     """Return the versions of every image that was baked here, by the image's id."""
     records = sorted(folder.glob(f"*/{RECORD}"))
-    return {str(_read(path).get("image", "")): versions_in(path.with_name(MANIFEST)) for path in records}
+    return {str(_read(path).get("image", "")): _versions(path.with_name(MANIFEST)) for path in records}
 
 
-def manifest_of(root: Path) -> Path:
-    """Return the manifest of the image with that root file system."""
-    return root.with_name(MANIFEST)
-
-
-def versions_in(manifest: Path) -> Mapping[str, str]:
-    """Return the versions in an image, by release; nothing when its manifest is not there."""
+def _versions(manifest: Path) -> Mapping[str, str]:
     found = _read(manifest).get("versions", {})
     return found if isinstance(found, dict) else {}
 

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
-
-from longhaul.cluster import kubeconfig_file
-from longhaul.context import Context
-from longhaul.exits import CommandError
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import TIMEOUT_S, ApiError
-
-if TYPE_CHECKING:
-    from components.model import Environment
 
 _SERIES = re.compile(r"apiserver_requested_deprecated_apis\{(?P<labels>[^}]*)\} (?P<value>\S+)")
 """A line of the metric, which is 1 for each API that was asked for since the server started (k8s.io/apiserver,
 pkg/endpoints/metrics; kubernetes.io, "Deprecated API Migration Guide")."""
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
-_ASKED = 2
-"""Questions for each API server. The load balancer chooses who answers, and each server knows its own clients only."""
 
 
 @dataclass(frozen=True, order=True, kw_only=True)
@@ -53,27 +38,6 @@ Ask = Callable[[], Apis]
 def nobody() -> Apis:
     """Return the answer where there is no cluster to ask."""
     return Apis(unseen="no cluster was asked")
-
-
-def asking(where: Context, environment: Environment, environ: Mapping[str, str]) -> Ask:
-    """Return a function that asks the environment's API servers."""
-
-    @cache
-    def ask() -> Apis:
-        try:
-            with kubeconfig_file(where, environment, environ) as path:
-                api = Api.of(json.loads(path.read_text(encoding="utf-8")))
-                times = _ASKED * environment.control_plane.api.servers
-                found = {one for _ in range(times) for one in used(_lines(api))}
-        except (CommandError, ApiError, OSError, http.client.HTTPException) as error:
-            return Apis(unseen=str(error))
-        return Apis(used=tuple(sorted(found, key=lambda one: one.name)))
-
-    return ask
-
-
-def _lines(api: Api) -> Iterator[str]:
-    return (line.decode() for line in api.lines("/metrics", {}, silence_s=TIMEOUT_S))
 
 
 def used(lines: Iterable[str]) -> Iterator[DeprecatedApi]:

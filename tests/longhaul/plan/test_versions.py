@@ -143,7 +143,7 @@ def test_who_could_not_be_asked_is_told_and_nobody_is_asked_without_a_step() -> 
 
     plan = of_state(dict.fromkeys(SERVERS, "1.36.4"), wanted(kubernetes="1.37.2"))
     assert "Nobody was asked for APIs in use that go: no cluster was asked." in [one.what for one in plan.reasons]
-    for running, versions in (("1.36.3", {"kubernetes": "1.36.4"}), ("3.6.11", {"etcd": "3.7.0"})):
+    for running, versions in (("1.36.2", {"kubernetes": "1.36.4"}), ("3.6.11", {"etcd": "3.7.0"})):
         steps = machines(dict.fromkeys(SERVERS if "kubernetes" in versions else MEMBERS, running))
         judged(stack("lab"), *steps, environment=wanted(**versions), apis=asked)
 
