@@ -27,6 +27,8 @@ PROGRAMS = ROOTFS / "usr/local/lib/longhaul"
 FLAG = re.compile(r"(?<![\w-])--([a-z0-9-]+)=")
 KNOWN = re.compile(r"^\s+(?:-\w, )?--([a-z0-9-]+)", re.MULTILINE)
 VARIABLE = re.compile(r"\bETCD_([A-Z_]+)=")
+DEPRECATED = {("kube-scheduler", "profiling")}
+"""Flags of ours that are deprecated, and known all the same: only a configuration file could say it instead."""
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
 
 
@@ -71,7 +73,7 @@ def test_kubernetes_knows_every_flag_of_ours(program: str, version: str, tmp_pat
     assert "feature-gates" not in ours, "compare them with the binary's list here"
     for flag in ours:
         (said,) = re.findall(rf"^\s+(?:-\w, )?--{flag}(?=\s).*", found, re.MULTILINE)
-        assert "DEPRECATED" not in said
+        assert ("DEPRECATED" in said) is ((program, flag) in DEPRECATED)
 
 
 @pytest.mark.parametrize("version", offered("etcd"))
