@@ -27,7 +27,7 @@ PROGRAMS = ROOTFS / "usr/local/lib/longhaul"
 FLAG = re.compile(r"(?<![\w-])--([a-z0-9-]+)=")
 KNOWN = re.compile(r"^\s+(?:-\w, )?--([a-z0-9-]+)", re.MULTILINE)
 VARIABLE = re.compile(r"\bETCD_([A-Z_]+)=")
-DEPRECATED = {("kube-scheduler", "profiling")}
+DEPRECATED = {("kube-scheduler", "kubeconfig"), ("kube-scheduler", "profiling")}
 """Flags of ours that are deprecated, and known all the same: only a configuration file could say it instead."""
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
 
