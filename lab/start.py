@@ -54,11 +54,11 @@ def start(
     config.check()
     record = running_init(state)
     if record is not None:
-        renewed = _renewed(state, config)
+        given = give(state, config)
         daemon = _await_ready(state, record)
-        with contextlib.suppress(OSError) if renewed else contextlib.nullcontext():
+        with contextlib.suppress(OSError) if given else contextlib.nullcontext():
             control.request(state, "POST", "/refresh")
-        if renewed:
+        if given:
             _await_ready(state, record, after=daemon)
         say(f"the lab of environment {state.env} is already running (process {record.pid})")
         return record
@@ -153,7 +153,7 @@ def _check_network_features() -> None:
         raise LabError(f"no network namespace can be made ({said}): the lab does not run inside this container")
 
 
-def _renewed(state: LabState, config: LabConfig) -> bool:
+def give(state: LabState, config: LabConfig) -> bool:
     """Write what a running lab may be given, more images and another depot, and return whether it is given anything.
     Its daemon takes it when it is started again, which machines do not notice."""
     written = LabConfig.read(state)
