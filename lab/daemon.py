@@ -151,6 +151,10 @@ class Daemon:
         await tenant_ports.follow()
 
         async def refresh() -> None:
+            if LabConfig.read(state) != config:
+                # It was given more. Process 1 starts a new daemon, which adopts the machines.
+                signal.raise_signal(signal.SIGTERM)
+                return
             await hypervisor.stand(self._hosts())
             await tenant_ports.follow()
 

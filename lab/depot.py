@@ -15,7 +15,7 @@ from longhaul.depot.contents import Contents
 from longhaul.depot.oci import copy_of
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, require_space
-from longhaul.toolchain.spec import machine_arch
+from longhaul.toolchain.spec import Spec, load, machine_arch
 
 _LAYOUT = 2
 """Version of the result. Raise it when the code makes a different result from the same sources."""
@@ -23,12 +23,12 @@ _SPACE_MIB = 400
 """Space in MiB that packages and images need while they are made."""
 
 
-def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None) -> Path:
-    """Make the depot's folder unless it is cached, and return it. A cached depot needs no network and no work. Raises
-    :class:`longhaul.toolchain.errors.SetupError`."""
-    wanted = wanted or contents.load()
+def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None, spec: Spec | None = None) -> Path:
+    """Make the depot's folder, with the versions of ``spec``, unless it is cached, and return it. A cached depot needs
+    no network and no work. Raises :class:`longhaul.toolchain.errors.SetupError`."""
+    wanted, spec = wanted or contents.load(), spec or load()
     binaries = tools.ensure(
-        {*wanted.node_tools, *wanted.host_tools, *wanted.gpu_tools}, log_dir=log_dir, progress=progress
+        {*wanted.node_tools, *wanted.host_tools, *wanted.gpu_tools}, log_dir=log_dir, progress=progress, spec=spec
     )
     under = base.ensure(wanted, log_dir=log_dir, progress=progress) / "rootfs"
     # Without a name, tools.ensure would make all tools.
@@ -46,7 +46,7 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None)
         require_space(into, mib=_SPACE_MIB, doing="making the depot")
         parts = Parts(binaries=binaries, archives={wanted.suite: debs}, images=images)
         # The depot is in the cache, like its parts, and is not written to either: its files can be links to them.
-        fill(into, parts, place=lambda source, target: copy_of(source, into=target))
+        fill(into, parts, place=lambda source, target: copy_of(source, into=target), spec=spec)
 
     if ensure_folder(place, make, what="depot", progress=progress):
         progress(f"depot: {len(binaries)} binaries and {len(images)} container images")

@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder
 from longhaul.toolchain.debian import tidy
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.prune import prune
-from longhaul.toolchain.spec import repository
+from longhaul.toolchain.spec import Spec, load, repository
 from longhaul.toolchain.trees import copy_system, describe, files_of, lay, link_system
 
 _LAYOUT = 2
@@ -63,6 +63,8 @@ class Sources:
     """A checkout, whose playbooks and images are used."""
     lab_tree: Path
     """Files that are laid over every image: the differences between a lab's machine and a real one."""
+    spec: Spec = field(default_factory=load)
+    """Pins of the binaries, at the versions that were asked for."""
 
     @property
     def tree(self) -> Path:
@@ -70,11 +72,14 @@ class Sources:
         return self.project / "images" / "rootfs"
 
 
-def load_sources(root: Path | None = None, *, distribution: str = "") -> Sources:
-    """Return the sources of a checkout (this one by default), with the distribution that it names or another."""
+def load_sources(
+    root: Path | None = None, *, distribution: str = "", versions: Mapping[str, str] | None = None
+) -> Sources:
+    """Return the sources of a checkout (this one by default), with the distribution that it names or another, and with
+    the default version of each release or the one in ``versions``."""
     root = root or repository()
     found = contents.load(root, distribution=distribution)
-    return Sources(contents=found, project=root, lab_tree=root / "lab" / "rootfs")
+    return Sources(contents=found, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
 
 
 def bake(*, log_dir: Path, progress: Progress, sources: Sources | None = None) -> Images:
@@ -98,7 +103,7 @@ class _Maker:
         self._log_dir = log_dir
         self._progress = progress
         self._base = base.ensure(sources.contents, log_dir=log_dir, progress=progress)
-        self._depot = depot.ensure(log_dir=log_dir, progress=progress, wanted=sources.contents)
+        self._depot = depot.ensure(log_dir=log_dir, progress=progress, wanted=sources.contents, spec=sources.spec)
         self._lab_files = dict(files_of([sources.lab_tree]))
 
     def bare(self) -> Path:
@@ -138,7 +143,9 @@ class _Maker:
             self._progress(f"{name}: playbooks/image.yml over the base image")
             copy_system(self._base / "rootfs", into / "rootfs")
             with served(self._depot) as address:
-                self._play(into / "rootfs", tags, {"depot": address, **variables})
+                self._play(
+                    into / "rootfs", tags, {"depot": address, "versions": self.sources.spec.versions, **variables}
+                )
             (into / "rootfs/etc/apt/sources.list.d/longhaul-depot.list").unlink(missing_ok=True)
             tidy(into / "rootfs")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -16,7 +17,7 @@ from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
 from lab.inotify import API_SERVER, MACHINE, NODE
-from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, running_init
+from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, read_json, running_init
 from lab.tenants import check_apart, check_fits, configs, lab_to_join, tenants_of
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -82,6 +83,7 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
     frontend = addresses.sites[control.site].subnet("api")[FRONTEND]
     clouds = [site for site in environment.sites.values() if cloud_of(site).rents]
     state = chosen.state
+    known = LabConfig.read(state) if state.config_file.exists() else None
     beside = lab_to_join(state)
     if beside and len(clouds) < len(environment.sites):
         onprem = ", ".join(name for name, site in environment.sites.items() if site not in clouds)
@@ -90,7 +92,7 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
             f"{onprem}: `make lab-down ENV={beside}` first"
         )
     return LabConfig(
-        rootfs=str(parts.node),
+        rootfs=known.rootfs if known and _is_other(known.rootfs, parts.node) else str(parts.node),
         bare_rootfs=_text(parts.bare),
         gateway_rootfs=_text(parts.gateway),
         depot=_text(parts.depot),
@@ -101,10 +103,26 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
         beside=beside,
         api_address=f"{frontend}:{control.api.port}",
         port=LabConfig.read(state).port if running_init(state) else loopback_port(environment.name),
-        images={site.image: str(parts.node) for site in clouds},
+        images=_images((site.image for site in clouds), parts.node, known=known.images if known else {}),
         regions=regions_of(clouds),
         tools=str(parts.tools),
     )
+
+
+def _images(ids: Iterable[str], node: Path, *, known: Mapping[str, str]) -> dict[str, str]:
+    """Return the root file systems by image id. An image that the lab has had, with other versions, stays as it is, as
+    in a cloud: another version needs another id."""
+    fresh = {name: str(node) for name in ids if not _is_other(known.get(name, str(node)), node)}
+    return {**known, **fresh}
+
+
+def _is_other(root: str, node: Path) -> bool:
+    """Return whether a root file system holds other versions than ``node``."""
+    return _versions(Path(root)) != _versions(node)
+
+
+def _versions(root: Path) -> object:
+    return (read_json(root.with_name("manifest.json")) or {}).get("versions")
 
 
 def _public(environment: Environment) -> IPv4Address:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from lab import cgroups, control, inotify, tenants
@@ -53,9 +54,12 @@ def start(
     config.check()
     record = running_init(state)
     if record is not None:
-        _check_same(state, config)
-        _await_ready(state, record)
-        control.request(state, "POST", "/refresh")
+        given = give(state, config)
+        daemon = _await_ready(state, record)
+        with contextlib.suppress(OSError) if given else contextlib.nullcontext():
+            control.request(state, "POST", "/refresh")
+        if given:
+            _await_ready(state, record, after=daemon)
         say(f"the lab of environment {state.env} is already running (process {record.pid})")
         return record
     if cgroups.Group.of(state).members():
@@ -149,13 +153,19 @@ def _check_network_features() -> None:
         raise LabError(f"no network namespace can be made ({said}): the lab does not run inside this container")
 
 
-def _check_same(state: LabState, config: LabConfig) -> None:
+def give(state: LabState, config: LabConfig) -> bool:
+    """Write what a running lab may be given, more images and another depot, and return whether it is given anything.
+    Its daemon takes it when it is started again, which machines do not notice."""
     written = LabConfig.read(state)
-    if written != config:
+    given = replace(written, images={**config.images, **written.images}, depot=config.depot)
+    if config not in (written, given) or (config.beside and config != written):
         raise LabError(
             f"the lab of environment {state.env} runs with other parameters ({state.config_file}): "
             f"`.venv/bin/python -m lab down --env {state.env}` first"
         )
+    if config != written:
+        config.write(state)
+    return config != written
 
 
 def _launch(state: LabState, config: LabConfig) -> InitRecord:
@@ -205,12 +215,14 @@ def _hear(report: socket.socket, state: LabState) -> int:
     return int(pids[0])
 
 
-def _await_ready(state: LabState, record: InitRecord) -> None:
+def _await_ready(state: LabState, record: InitRecord, *, after: int = 0) -> int:
+    """Wait until the daemon answers, another than process ``after``; return its process id, as the lab counts."""
     deadline = time.monotonic() + _READY_S
     while True:
         with contextlib.suppress(OSError, LabError):
-            if control.request(state, "GET", "/status").get("ready"):
-                return
+            found = control.request(state, "GET", "/status")
+            if found.get("ready") and found.get("pid") != after:
+                return int(found["pid"])
         if not record.alive():
             raise LabError(f"process 1 of the lab of environment {state.env} has ended; see {state.daemon_log}")
         if time.monotonic() > deadline:

@@ -2,7 +2,8 @@
 
 From Python: :func:`ensure` and :func:`bin_dir`. From a shell::
 
-    python3 -m lab.tools ensure [NAME…]     # NAME: a tool, a binary or a release of tools.toml; without it, all tools
+    python3 -m lab.tools ensure [NAME…]     # NAME: a tool, a binary or a release of tools.toml; without it, all tools;
+                                            # RELEASE@VERSION: another of its pinned versions
     python3 -m lab.tools list [--json]
     python3 -m lab.tools bin-dir
 
@@ -21,7 +22,7 @@ from lab import packages
 from longhaul.toolchain import tools
 from longhaul.toolchain.cache import Progress
 from longhaul.toolchain.errors import SetupError
-from longhaul.toolchain.spec import Spec, repository
+from longhaul.toolchain.spec import Spec, load, repository
 from longhaul.toolchain.tools import bin_dir, listing, tool_dir
 
 __all__ = ["bin_dir", "ensure", "listing", "tool_dir"]
@@ -54,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
     verbs.add_parser("bin-dir", help="print the folder for PATH")
     args = parser.parse_args(argv)
     run: dict[str, Callable[[], None]] = {
-        "ensure": lambda: _print_paths(ensure(args.names, log_dir=args.log_dir, progress=_say)),
+        "ensure": lambda: _print_paths(_named(args.names, log_dir=args.log_dir)),
         "list": lambda: _print_listing(as_json=args.json),
         "bin-dir": lambda: print(bin_dir()),
     }
@@ -64,6 +65,12 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _named(names: list[str], *, log_dir: Path) -> dict[str, Path]:
+    words = [name.partition("@") for name in names]
+    spec = load(versions={name: version for name, _, version in words if version})
+    return ensure([name for name, _, _ in words], log_dir=log_dir, progress=_say, spec=spec)
 
 
 def _say(line: str) -> None:

@@ -34,13 +34,19 @@ def main(argv: list[str] | None = None) -> int:
     file is wrong, and 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="python -m lab.up", description=(__doc__ or "").split("\n\n")[0])
     project.add_arguments(parser)
-    chosen = project.chosen(parser.parse_args(argv))
+    parser.add_argument(
+        "--prepare", action="store_true", help="stop before `longhaul up`: the lab has the images and depot of the file"
+    )
+    options = parser.parse_args(argv)
+    chosen = project.chosen(options)
     signal.signal(signal.SIGTERM, _interrupt)
     steps = Steps(log_dir=chosen.state.logs, prefix=f"{chosen.env}-")
     try:
         _require_root()
         with lock(chosen.state):
-            bring_up(chosen, steps)
+            prepare(chosen, steps)
+            if not options.prepare:
+                bring_up(chosen, steps)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return 2
@@ -61,8 +67,9 @@ def interrupted(state: LabState) -> str:
     return f"interrupted; `{state.make('lab')}` goes on where this stopped, `{state.make('lab-down')}` removes it"
 
 
-def bring_up(chosen: LabProject, steps: Steps) -> None:
-    """Run all steps, and print the result."""
+def prepare(chosen: LabProject, steps: Steps) -> None:
+    """Run the steps before the environment itself: have its lab running, with the images and the depot that its file
+    asks for. A lab that runs is given what it lacks."""
     environment = chosen.load()
     project.check_second(environment, chosen)
     if running_init(chosen.state) is None:
@@ -72,17 +79,22 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
     with steps.step("pinned tools") as step:
         tools.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("images") as step:
-        baked = image.bake(log_dir=steps.log_dir, progress=step.say)
+        sources = image.load_sources(versions=environment.versions.model_dump())
+        baked = image.bake(log_dir=steps.log_dir, progress=step.say, sources=sources)
         step.note = baked.version
     with steps.step("depot") as step:
         wanted = contents.load(gpus=has_gpus(environment), rdma=has_shared_rdma(environment))
-        filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted)
+        filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted, spec=sources.spec)
     with steps.step("the lab's cloud") as step:
         parts = project.Parts(
             node=baked.node, bare=baked.bare, gateway=baked.gateway, depot=filled, tools=tools.bin_dir()
         )
         config = project.config(environment, chosen, parts)
         start(chosen.state, config, watchers=project.watchers(environment), say=step.say)
+
+
+def bring_up(chosen: LabProject, steps: Steps) -> None:
+    """Bring the environment up in its lab, and print the result."""
     read = last_up.what_it_reads(chosen)
     status = _status_of_what_stands(chosen, steps) if last_up.is_done(chosen, read) else ""
     if not status:

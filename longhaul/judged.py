@@ -20,6 +20,7 @@ from longhaul.engine.engine import Engine
 from longhaul.engine.pending import pending_creates
 from longhaul.engine.runs import VARIABLE, new_run
 from longhaul.exits import CommandError
+from longhaul.kubernetes.deprecated import Ask, nobody
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def refused(
     *,
     max_removed: float,
     images: Mapping[str, Mapping[str, str]] | None = None,
+    apis: Ask = nobody,
 ) -> bool:
     """Return whether the engine's ``up WORDS`` is refused, and say so."""
     from longhaul.plan.changes import read_changes
@@ -61,7 +63,7 @@ def refused(
 
     say("what this would do is judged first")
     document = previewed(engine, [word for word in words if word not in ONLY_OF_UP])
-    terms = Terms(max_removed=max_removed, images=images or {}, policy=policies([document], environment))
+    terms = Terms(max_removed=max_removed, images=images or {}, apis=apis, policy=policies([document], environment))
     made = make_plan(environment, read_changes([document]), terms)
     against = [one for one in (*made.reasons, *made.policy) if one.severity is Severity.PROBLEM]
     against = [one for one in against if not _is_meant(one, _named(words))]

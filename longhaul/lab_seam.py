@@ -59,13 +59,14 @@ class Lab:
         command = [path, "env", f"{INSIDE}={self.env}", *passed, sys.executable, "-m", "longhaul", *arguments]
         _become(path, command)
 
-    def image_manifest(self) -> Path:
-        """Return the path of the manifest of the image that the lab's cloud machines boot."""
+    def image_manifest(self, image: str = "") -> Path:
+        """Return the path of the manifest of the image with that id; without one, of the lab's first image."""
         from lab.config import LabConfig
         from lab.state import LabError
 
         try:
-            path = Path(LabConfig.read(self._state()).rootfs).parent / "manifest.json"
+            config = LabConfig.read(self._state())
+            path = Path(config.images.get(image, config.rootfs)).parent / "manifest.json"
         except LabError as error:
             raise CommandError(str(error), code=Exit.UNREACHABLE) from error
         if not path.is_file():

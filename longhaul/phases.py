@@ -146,9 +146,11 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
         refuse_half_restored(job.environment)
     if is_judged(engine, words):
         from longhaul.images.held import image_versions
+        from longhaul.plan.asking import asking
 
         images = image_versions(job.where, job.environment, job.environ)
-        if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images):
+        apis = asking(job.where, job.environment, job.environ)
+        if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images, apis=apis):
             return Done(code=Exit.REFUSED)
         words = seen(words)
     if REFRESH in words and engine.has_stack() is not False:

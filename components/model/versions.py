@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,26 @@ _EXTRA: dict[str, Any] = {
 
 
 @cache
-def pinned(release: str) -> str:
-    """Return the version that ``tools.toml`` pins for ``release``; raise ``KeyError`` when it lists no such release."""
+def _tools() -> dict[str, Any]:
     with PINNED.open("rb") as file:
-        return str(tomllib.load(file)["release"][release]["version"])
+        return tomllib.load(file)
+
+
+def pinned(release: str) -> str:
+    """Return the default version of ``release`` in ``tools.toml``; raise ``KeyError`` when it lists no such
+    release."""
+    return str(_tools()["release"][release]["version"])
+
+
+def offered(release: str) -> tuple[str, ...]:
+    """Return all versions of ``release`` that ``tools.toml`` pins, the default first."""
+    return (pinned(release), *map(str, _tools()["release"][release].get("also", ())))
+
+
+def belonging(kubernetes: str) -> Mapping[str, str]:
+    """Return the versions of what that version of Kubernetes names as belonging to it; nothing for one that
+    ``tools.toml`` does not pin."""
+    return dict(_tools()["belongs"].get(kubernetes, {}))
 
 
 class Versions(Section):
@@ -45,3 +62,7 @@ class Versions(Section):
         json_schema_extra=_EXTRA,
     )
     """Version of etcd, without a leading v."""
+
+    def pinned(self) -> dict[str, str]:
+        """Return those versions that ``tools.toml`` pins, by release: no others can be had."""
+        return {release: version for release, version in self if version in offered(release)}

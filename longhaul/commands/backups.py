@@ -85,12 +85,14 @@ def _verified(environment: Environment, backup: Backup, key: Path) -> str:
     from longhaul.backups.opened import BUMP, restored, snapshot_of
     from longhaul.say import say
     from longhaul.toolchain import tools
+    from longhaul.toolchain.spec import load
 
     if not key.is_file():
         raise CommandError(f"--verify {key}: there is no such file", code=Exit.USAGE)
     with TemporaryDirectory(prefix="longhaul-backup-") as folder:
         place = Path(folder)
-        programs = tools.ensure(["etcd", "age"], log_dir=place, progress=say)
+        spec = load(versions=environment.versions.pinned())
+        programs = tools.ensure(["etcd", "age"], log_dir=place, progress=say, spec=spec)
         snapshot = snapshot_of(environment, backup, identity=key, folder=place, programs=programs)
         found = restored(snapshot, folder=place, programs=programs)
     if found.revision != backup.revision + BUMP or found.keys < backup.keys:

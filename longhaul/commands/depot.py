@@ -149,7 +149,7 @@ def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
     if options.site is not None and options.site not in environment.sites:
         known = ", ".join(environment.sites)
         raise CommandError(f"{where.env} has no site {options.site!r}; it has {known}", code=Exit.USAGE)
-    spec = load()
+    spec = load(versions=environment.versions.pinned())
     asked = wanted(
         environment,
         contents.load(gpus=True, rdma=True),

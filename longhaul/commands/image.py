@@ -50,9 +50,9 @@ def run(invocation: Invocation) -> int:
 
     where = context(invocation)
     environment = where.project.load(where.env)
-    cloud_site(environment, options.site)
+    site = cloud_site(environment, options.site)
     if where.lab is not None and not options.validate:
-        return _of_lab(where.env, where.lab, options)
+        return _of_lab(where.env, where.lab, site.image, options)
     asked = BakeOptions(
         site=options.site,
         kind=options.kind,
@@ -117,9 +117,9 @@ def _folder(kept: Path, bake: Bake) -> Path:
     return folder
 
 
-def _of_lab(env: str, lab: Lab, options: argparse.Namespace) -> int:
+def _of_lab(env: str, lab: Lab, image: str, options: argparse.Namespace) -> int:
     """Print the lab's image and its manifest. ``make lab`` makes it with the same playbook, without Packer."""
-    path = lab.image_manifest()
+    path = lab.image_manifest(image)
     manifest = json.loads(path.read_text(encoding="utf-8"))
     if options.kind != manifest["kind"]:
         raise CommandError(f"a lab's image is a {manifest['kind']}'s; it has no {options.kind} image", code=Exit.USAGE)

@@ -111,6 +111,8 @@ def _raw(where: Context, environment: Environment, invocation: Invocation) -> Ex
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
     from longhaul.images.held import image_versions
+    from longhaul.kubernetes.deprecated import nobody
+    from longhaul.plan.asking import asking
     from longhaul.plan.changes import read_changes
     from longhaul.plan.files import ALONE
     from longhaul.plan.plan import Terms, make_plan
@@ -126,6 +128,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
         new=previewed.new,
         base=base,
         images=image_versions(where, environment, os.environ),
+        apis=nobody if invocation.options.source else asking(where, environment, os.environ),
         max_removed=invocation.options.max_removed,
         prices=prices,
         prices_source=prices_source,

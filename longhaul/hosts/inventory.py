@@ -169,6 +169,7 @@ def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, A
     (signer,) = (authority for authority in authorities(environment) if authority.name == NODE_AUTHORITY)
     return {
         "environment_name": environment.name,
+        "versions": environment.versions.pinned(),
         "node_authority": signer.common_name,
         "supernet": str(addresses.supernet),
         "api_url": api_url(environment, addresses),

@@ -38,6 +38,8 @@ class Bake:
     """Address of the depot that the machine installs from; empty to install from the publishers."""
     image: str
     """Id of the image, if it is known before the image exists; else empty."""
+    versions: Mapping[str, str]
+    """Versions of releases of tools.toml that the environment asks for."""
     variables: Mapping[str, Any]
     """Packer's variables that follow from the environment."""
 
@@ -84,6 +86,7 @@ def plan_bake(environment: Environment, asked: BakeOptions, *, now: datetime) ->
         version=version,
         depot=site.depot or "",
         image=recipe.image,
+        versions=environment.versions.pinned(),
         variables=variables,
     )
 

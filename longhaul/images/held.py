@@ -13,6 +13,7 @@ from longhaul.exits import CommandError
 
 if TYPE_CHECKING:
     from components.model import Environment
+    from longhaul.lab_seam import Lab
 
 MANIFEST, RECORD = "manifest.json", "image.json"
 """Names of an image's manifest, and of the file beside it that tells which image it is of."""
@@ -25,15 +26,16 @@ def image_versions(
     tells no versions, are left out."""
     rented = {name: site.image for name, site in environment.sites.items() if cloud_of(site).rents}
     if where.lab is not None:
-        held = _of_lab(where)
-        return dict.fromkeys(rented, held) if held else {}
-    kept = _kept(state_folder(where, environ) / "images")
-    return {name: kept[image] for name, image in rented.items() if kept.get(image)}
+        held = {name: _of_lab(where.lab, image) for name, image in rented.items()}
+    else:
+        kept = _kept(state_folder(where, environ) / "images")
+        held = {name: kept.get(image, {}) for name, image in rented.items()}
+    return {name: versions for name, versions in held.items() if versions}
 
 
-def _of_lab(where: Context) -> Mapping[str, str]:
+def _of_lab(lab: Lab, image: str) -> Mapping[str, str]:
     try:
-        return _versions(where.lab.image_manifest()) if where.lab is not None else {}
+        return _versions(lab.image_manifest(image))
     except CommandError:
         return {}
 

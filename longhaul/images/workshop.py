@@ -90,6 +90,7 @@ def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) 
         "ansible_ssh_private_key_file": str(key),
         "ansible_ssh_common_args": options,
         "purpose": bake.kind,
+        "versions": bake.versions,
         **(_DRIVER if bake.kind == "gpu" else {}),
         "release": {"version": bake.version, "copy_to": str(shop.manifest), **made_by},
         **({"depot": bake.depot} if bake.depot else {}),

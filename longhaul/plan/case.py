@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from components.model import Environment
+from longhaul.kubernetes.deprecated import Ask, nobody
 from longhaul.plan.capacity import Row
 from longhaul.plan.changes import Change
 from longhaul.plan.places import EnvironmentParts
@@ -27,5 +28,7 @@ class Case:
     """Share of the nodes that may be removed at once, 0 to 1."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Versions in each site's image, by release, where the image's manifest is here."""
+    apis: Ask = nobody
+    """Asks the API servers for deprecated APIs in use."""
     stateless: bool = False
     """True when there is no state. Then only the earlier file, if given, shows what was there before."""

@@ -10,6 +10,7 @@ from clouds.base.findings import Finding, Severity, gravest, in_order
 from clouds.base.kinds import Kind
 from components.model import Environment
 from longhaul.arguments import MAX_REMOVED
+from longhaul.kubernetes.deprecated import Ask, nobody
 from longhaul.plan.capacity import Row, compare
 from longhaul.plan.care import cares
 from longhaul.plan.case import Case
@@ -23,7 +24,7 @@ from longhaul.plan.places import EnvironmentPart, EnvironmentParts, places
 from longhaul.plan.properties import Property, properties
 from longhaul.plan.refusals import refusals
 from longhaul.plan.risks import standing
-from longhaul.plan.versions import upgrades
+from longhaul.plan.versions import deprecated_apis, upgrades
 
 NEW = "new"
 """Word for the verdict on a plan that was compared with nothing, and in which nothing needs care."""
@@ -102,6 +103,8 @@ class Terms:
     """The environment before the change, when its file is given."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Versions in each site's image, by release, where the image's manifest is here."""
+    apis: Ask = nobody
+    """Asks the API servers for deprecated APIs in use. Only a newer minor version of Kubernetes makes it ask."""
     max_removed: float = MAX_REMOVED
     """Share of the nodes that may be removed at once, 0 to 1."""
     prices: Prices | None = None
@@ -128,10 +131,13 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
         places=found,
         rows=rows,
         images=terms.images,
+        apis=terms.apis,
         max_removed=terms.max_removed,
         stateless=state.environment is None,
     )
-    reasons = in_order([*refusals(case), *by_files(case), *cares(case), *upgrades(case), *brought(case)])
+    reasons = in_order(
+        [*refusals(case), *by_files(case), *cares(case), *upgrades(case), *deprecated_apis(case), *brought(case)]
+    )
     policy = in_order(terms.policy)
     # Of two files alone the preview says nothing: without a state, all of the environment is made in it.
     alone = case.base is not None and case.stateless

@@ -17,7 +17,7 @@ from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
 from longhaul.plan.risks import refused
-from longhaul.plan.versions import lacking, skew, steps
+from longhaul.plan.versions import lacking, removed_apis, skew, steps
 from longhaul.report.text import counted, names
 
 GONE = (Action.DESTROY, Action.REPLACE)
@@ -267,6 +267,7 @@ REFUSALS = (
     Refusal(id="versions", look=lacking, engine="nothing: the first machine that is replaced does not become ready"),
     Refusal(id="steps", look=steps, engine="nothing"),
     Refusal(id="skew", look=skew, engine="nothing"),
+    Refusal(id="apis", look=removed_apis, engine="nothing"),
     Refusal(id="nodes", look=_nodes, engine="nothing"),
     Refusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),
 )

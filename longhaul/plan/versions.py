@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from clouds.base.findings import Finding, Severity
 from components.model import Role
 from components.model.version_steps import SKEW, TITLES, image_faults, is_taken_back, minor, step_refused
+from components.model.versions import belonging
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action
 from longhaul.plan.earlier import role_changes
@@ -69,6 +70,61 @@ def skew(case: Case) -> Iterator[Finding]:
         )
 
 
+def removed_apis(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each API that clients use and the wanted version of Kubernetes does not have."""
+    wanted = case.after.versions.kubernetes
+    if not _goes_up(case):
+        return
+    for api in case.apis().used:
+        if api.removed is not None and api.removed <= minor(wanted):
+            yield Finding(
+                severity=Severity.PROBLEM,
+                what=f"{api.name} is in use, and Kubernetes {_short(api.removed)} takes it away.",
+                where=("versions.kubernetes",),
+                why=f'Whoever asks for it would be refused by API servers of {wanted} (kubernetes.io, "Deprecated API '
+                'Migration Guide").',
+                do="Move its clients to the version of the API that stays; the audit log says who they are "
+                '(`"k8s.io/deprecated":"true"`). A server forgets what was asked when it is started again.',
+            )
+
+
+def deprecated_apis(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each API in use that a version after the wanted one does not have, and one when nobody could
+    be asked."""
+    wanted = minor(case.after.versions.kubernetes)
+    if not _goes_up(case):
+        return
+    found, where = case.apis(), ("versions.kubernetes",)
+    for api in found.used:
+        if api.removed is None or api.removed > wanted:
+            gone = f"Kubernetes {_short(api.removed)} takes it away" if api.removed else "a later version takes it away"
+            yield Finding(
+                severity=Severity.WARNING,
+                what=f"{api.name} is in use, and {gone}.",
+                where=where,
+                do="Move its clients to the version of the API that stays before that.",
+            )
+    if found.unseen:
+        yield Finding(
+            severity=Severity.WARNING,
+            what=f"Nobody was asked for APIs in use that go: {found.unseen}.",
+            where=where,
+            do="See for yourself that nothing uses one (docs/upgrading.md).",
+        )
+
+
+def _goes_up(case: Case) -> bool:
+    """Return whether Kubernetes goes to a newer minor version."""
+    wanted = case.after.versions.kubernetes
+    return any(
+        minor(one) < minor(wanted) for release, running in _running(case) if release == "kubernetes" for one in running
+    )
+
+
+def _short(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
 def upgrades(case: Case) -> Iterator[Finding]:
     """Yield a finding for each step of a minor version that is allowed, with what it means."""
     for release, running in _running(case):
@@ -101,9 +157,17 @@ def _of_nodes(case: Case, what: str, wanted: str) -> Finding:
         severity=Severity.WARNING,
         what=what,
         where=("versions.kubernetes",),
-        why=f"Once every API server runs it there is no way back.{nodes}",
+        why=f"Once every API server runs it there is no way back.{nodes}{_etcd_of(case, wanted)}",
         do="See that nothing uses an API that goes (docs/upgrading.md), and roll the nodes after (`longhaul roll`).",
     )
+
+
+def _etcd_of(case: Case, kubernetes: str) -> str:
+    """Return a sentence when the etcd that this version of Kubernetes names is of a later minor version."""
+    named, own = belonging(kubernetes).get("etcd"), case.after.versions.etcd
+    if named is None or minor(own) >= minor(named):
+        return ""
+    return f" Kubernetes {kubernetes} names etcd {named}; it works with {own} too, and etcd goes first."
 
 
 def _running(case: Case) -> tuple[tuple[str, frozenset[str]], ...]:

@@ -1,4 +1,4 @@
-"""Compares what a host runs, according to its Node, with the pinned versions."""
+"""Compares what a host runs, according to its Node, with the versions that it should run."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class HostPins:
             yield f"driver {there}"
 
 
-def host_pins(drivers: frozenset[str]) -> HostPins:
-    """Return the pins of this release."""
+def host_pins(drivers: frozenset[str], versions: Mapping[str, str]) -> HostPins:
+    """Return the pins of this release, with the environment's ``versions`` of releases."""
     branches = {system: driver.branch for system, driver in pinned_drivers().items()}
-    programs = {tool: pinned(release) for tool, release in UPGRADED.items()}
+    programs = {tool: versions.get(release) or pinned(release) for tool, release in UPGRADED.items()}
     return HostPins(programs=programs, branches=branches, drivers=drivers)
 
 

@@ -44,7 +44,7 @@ def host_group(where: Context, environment: Environment, environ: Mapping[str, s
     def converge(name: str) -> str:
         return _upgrade(where, environment, name, environ)
 
-    pins = host_pins(drivers)
+    pins = host_pins(drivers, environment.versions.pinned())
     return lambda api: HostGroup(list(hosts), api, pins=pins, converge=converge)
 
 

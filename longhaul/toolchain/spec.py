@@ -58,11 +58,13 @@ class Tool:
     """Downloads by machine architecture."""
     on_demand: bool = False
     """True when it is got only by name, since most environments do without it."""
+    also: tuple[str, ...] = ()
+    """Other versions of its release that are pinned."""
 
     def plain(self) -> dict[str, Any]:
         """Return everything it is made of as plain values, for hashing and printing."""
         found = asdict(self)
-        del found["on_demand"]
+        del found["on_demand"], found["also"]
         for binary in found["binaries"]:
             # The key is left out when false, so that the digests of all other tools stay the same.
             if not binary["cgo"]:
@@ -87,6 +89,11 @@ class Spec:
     tools: tuple[Tool, ...]
     modules_dir: Path
     """The folder ``tools/``: one Go module folder per family."""
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return the version of each release."""
+        return {tool.release: tool.version for tool in self.tools}
 
     def select(self, names: Iterable[str]) -> tuple[Tool, ...]:
         """Return the tools that ``names`` (of tools, binaries or releases) select, each once. Without names, return all
@@ -116,14 +123,16 @@ def machine_arch() -> str:
     return _ARCHES.get(machine, machine)
 
 
-def load(path: Path | None = None) -> Spec:
-    """Read ``tools.toml``; ``tools/`` lies beside it. Raise :class:`SetupError` when it is invalid."""
+def load(path: Path | None = None, *, versions: Mapping[str, str] | None = None) -> Spec:
+    """Read ``tools.toml``; ``tools/`` lies beside it. ``versions`` chooses, by release, another version than its
+    default. Raise :class:`SetupError` when the file is invalid, or does not pin such a version."""
+    chosen = versions or {}
     path = path or repository() / "tools.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         go = Go(version=raw["go"]["version"], sums=raw["go"]["sums"])
         tools = tuple(
-            _tool(name, value, release=release, common=common)
+            _tool(name, value, release=release, common=common, version=chosen.get(release, common["version"]))
             for release, common in raw["release"].items()
             for name, value in common["tool"].items()
         )
@@ -138,39 +147,50 @@ def load(path: Path | None = None) -> Spec:
     return Spec(go=go, tools=tools, modules_dir=path.parent / "tools")
 
 
-def _tool(name: str, raw: dict[str, Any], *, release: str, common: dict[str, Any]) -> Tool:
-    version = common["version"]
+def _tool(name: str, raw: dict[str, Any], *, release: str, common: dict[str, Any], version: str) -> Tool:
+    pinned = (common["version"], *common.get("also", ()))
+    if version not in pinned:
+        raise SetupError(f"tools.toml has no {release} {version}; it has {', '.join(pinned)}")
+    downloads = {
+        arch: _download(value, name=name, version=version, pinned=pinned[0])
+        for arch, value in raw.get("download", {}).items()
+    }
     return Tool(
         name=name,
         release=release,
         version=version,
-        binaries=tuple(_binary(key, value, common=common) for key, value in raw["binary"].items()),
-        downloads={
-            arch: _download(value, name=name, version=version) for arch, value in raw.get("download", {}).items()
-        },
+        binaries=tuple(_binary(key, value, common=common, version=version) for key, value in raw["binary"].items()),
+        downloads={arch: one for arch, one in downloads.items() if one is not None},
         on_demand=common.get("on_demand", False),
+        also=tuple(one for one in pinned if one != version),
     )
 
 
-def _download(raw: dict[str, str], *, name: str, version: str) -> Download:
-    filled = Download(**{key: value.format(version=version) for key, value in raw.items()})
-    if not _SHA256.fullmatch(filled.sha256):
+def _download(raw: dict[str, Any], *, name: str, version: str, pinned: str) -> Download | None:
+    """Return the download of a version; None when its checksum is not known."""
+    also = raw.get("also", {})
+    sha256 = raw["sha256"] if version == pinned else also.get(version)
+    if sha256 is None:
+        return None
+    if not _SHA256.fullmatch(sha256):
         raise SetupError(
             f"tools.toml: {name}: `sha256` must be 64 hexadecimal digits; leave the download out if it is not known"
         )
-    return filled
+    words = {key: value.format(version=version) for key, value in raw.items() if key not in ("also", "sha256")}
+    return Download(**words, sha256=sha256)
 
 
-def _binary(name: str, raw: dict[str, Any], *, common: dict[str, Any]) -> Binary:
-    version = common["version"]
+def _binary(name: str, raw: dict[str, Any], *, common: dict[str, Any], version: str) -> Binary:
+    words = {"version": version, "minor": version.split(".")[1]}
+    of_version = "" if version == common["version"] else f"-{version}"
     return Binary(
         name=name,
-        module=raw["module"],
+        module=f"{raw['module']}{of_version}",
         package=raw.get("package", ""),
         file=raw.get("file", ""),
-        ldflags=tuple(flag.format(version=version) for flag in (*common.get("ldflags", ()), *raw.get("ldflags", ()))),
+        ldflags=tuple(flag.format(**words) for flag in (*common.get("ldflags", ()), *raw.get("ldflags", ()))),
         tags=(*common.get("tags", ()), *raw.get("tags", ())),
         cgo=raw.get("cgo", False),
         check=tuple(raw.get("check", ())),
-        answer=raw.get("answer", "").format(version=version),
+        answer=raw.get("answer", "").format(**words),
     )

@@ -29,14 +29,16 @@ def from_toml(text: str) -> dict[str, Any]:
         raise AnsibleFilterError(f"this is not TOML: {error}") from error
 
 
-def pinned_binaries(pins: Mapping[str, Any], tools: Iterable[str], arch: str) -> list[dict[str, str]]:
-    """Return each binary of the named tools: ``name``, ``tool``, ``version``. Where tools.toml has an official
-    download for the architecture, also its ``url`` and ``sha256``, and the ``folder`` in the archive that contains
-    the binary."""
+def pinned_binaries(
+    pins: Mapping[str, Any], tools: Iterable[str], arch: str, versions: Mapping[str, str] | None = None
+) -> list[dict[str, str]]:
+    """Return each binary of the named tools: ``name``, ``tool``, ``version``, which is its release's in ``versions``
+    or the default. Where tools.toml has an official download for the architecture, also its ``url`` and ``sha256``,
+    and the ``folder`` in the archive that contains the binary."""
     known = {
-        name: (str(release["version"]), tool)
-        for release in pins["release"].values()
-        for name, tool in release["tool"].items()
+        tool: (_chosen(name, release, versions or {}), str(release["version"]), content)
+        for name, release in pins["release"].items()
+        for tool, content in release["tool"].items()
     }
     wanted = list(tools)
     if unknown := [name for name in wanted if name not in known]:
@@ -44,19 +46,33 @@ def pinned_binaries(pins: Mapping[str, Any], tools: Iterable[str], arch: str) ->
     return [
         {"name": binary, "tool": name, "version": known[name][0], **_download(*known[name], arch)}
         for name in wanted
-        for binary in known[name][1]["binary"]
+        for binary in known[name][2]["binary"]
     ]
 
 
-def _download(version: str, tool: Mapping[str, Any], arch: str) -> dict[str, str]:
-    download = tool.get("download", {}).get(arch, {})
+def _chosen(name: str, release: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    pinned = [str(one) for one in (release["version"], *release.get("also", ()))]
+    version = str(versions.get(name, pinned[0]))
+    if version not in pinned:
+        raise AnsibleFilterError(f"tools.toml has no {name} {version}; it has {', '.join(pinned)}")
+    return version
+
+
+def _download(version: str, default: str, tool: Mapping[str, Any], arch: str) -> dict[str, str]:
+    download = dict(tool.get("download", {}).get(arch, {}))
+    also = download.pop("also", {})
+    if version != default:
+        # A release without a checksum is not downloaded.
+        download = {**download, "sha256": also[version]} if version in also else {}
     return {key: str(value).format(version=version) for key, value in download.items()}
 
 
-def replaced_by(runs: Iterable[str], pins: Mapping[str, Any], tools: Iterable[str]) -> list[str]:
-    """Return what the pins would replace on a machine, a few words for each. ``runs`` has lines of a name and a
-    version."""
-    pinned = {binary["name"]: binary["version"] for binary in pinned_binaries(pins, tools, "")}
+def replaced_by(
+    runs: Iterable[str], pins: Mapping[str, Any], tools: Iterable[str], versions: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return what the pins, with these versions, would replace on a machine, a few words for each. ``runs`` has lines
+    of a name and a version."""
+    pinned = {binary["name"]: binary["version"] for binary in pinned_binaries(pins, tools, "", versions)}
     there = dict(line.split(maxsplit=1) for line in runs)
     return [f"{name} {has} -> {pinned[name]}" for name, has in there.items() if pinned.get(name, has) != has]
 

@@ -12,16 +12,35 @@ from typing import Any
 
 import pytest
 
+from components.model.version_steps import minor, numbers
+from components.model.versions import belonging, offered
 from lab import tools
 from longhaul.depot import contents
+from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.golang import find_compiler
 from longhaul.toolchain.process import output_of
 from longhaul.toolchain.spec import Binary, Tool, load, repository
 
 ROOT = repository()
 SPEC = load()
-BINARIES = [pytest.param(tool, binary, id=binary.name) for tool in SPEC.tools for binary in tool.binaries]
-KUBERNETES = next(tool.version for tool in SPEC.tools if tool.release == "kubernetes")
+VERSIONS = {release: offered(release) for release in SPEC.versions}
+OTHERS = {
+    (release, version): load(versions={release: version})
+    for release, versions in VERSIONS.items()
+    for version in versions[1:]
+}
+"""Pins with one release at another of its versions."""
+TOOLS = [*SPEC.tools, *(tool for (name, _), spec in OTHERS.items() for tool in spec.tools if tool.release == name)]
+BINARIES = [
+    pytest.param(tool, binary, id=f"{binary.name}-{tool.version}") for tool in TOOLS for binary in tool.binaries
+]
+MODULES = sorted({binary.module for tool in TOOLS for binary in tool.binaries})
+KUBERNETES = SPEC.versions["kubernetes"]
+OF_KUBERNETES = {
+    KUBERNETES: "kubernetes",
+    **{version: f"kubernetes-{version}" for version in VERSIONS["kubernetes"][1:]},
+}
+"""Folders of modules by version."""
 OF_ANOTHER_RELEASE = {"pulumi-language-python": "v3.76.0", "agnhost": f"v{KUBERNETES}"}
 """Versions of binaries whose module has a version of its own."""
 OURS = "longhaul/tools/"
@@ -64,7 +83,7 @@ def test_a_binary_is_compiled_or_copied_and_its_module_names_what_is_compiled(to
     assert bool(binary.check) == bool(binary.answer)
 
 
-@pytest.mark.parametrize("tool", [pytest.param(tool, id=tool.name) for tool in SPEC.tools])
+@pytest.mark.parametrize("tool", [pytest.param(tool, id=f"{tool.name}-{tool.version}") for tool in TOOLS])
 def test_a_tool_can_be_asked_its_version(tool: Tool) -> None:
     assert any(tool.version in binary.answer for binary in tool.binaries)
 
@@ -101,32 +120,79 @@ def test_agnhost_is_of_the_version_that_its_module_says(tmp_path: Path) -> None:
     assert (Path(module["Dir"]) / "test/images/agnhost/VERSION").read_text().strip() == agnhost.version
 
 
-def test_kubernetes_is_of_one_release_throughout() -> None:
-    minor = KUBERNETES.split(".")[1]
-    staging = {name: version for name, version in required("kubernetes").items() if version.startswith(f"v0.{minor}.")}
+@pytest.mark.parametrize(("version", "module"), OF_KUBERNETES.items())
+def test_kubernetes_is_of_one_release_throughout(version: str, module: str) -> None:
+    minor = version.split(".")[1]
+    staging = {name: found for name, found in required(module).items() if found.startswith(f"v0.{minor}.")}
     assert len(staging) > 20
-    assert set(staging.values()) == {KUBERNETES.replace("1.", "v0.", 1)}
-    flags = " ".join(flag for tool in SPEC.tools for binary in tool.binaries for flag in binary.ldflags)
+    assert set(staging.values()) == {version.replace("1.", "v0.", 1)}
+    binaries = [binary for tool in TOOLS for binary in tool.binaries if binary.module == module]
+    flags = " ".join(flag for binary in binaries for flag in binary.ldflags)
     assert set(re.findall(r"k8s\.io/\S+\.gitMinor=(\d+)", flags)) == {minor}
 
 
-def test_the_version_of_kubernetes_is_written_once() -> None:
-    """Exceptions are the Go modules that Kubernetes is built of, and the records of releases. Everything else reads the
-    version."""
-    pattern = rf"(^|[^0-9.]){re.escape(KUBERNETES)}($|[^0-9])"
-    recorded = [":!tools", ":!*.lock", ":!tests/upgrade", ":!CHANGELOG.md"]
+@pytest.mark.engine
+@pytest.mark.parametrize(("version", "module"), OF_KUBERNETES.items())
+def test_what_belongs_to_a_version_of_kubernetes_is_what_its_source_names(
+    version: str, module: str, tmp_path: Path
+) -> None:
+    compiler = find_compiler(SPEC.go, log=tmp_path / "log", progress=print)
+    words = [str(compiler.go), "mod", "download", "-json", "k8s.io/kubernetes"]
+    source = Path(json.loads(output_of(words, cwd=SPEC.modules_dir / module, env=compiler.env()))["Dir"])
+    said = (source / "cmd/kubeadm/app/constants/constants.go").read_text(encoding="utf-8")
+    constants = dict(re.findall(r'^\t(\w+Version) = "v?([0-9.]+)[^"]*"$', said, re.MULTILINE))
+    assert belonging(version) == {
+        "etcd": constants["DefaultEtcdVersion"],
+        "etcd_least": constants["MinExternalEtcdVersion"],
+        "coredns": constants["CoreDNSVersion"],
+        "pause": constants["PauseVersion"],
+        "go": (source / ".go-version").read_text(encoding="utf-8").strip(),
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS["kubernetes"])
+def test_every_version_of_kubernetes_is_served_by_every_etcd_and_built_by_the_go_of_its_line(version: str) -> None:
+    named = belonging(version)
+    assert all(numbers(etcd) >= numbers(named["etcd_least"]) for etcd in VERSIONS["etcd"])
+    assert minor(SPEC.go.version) == minor(named["go"])
+
+
+def test_a_version_that_is_not_the_default_is_made_only_for_who_names_it() -> None:
+    assert {tool.version for tool in SPEC.select([]) if tool.release in ("etcd", "kubernetes")} == {
+        VERSIONS["etcd"][0],
+        KUBERNETES,
+    }
+    with pytest.raises(SetupError, match=r"tools\.toml has no etcd 3\.5\.1; it has .*, .*"):
+        load(versions={"etcd": "3.5.1"})
+
+
+def test_a_version_without_a_checksum_is_never_downloaded() -> None:
+    for (release, version), spec in OTHERS.items():
+        for tool in spec.select([release]):
+            assert tool.version == version
+            assert all(version in download.url for download in tool.downloads.values())
+    (built,) = load(versions={"etcd": VERSIONS["etcd"][-1]}).select(["etcd"])
+    assert built.downloads == {}
+
+
+@pytest.mark.parametrize("version", VERSIONS["kubernetes"])
+def test_a_version_of_kubernetes_is_written_once(version: str) -> None:
+    """Exceptions are the Go modules that Kubernetes is built of, the records of releases, and tests of steps to another
+    version, which may be any. Everything else reads the version."""
+    pattern = rf"(^|[^0-9.]){re.escape(version)}($|[^0-9])"
+    recorded = [":!tools", ":!*.lock", ":!tests/upgrade" if version == KUBERNETES else ":!tests", ":!CHANGELOG.md"]
     command = ["git", "grep", "-lE", pattern, "--", ".", *recorded]
     assert subprocess.check_output(command, cwd=ROOT, text=True).split() == ["tools.toml"]
 
 
-@pytest.mark.parametrize("module", sorted({binary.module for tool in SPEC.tools for binary in tool.binaries}))
+@pytest.mark.parametrize("module", MODULES)
 def test_the_pinned_compiler_is_new_enough_for_every_module(module: str) -> None:
     line = re.search(r"^go (\d+)\.(\d+)", go_mod(module), re.MULTILINE)
     assert line is not None
     assert (int(line[1]), int(line[2])) <= tuple(int(part) for part in SPEC.go.version.split(".")[:2])
 
 
-@pytest.mark.parametrize("module", sorted({binary.module for tool in SPEC.tools for binary in tool.binaries}))
+@pytest.mark.parametrize("module", MODULES)
 def test_go_sum_has_everything_that_go_mod_requires(module: str) -> None:
     sums = (SPEC.modules_dir / module / "go.sum").read_text(encoding="utf-8")
     text = go_mod(module)
@@ -186,7 +252,7 @@ def test_a_lock_names_no_registry(name: str) -> None:
 
 
 def test_downloads_are_of_the_pinned_version() -> None:
-    for tool in SPEC.tools:
+    for tool in TOOLS:
         for download in tool.downloads.values():
             assert download.url.startswith("https://")
             assert f"v{tool.version}" in download.url
@@ -203,7 +269,12 @@ def test_a_checksum_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize(("tool", "binary"), BINARIES)
 def test_a_binary_says_that_it_is_its_version(tool: Tool, binary: Binary, tmp_path: Path) -> None:
-    found = tools.ensure([tool.name], log_dir=tmp_path, progress=print)
+    if tool.version != SPEC.versions[tool.release] and not tools.tool_dir(tool, spec=SPEC).is_dir():
+        pytest.skip(
+            f"{tool.name} {tool.version} is on demand: `python -m lab.tools ensure {tool.release}@{tool.version}`"
+        )
+    spec = load(versions={tool.release: tool.version})
+    found = tools.ensure([tool.name], log_dir=tmp_path, progress=print, spec=spec)
     if binary.check:
         done = subprocess.run([found[binary.name], *binary.check], capture_output=True, text=True, check=True)
         assert binary.answer in (done.stdout + done.stderr).splitlines()

@@ -98,7 +98,14 @@ class Project:
 
     def up(self) -> str:
         """Build this environment's lab, as ``make lab`` does; return what it printed."""
-        return run([sys.executable, "-m", "lab.up", "--project", str(self.path), "--env", self.env]).stdout
+        return self._lab_up().stdout
+
+    def prepare(self) -> None:
+        """Give this environment's lab the images and the depot that its file asks for, without a change of it."""
+        self._lab_up("--prepare")
+
+    def _lab_up(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run([sys.executable, "-m", "lab.up", "--project", str(self.path), "--env", self.env, *arguments])
 
     def lab(self, verb: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run ``python -m lab VERB`` for this environment."""

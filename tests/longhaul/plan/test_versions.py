@@ -11,6 +11,8 @@ import yaml
 
 from clouds.base.findings import Severity
 from components.model import Environment
+from components.model.versions import belonging, offered, pinned
+from longhaul.kubernetes.deprecated import Apis, DeprecatedApi
 from longhaul.plan.plan import Plan, Terms, make_plan
 from tests.longhaul.plan.steps import VM, Step, changes, judged, lab, stack, step
 
@@ -114,3 +116,42 @@ def test_without_a_state_the_earlier_file_is_what_runs() -> None:
 def test_an_image_whose_kubelet_is_not_served_is_refused(kubelet: str, refused: bool) -> None:
     plan = judged(stack("lab"), environment=wanted(kubernetes="1.36.4"), images={"use1": {"kubernetes": kubelet}})
     assert bool(refusals(plan, "skew")) is refused
+
+
+USED = Apis(
+    used=(
+        DeprecatedApi(name="flowschemas.flowcontrol.apiserver.k8s.io/v1beta3", removed=(1, 37)),
+        DeprecatedApi(name="endpoints/v1", removed=None),
+        DeprecatedApi(name="ingresses.networking.k8s.io/v1beta1", removed=(1, 38)),
+    )
+)
+
+
+def test_an_api_in_use_that_the_version_takes_away_refuses_and_later_ones_are_told() -> None:
+    running = dict.fromkeys(SERVERS, "1.36.4")
+    plan = judged(stack("lab"), *machines(running), environment=wanted(kubernetes="1.37.2"), apis=lambda: USED)
+    taken = "flowschemas.flowcontrol.apiserver.k8s.io/v1beta3 is in use, and Kubernetes 1.37 takes it away."
+    assert refusals(plan, "apis") == [taken]
+    told = [one.what for one in plan.reasons if one.severity is Severity.WARNING]
+    assert "endpoints/v1 is in use, and a later version takes it away." in told
+    assert "ingresses.networking.k8s.io/v1beta1 is in use, and Kubernetes 1.38 takes it away." in told
+
+
+def test_who_could_not_be_asked_is_told_and_nobody_is_asked_without_a_step() -> None:
+    def asked() -> Apis:
+        raise AssertionError("nobody is to be asked")
+
+    plan = of_state(dict.fromkeys(SERVERS, "1.36.4"), wanted(kubernetes="1.37.2"))
+    assert "Nobody was asked for APIs in use that go: no cluster was asked." in [one.what for one in plan.reasons]
+    for running, versions in (("1.36.2", {"kubernetes": "1.36.4"}), ("3.6.11", {"etcd": "3.7.0"})):
+        steps = machines(dict.fromkeys(SERVERS if "kubernetes" in versions else MEMBERS, running))
+        judged(stack("lab"), *steps, environment=wanted(**versions), apis=asked)
+
+
+def test_a_later_etcd_that_a_version_names_is_told() -> None:
+    first, *_, newest = offered("kubernetes")
+    running = machines(dict.fromkeys(SERVERS, first))
+    named = belonging(newest)["etcd"]
+    for etcd, told in ((pinned("etcd"), True), (named, False)):
+        plan = judged(stack("lab"), *running, environment=wanted(kubernetes=newest, etcd=etcd))
+        assert any(f"names etcd {named}" in one.why for one in plan.reasons) is told
