@@ -1,4 +1,4 @@
-"""What counts as a backup, for members and for ``longhaul`` alike, and how little a stolen member can do against it."""
+"""The rule by which a blob counts as a backup, for members and ``longhaul``; and a stolen member against it."""
 
 from __future__ import annotations
 
