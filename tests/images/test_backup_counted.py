@@ -1,4 +1,4 @@
-"""Judgement of blobs: which count as backups, for members and for ``longhaul`` alike; limits of a stolen member."""
+"""The rule by which a blob counts as a backup, for members and ``longhaul``; and a stolen member against it."""
 
 from __future__ import annotations
 

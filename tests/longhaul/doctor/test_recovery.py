@@ -1,4 +1,4 @@
-"""Check of what an environment needs to rise again."""
+"""The check of all that an environment needs to rise again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Content of the storage for a member that looks whether it is its turn. Pure."""
+"""Standing of the backups for a member that looks whether it is its turn: newest, own, rejected. Pure."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Newest:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """Backups in the storage of this member's etcd cluster."""
+    """Content of the storage, as this member counts it."""
 
     newest: Newest | None = None
     took_s: float = 0.0
