@@ -24,7 +24,7 @@ head -c 64M /dev/zero > {BALLAST}.rest || true
 """
 
 _GROW = f"""
-for _ in $(seq 40); do
+for _ in $(seq 20); do
   head -c 1000000 /dev/zero | tr '\\0' x | /usr/local/bin/etcdctl "$@" put {MARK} > /dev/null 2>&1 || true
 done
 /usr/local/bin/etcdctl "$@" del {MARK} > /dev/null
