@@ -61,6 +61,9 @@ def _prepare(state: LabState) -> None:
     # A /run of our own: nothing that systemd-nspawn or dnsmasq leave there reaches the host, and no service of the host
     # (its systemd, its message bus, its resolver) can be reached.
     _do("mount", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev", "lab-run", "/run")
+    # A machine has a copy of all mounts that there were when it started. What we unmount goes away there too: else a
+    # machine's disks were kept in use by those that started later.
+    _do("mount", "--make-shared", "/run")
     (INTERNET.path.parent).mkdir(parents=True)
     INTERNET.path.touch()
     _do("mount", "--bind", "/proc/self/ns/net", str(INTERNET.path))

@@ -24,14 +24,14 @@ head -c 64M /dev/zero > {BALLAST}.rest || true
 """
 
 _GROW = f"""
-for _ in $(seq 40); do
+for _ in $(seq 20); do
   head -c 1000000 /dev/zero | tr '\\0' x | /usr/local/bin/etcdctl "$@" put {MARK} > /dev/null 2>&1 || true
 done
 /usr/local/bin/etcdctl "$@" del {MARK} > /dev/null
 """
 """Writes more than there is room for in files that members have reserved."""
 
-_FLIP_LOG = f"""
+FLIP_LOG = f"""
 import pathlib
 log = sorted(pathlib.Path("{DISK}/etcd/member/wal").glob("*.wal"))[-1]
 data = bytearray(log.read_bytes())
@@ -41,7 +41,7 @@ log.write_bytes(data)
 """
 """Flips one bit in the data of a record of the newest log, which all records that follow then contradict."""
 
-_DAMAGE_PAGES = f"""
+DAMAGE_PAGES = f"""
 import pathlib
 database = pathlib.Path("{DISK}/etcd/member/snap/db")
 data = database.read_bytes()
@@ -109,7 +109,7 @@ def follower_wiped(environment: DrillEnvironment) -> Iterator[str]:
 def log_corrupted(environment: DrillEnvironment) -> Iterator[str]:
     """Flip a bit in the log of a stopped follower of the main etcd cluster; its machine is replaced."""
     machine = follower(environment, environment.machines("etcd"))
-    with _changed(environment, machine, lambda: environment.output(machine, "python3", "-c", _FLIP_LOG)):
+    with _changed(environment, machine, lambda: environment.output(machine, "python3", "-c", FLIP_LOG)):
         yield machine
 
 
@@ -120,7 +120,7 @@ def page_corrupted(environment: DrillEnvironment) -> Iterator[str]:
     machine = follower(environment, members)
     ask(environment, machine, "put", MARK, WRITTEN)
     try:
-        with _changed(environment, machine, lambda: environment.output(machine, "python3", "-c", _DAMAGE_PAGES)):
+        with _changed(environment, machine, lambda: environment.output(machine, "python3", "-c", DAMAGE_PAGES)):
             yield machine
     finally:
         ask(environment, leader(environment, members), "del", MARK)

@@ -156,6 +156,20 @@ def _backing_files() -> str:
     return subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True).stdout
 
 
+def test_a_machine_that_started_later_keeps_no_disk_in_use(running: Lab) -> None:
+    later = machine("later", "10.1.0.8/24", local_ssd_gib=1)
+    running.apply(world(alpha(), later))
+    running.await_phase("running", "later")
+    image = str(running.state.machines / "alpha" / "ssd.img")
+    running.lab("power", "alpha", "cut")
+    running.await_phase("stopped", "alpha")
+    eventually(lambda: image not in _backing_files(), what="the disk is in nobody's use")
+    running.lab("power", "alpha", "on")
+    running.await_phase("running", "alpha")
+    running.apply(world(alpha()))
+    running.await_phase("absent", "later")
+
+
 def test_reset_boots_again(running: Lab) -> None:
     before = boot_id(running)
     running.lab("power", "alpha", "reset")
