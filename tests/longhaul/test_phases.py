@@ -15,11 +15,13 @@ from longhaul.exits import Exit
 from longhaul.outcome import Outcome, summed_up
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.fake_ansible import FakeAnsible
+from tests.longhaul.test_progress import begins, ends
 
 ALL = ("up", "--env", "dev", "--yes")
 JUDGED = "preview --stack dev --suppress-outputs --show-sames --json --refresh"
 INFRASTRUCTURE = "up --stack dev --suppress-outputs --yes --refresh --skip-preview"
 OBJECTS = "up --stack dev-objects --suppress-outputs --yes --refresh"
+CERTIFICATE = "pulumi-python:dynamic/longhaul:Certificate"
 
 
 def row(said: str, phase: str) -> str:
@@ -292,3 +294,17 @@ def test_a_cluster_that_was_not_destroyed_keeps_it(checkout: Checkout, engine: F
     engine.fails("destroy")
     assert checkout.run("destroy", "--env", "dev", "--yes").returncode == Exit.FAILED
     assert len(engine.calls()) == 1
+
+
+@pytest.mark.parametrize("code", [0, 1], ids=["done", "failed"])
+def test_renewed_certificates_are_handed_out_whatever_else_failed(
+    checkout: Checkout, engine: FakeEngine, code: int
+) -> None:
+    """There are no credentials of a cloud here, so the holder cannot be asked, which is no failure."""
+    engine.has_stack()
+    engine.logs(begins("update", "dev-etcd-0-member", CERTIFICATE), ends("update", "dev-etcd-0-member", CERTIFICATE))
+    engine.fails("up", code)
+    done = checkout.run(*ALL, "--only", "infrastructure")
+    assert done.returncode == code
+    assert "dev-etcd-0 could not fetch its renewed certificates" in done.stderr
+    assert "it tries every ten minutes" in done.stderr
