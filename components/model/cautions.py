@@ -15,7 +15,6 @@ from components.model.control_size import NODES_PER_SERVER, declared_nodes, leas
 from components.model.environment import Environment
 from components.model.host_keys import pinned
 from components.model.learner_checks import learner_cautions
-from components.model.machine_types import known_machine_types
 from components.model.places import place_of
 from components.model.versions import Versions
 from components.model.versions import pinned as tested
@@ -79,7 +78,7 @@ def small_control_plane(environment: Environment) -> Iterator[Caution]:
     """Yield cautions if the API servers are too small or too few for the declared nodes."""
     nodes, api = declared_nodes(environment), environment.control_plane.api
     basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",), ("max_nodes",))
-    known = {**known_machine_types(), **environment.machine_types}.get(api.machine_type)
+    known = environment.known_types.get(api.machine_type)
     least = least_memory_gib(nodes)
     if known is not None and known.memory_gib < least:
         yield Caution(
