@@ -10,6 +10,7 @@ from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
 from components.model import Environment, Role, control_machines, plan
 from components.model.control_size import api_arguments, declared_nodes, raft_times
+from components.model.machines import members
 from longhaul.plan.care import replacement
 from longhaul.plan.consequences import CONSEQUENCES
 from longhaul.plan.properties import Property
@@ -99,8 +100,8 @@ def _replaced(
     before: Environment, after: Environment, role: Role, changed: Sequence[Property], *, more: tuple[str, ...]
 ) -> Iterator[Finding]:
     own = [one for one in changed if role in _roles(one, before)]
-    names = [machine.name for machine in control_machines(before, plan(before)) if machine.role is role]
-    staying = {machine.name for machine in control_machines(after, plan(after)) if machine.role is role}
+    names = [machine.name for machine in members(control_machines(before, plan(before)), role)]
+    staying = {machine.name for machine in members(control_machines(after, plan(after)), role)}
     names = [name for name in names if name in staying]
     lines = (*(told(one) for one in own), *more)
     if lines and names:

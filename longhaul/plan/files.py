@@ -11,6 +11,8 @@ from clouds.base.findings import Finding, Severity
 from components.model import Environment, Role
 from longhaul.plan.case import Case
 from longhaul.plan.file_consequences import GONE, NEW, expected, told
+from longhaul.plan.learner import KEY as LEARNER
+from longhaul.plan.learner import learner_in_files
 from longhaul.plan.properties import NOTHING, Property, between
 from longhaul.plan.texts import SHORT
 from longhaul.report.text import names
@@ -63,8 +65,11 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     changed = file_changes(before, after)
     known = expected(before, after, changed)
     yield from known.findings
-    calm = [one for one in changed if one.path not in known.told and _is_calm(one)]
-    rest = [one for one in changed if one.path not in known.told and one not in calm]
+    learner = [one for one in changed if one.path.startswith(f"{LEARNER}.")]
+    yield from learner_in_files(before, after, tuple(map(told, learner)))
+    left = [one for one in changed if one.path not in known.told and one not in learner]
+    calm = [one for one in left if _is_calm(one)]
+    rest = [one for one in left if one not in calm]
     if rest:
         yield Finding(
             severity=Severity.WARNING,

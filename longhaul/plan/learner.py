@@ -3,17 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
+from components.model import Environment
+from components.model.environment import EtcdLearner
 from components.model.machines import learner_name
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action
 from longhaul.plan.kinds import kind_of
 
-_KEPT = "No work and no quorum depends on it. Its data stays on its disk; it catches up when it is back."
-_GONE = (
-    "It leaves the etcd cluster first, and its disk is deleted: after the loss of all members, backups alone are left."
+KEY = "control_plane.etcd.learner"
+
+_MADE = Finding(
+    severity=Severity.OK,
+    what="The etcd cluster gets a learner.",
+    why="Nothing else is replaced, and nothing waits for it.",
+)
+_REPLACED = Finding(
+    severity=Severity.WARNING,
+    what="The learner of the etcd cluster is replaced.",
+    why="No work and no quorum depends on it. Its data stays on its disk; it catches up when it is back.",
+)
+_GONE = Finding(
+    severity=Severity.WARNING,
+    what="The learner of the etcd cluster goes.",
+    why="It leaves the etcd cluster first, and its disk is deleted: after the loss of all members, backups are all "
+    "there is.",
+    do="See that the backups are good first (`longhaul backups --verify`).",
+)
+_LARGER = Finding(
+    severity=Severity.OK,
+    what="The disk of the etcd cluster's learner gets larger.",
+    why="It grows in place, and its file system with the machine's next start.",
+)
+_MOVED = Finding(
+    severity=Severity.PROBLEM,
+    what="The disk of the etcd cluster's learner would move to another zone, or shrink.",
+    why="It stays in its zone, does not shrink, and is not deleted while there is a learner.",
+    do="Take the learner out of the file, run `longhaul up`, then declare it as it shall be.",
 )
 
 
@@ -21,14 +50,21 @@ def learner_changes(case: Case) -> Iterator[Finding]:
     """Yield a finding when the learner's machine is replaced, or goes for good with its disk."""
     name = learner_name(case.after)
     for change in case.changes:
-        if change.name != name or kind_of(change) is not Kind.MACHINE:
-            continue
-        if change.action is Action.REPLACE:
-            yield _finding("The learner of the etcd cluster is replaced.", name, why=_KEPT, do="Nothing.")
-        elif change.action is Action.DESTROY:
-            do = "See that the backups are good first (`longhaul backups --verify`)."
-            yield _finding("The learner of the etcd cluster goes.", name, why=_GONE, do=do)
+        if change.name == name and kind_of(change) is Kind.MACHINE:
+            known = {Action.REPLACE: _REPLACED, Action.DESTROY: _GONE}.get(change.action)
+            if known is not None:
+                yield replace(known, where=(name,))
 
 
-def _finding(what: str, name: str, *, why: str, do: str) -> Finding:
-    return Finding(severity=Severity.WARNING, what=what, where=(name,), why=why, do=do)
+def learner_in_files(before: Environment, after: Environment, lines: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield what the file's changes of the learner do, where there is no state. ``lines``: the keys that change."""
+    if lines:
+        was, now = (one.control_plane.etcd.learner for one in (before, after))
+        found = _between(was, now) if was and now else _MADE if now else _GONE
+        yield replace(found, where=(KEY,), lines=lines)
+
+
+def _between(was: EtcdLearner, now: EtcdLearner) -> Finding:
+    if was.zone != now.zone or was.disk_gib > now.disk_gib:
+        return _MOVED
+    return _REPLACED if was.machine_type != now.machine_type else _LARGER

@@ -264,3 +264,44 @@ def test_without_a_file_of_before_it_is_a_new_environment() -> None:
         "vpn-throughput",
         "one-gateway",
     }
+
+
+def learner(**values: Any) -> Change:
+    """Return the change that declares a learner of these values."""
+
+    def change(raw: Raw) -> None:
+        raw["control_plane"]["etcd"]["learner"] = {"zone": "2", "machine_type": "Standard_D8s_v5", **values}
+
+    return change
+
+
+def no_learner(raw: Raw) -> None:
+    del raw["control_plane"]["etcd"]["learner"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (None, learner(), "safe: The etcd cluster gets a learner."),
+        (
+            learner(),
+            learner(machine_type="Standard_D16s_v5"),
+            "needs care: The learner of the etcd cluster is replaced.",
+        ),
+        (learner(), learner(disk_gib=128), "safe: The disk of the etcd cluster's learner gets larger."),
+        (learner(), no_learner, "needs care: The learner of the etcd cluster goes."),
+        (
+            learner(),
+            learner(zone="1"),
+            "refused: The disk of the etcd cluster's learner would move to another zone, or shrink.",
+        ),
+        (
+            learner(),
+            learner(disk_gib=32),
+            "refused: The disk of the etcd cluster's learner would move to another zone, or shrink.",
+        ),
+    ],
+    ids=["new", "replaced", "larger", "gone", "moved", "smaller"],
+)
+def test_what_becomes_of_the_learner(before: Change | None, after: Change, verdict: str) -> None:
+    assert said(compared(after, before=before)) == [verdict]

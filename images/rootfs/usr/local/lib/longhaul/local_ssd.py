@@ -39,7 +39,7 @@ SETTLE_S = 60
 """Seconds that udev gets to put an array together by itself."""
 
 NETWORK_DISK = Path("/etc/longhaul/data-disk.json")
-"""Part of the learner's user-data about its data disk: the LUN at which it is attached."""
+"""The learner's data disk, from its user-data: the LUN at which it is attached."""
 
 BY_LUN = ("/dev/disk/azure/data/by-lun/{lun}", "/dev/disk/azure/scsi1/lun{lun}")
 """Links to the disk of a LUN: azure-vm-utils makes the first, for SCSI and NVMe, Azure's agent the second (Azure's
