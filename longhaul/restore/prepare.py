@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -111,7 +111,19 @@ def _begun(
         choices[str(role)] = Choice(backup=one.name, bump=bump(one, max(newest, given.get(str(role), 0))))
     first = {str(role): one.revision + choices[str(role)].bump for role, one in mine.items()}
     new = HalfDone(id=uuid.uuid4().hex[:12], state=State.RUNNING, clusters=choices, revisions={**given, **first})
-    return Prepared(half=new, backups=mine, seen=seen, notes=_given_up(half, seen, roles), healthy=healthy)
+    notes = [*_given_up(half, seen, roles), *_newer(mine, seen)]
+    return Prepared(half=new, backups=mine, seen=seen, notes=notes, healthy=healthy)
+
+
+def _newer(backups: Mapping[Role, Backup], seen: Seen) -> Iterator[str]:
+    """Yield what is said of a learner that has more than the backup."""
+    backup = backups.get(Role.ETCD)
+    for one in seen.learners if backup else ():
+        if backup and one.revision > backup.revision:
+            yield (
+                f"{one.name} has revision {one.revision}, {one.revision - backup.revision} more than that backup: "
+                "`longhaul backups --now --from-learner` first, then this again, and these are not lost"
+            )
 
 
 def _given_up(half: HalfDone | None, seen: Seen, roles: Sequence[Role]) -> list[str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from components.model import Role
+from components.model.machines import learners
+from components.model.machines import members as voters
 from longhaul.exits import CommandError, Exit
 from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
 from longhaul.restore.half_done import HalfDone
@@ -60,7 +62,10 @@ class Seen:
     """The control plane."""
 
     members: Mapping[Role, Sequence[MemberSeen]]
+    """Voting members."""
     servers: tuple[str, ...]
+    learners: tuple[MemberSeen, ...] = ()
+    """The learner of the main etcd cluster, if it is there and answers."""
 
     def without_quorum(self) -> list[Role]:
         """Return the etcd clusters in which no member answers with a quorum."""
@@ -68,14 +73,19 @@ class Seen:
 
     def revisions(self, role: Role) -> dict[str, int]:
         """Return the revisions that members tell, by name."""
-        return {one.name: one.revision for one in self.members[role] if one.revision}
+        beside = self.learners if role is Role.ETCD else ()
+        return {one.name: one.revision for one in (*self.members[role], *beside) if one.revision}
 
 
 def look(fleet: Fleet, machines: Sequence[Machine]) -> Seen:
     """Ask all machines of the control plane; ``CommandError`` when one does not answer: it might go on with old data,
-    or with an old state in its memory."""
+    or with an old state in its memory. The learner may be silent: it serves nobody, and refuses to start with old
+    data."""
     found = fleet.ask_all({machine.name: "restore look" for machine in machines}, limit_s=LOOK_S)
-    silent = [f"  {name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError)]
+    aside = {one.name for one in learners(tuple(machines))}
+    silent = [
+        f"  {name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError) and name not in aside
+    ]
     if silent:
         raise CommandError(
             "these machines cannot be asked, so nothing was done:\n"
@@ -85,10 +95,12 @@ def look(fleet: Fleet, machines: Sequence[Machine]) -> Seen:
             code=Exit.REFUSED,
         )
     answers = {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}
-    members = {
-        role: [_member(answers[one.name]) for one in machines if one.role is role] for role in Role if role.is_etcd
-    }
-    return Seen(members=members, servers=tuple(one.name for one in machines if one.role is Role.API))
+    those = {role: voters(tuple(machines), role) for role in Role}
+    return Seen(
+        members={role: [_member(answers[one.name]) for one in those[role]] for role in Role if role.is_etcd},
+        servers=tuple(one.name for one in those[Role.API]),
+        learners=tuple(_member(answers[name]) for name in sorted(aside & answers.keys())),
+    )
 
 
 def missing(fleet: Fleet, machines: Sequence[Machine]) -> list[str]:
@@ -99,6 +111,8 @@ def missing(fleet: Fleet, machines: Sequence[Machine]) -> list[str]:
         raise CommandError(f"{fleet.place.environment} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
     found = []
     for machine in machines:
+        if machine.is_learner:
+            continue
         view = views.get(machine.name)
         if view is None:
             found.append(f"{machine.name} is gone")

@@ -60,6 +60,7 @@ class Restoration:
             self.say("the members are started: going on from there")
         else:
             self._stop_servers()
+            self._stop_learners()
             self._rebuild(self._stop_members())
         for role in self._roles:
             self._start(role)
@@ -70,6 +71,15 @@ class Restoration:
         self.say(f"stopping the API servers: {', '.join(self.seen.servers)}")
         words = f"restore stop --id {self.half.id}"
         self.fleet.must(dict.fromkeys(self.seen.servers, words), what="not stopped", limit_s=STOP_S)
+
+    def _learners(self) -> list[str]:
+        return [one.name for one in self.seen.learners if Role.ETCD in self._roles]
+
+    def _stop_learners(self) -> None:
+        if waiting := self._learners():
+            self.say(f"stopping the learner and setting its data aside: {', '.join(waiting)}")
+            words = dict.fromkeys(waiting, f"restore stop --id {self.half.id}")
+            self.fleet.must(words, what="not stopped", limit_s=STOP_S)
 
     def _stop_members(self) -> dict[str, str]:
         """Stop every member, and return the one-time public keys of those that need new data."""
@@ -156,7 +166,7 @@ class Restoration:
             raise CommandError(f"the etcd clusters are restored, and API servers are not ready: {'; '.join(idle)}")
 
     def _finish(self) -> None:
-        words = dict.fromkeys(self._members(), f"restore finish --id {self.half.id}")
+        words = dict.fromkeys([*self._members(), *self._learners()], f"restore finish --id {self.half.id}")
         for name, answer in self.fleet.must(words, what="not finished", limit_s=STOP_S).items():
             self.asides[name] = answer.get("asides") or ()
         self.book.write(replace(self.half, state=State.DONE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,31 @@ def test_an_api_server_is_held_until_the_end(machine: Callable[[str], Restore], 
     assert answered(server, ["look"])["held"] == ""
     servers = " ".join(SERVER)
     assert asked(tmp_path) == [f"stop {servers}"] * 2 + [f"start --no-block longhaul-api.target {servers}"]
+
+
+def test_the_learner_joins_the_restored_etcd_cluster_without_its_data(
+    machine: Callable[[str], Restore], tmp_path: Path
+) -> None:
+    member = machine("etcd")
+    learner = replace(
+        member,
+        node=replace(member.node, machine="lab-etcd-learner", learner=True),
+        data=replace(member.data, is_mounted=lambda _disk: True),
+    )
+    (tmp_path / "etcd").mkdir()
+    (tmp_path / "etcd" / "member").touch()
+    for _ in range(2):
+        stopped = answered(learner, ["stop", "--id", "a"])
+        assert stopped == {"stopped": True, "asides": [str(tmp_path / "etcd-aside-a")]}
+    assert not (tmp_path / "etcd").exists()
+    assert (tmp_path / "etcd-aside-a" / "member").exists()
+    assert learner.records.held() == "a"
+    assert answered(learner, ["finish", "--id", "a"])["asides"] == stopped["asides"]
+    assert learner.records.held() == ""
+    assert asked(tmp_path)[-2:] == [
+        "start --no-block longhaul-etcd.target etcd.service",
+        "restart longhaul-backup.timer",
+    ]
 
 
 def test_a_unit_that_does_not_stop_ends_the_step(machine: Callable[[str], Restore], tmp_path: Path) -> None:

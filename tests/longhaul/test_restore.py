@@ -18,6 +18,7 @@ from clouds.azure.session import AzureError
 from clouds.base.control import BackupView, CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.backups import Backups
+from components.model.environment import EtcdLearner
 from longhaul import cli
 from longhaul.backups.listing import Backup, control_of
 from longhaul.backups.opened import BUMP
@@ -38,7 +39,15 @@ SECRET = "AGE-SECRET-KEY-1N9JEPW6DWJ0ZQUDX63F5A03GX8QUW7PXDE39N8UYF82VZ9PC8UFS3M
 PUBLIC = "age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"
 OTHER = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 """Another public key that it shows."""
-TOLD = {"format": "1", "environment": "lab", "etcd": "3.6.8", "revision": "700", "keys": "3", "member": "m"}
+TOLD = {
+    "format": "1",
+    "environment": "lab",
+    "etcd": "3.6.8",
+    "revision": "700",
+    "keys": "3",
+    "sha256": "0a" * 32,
+    "snapshot_sha256": "0b" * 32,
+}
 
 
 def backup(minutes: int, *, etcd: str = "etcd", revision: int = 700, flaw: str = "") -> Backup:
@@ -173,6 +182,7 @@ class Cloud:
 
     def __init__(self, environment: Environment, patch: pytest.MonkeyPatch) -> None:
         self.environment = environment
+        self.now = datetime.now(tz=UTC).replace(microsecond=0)
         self.names = [one.name for one in control_machines(environment, plan(environment))]
         self.power = dict.fromkeys(self.names, "running")
         self.answers: dict[str, Any] = {name: self.answer(name) for name in self.names}
@@ -190,8 +200,13 @@ class Cloud:
         return {"machine": machine, "held": "", "record": None, "quorum": False, "revision": 0, **more}
 
     def view(self, minutes: int, *, role: str = "etcd", **more: str) -> BackupView:
-        made = datetime.now(tz=UTC) - timedelta(minutes=minutes)
-        return BackupView(name=f"{role}/{minutes}", size=5, made=made, metadata={**TOLD, "role": role, **more})
+        made = self.now - timedelta(minutes=minutes)
+        who = {"role": role, "member": f"lab-{role}-0", "taken": f"{made:%Y-%m-%dT%H:%M:%SZ}"}
+        return BackupView(name=self.name(minutes, role), size=5, made=made, metadata={**TOLD, **who, **more})
+
+    def name(self, minutes: int, role: str = "etcd") -> str:
+        """Return the name of a backup within its class."""
+        return f"{role}/{self.now - timedelta(minutes=minutes):%Y-%m-%dT%H%M%SZ}-lab-{role}-0.db.gz.age"
 
     def _machines(self, _place: Any) -> list[MachineView]:
         return [MachineView(name=n, provisioning="Succeeded", power=p) for n, p in self.power.items()]
@@ -237,7 +252,7 @@ def test_those_without_a_quorum_are_restored_and_what_is_lost_is_told(cloud: Clo
     cloud.answers[events] = cloud.answer(events, quorum=True, revision=800)
     found = cloud.prepare()
     assert list(found.backups) == [Role.ETCD]
-    assert found.half.clusters == {"etcd": Choice(backup="daily/etcd/5", bump=BUMP + 50)}
+    assert found.half.clusters == {"etcd": Choice(backup=f"daily/{cloud.name(5)}", bump=BUMP + 50)}
     text = told(found.half, found.backups, found.seen)
     assert f"50 revisions, since {first} still tells revision 750" in text
     assert "its quorum is lost, 1 of" in text
@@ -278,6 +293,39 @@ def test_a_machine_that_cannot_be_asked_stops_it(cloud: Cloud, said: Any, why: s
     assert refused.value.code is Exit.REFUSED
 
 
+@pytest.fixture(name="with_learner")
+def _with_learner(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Cloud:
+    control_plane = cloud.environment.control_plane
+    learner = EtcdLearner(zone="2", machine_type="Standard_D8s_v5")
+    etcd = control_plane.etcd.model_copy(update={"learner": learner})
+    declared = {"control_plane": control_plane.model_copy(update={"etcd": etcd})}
+    return Cloud(cloud.environment.model_copy(update=declared), monkeypatch)
+
+
+def test_a_learner_that_has_more_than_the_backup_is_told_of(with_learner: Cloud) -> None:
+    name = "lab-etcd-learner"
+    with_learner.answers[name] = with_learner.answer(name, revision=760)
+    found = with_learner.prepare(roles=[Role.ETCD])
+    (note,) = found.notes
+    assert note.startswith(
+        f"{name} has revision 760, 60 more than that backup: `longhaul backups --now --from-learner`"
+    )
+    assert [one.name for one in found.seen.learners] == [name]
+    assert name not in [one.name for one in found.seen.members[Role.ETCD]]
+    # No client may see a revision that the learner has told again.
+    assert found.half.clusters["etcd"].bump == BUMP + 60
+    with_learner.stored["daily"].append(with_learner.view(1, revision="760"))
+    assert with_learner.prepare(roles=[Role.ETCD]).notes == []
+
+
+def test_a_learner_that_is_silent_or_gone_stops_nothing(with_learner: Cloud) -> None:
+    name = "lab-etcd-learner"
+    with_learner.answers[name] = AzureError("no answer")
+    assert with_learner.prepare(roles=[Role.ETCD]).seen.learners == ()
+    del with_learner.power[name]
+    assert with_learner.prepare(roles=[Role.ETCD]).seen.learners == ()
+
+
 def test_machines_that_are_off_or_gone_are_left_to_up(cloud: Cloud) -> None:
     cloud.power[cloud.names[0]] = "deallocated"
     del cloud.power[cloud.names[1]]
@@ -292,11 +340,11 @@ def test_backups_that_are_not_for_here_are_left_out(cloud: Cloud) -> None:
         cloud.view(2, etcd="3.7.0", revision="999999"),
     ]
     found = cloud.prepare(roles=[Role.ETCD])
-    assert found.half.clusters["etcd"] == Choice(backup="daily/etcd/5", bump=BUMP)
+    assert found.half.clusters["etcd"] == Choice(backup=f"daily/{cloud.name(5)}", bump=BUMP)
     with pytest.raises(CommandError, match="of the environment prod"):
-        cloud.prepare(roles=[Role.ETCD], names=["frequent/etcd/1"])
-    with pytest.raises(CommandError, match="daily/etcd/6: no such backup"):
-        cloud.prepare(roles=[Role.ETCD], names=["daily/etcd/6"])
+        cloud.prepare(roles=[Role.ETCD], names=[f"frequent/{cloud.name(1)}"])
+    with pytest.raises(CommandError, match="no such backup"):
+        cloud.prepare(roles=[Role.ETCD], names=[f"daily/{cloud.name(6)}"])
 
 
 @pytest.mark.parametrize(
@@ -321,16 +369,20 @@ def test_a_backup_that_cannot_be_opened_is_told_before_anything_is_stopped(
 HALF = HalfDone(
     id="abc",
     state=State.RUNNING,
-    clusters={"etcd": Choice(backup="daily/etcd/5", bump=7)},
+    clusters={"etcd": Choice(backup="", bump=7)},
     revisions={"etcd": 5 * BUMP},
 )
 
 
+def half_of(cloud: Cloud) -> HalfDone:
+    return replace(HALF, clusters={"etcd": Choice(backup=f"daily/{cloud.name(5)}", bump=7)})
+
+
 def half_done(cloud: Cloud, **steps: int) -> None:
     found, place = control_of(cloud.environment)
-    Book(control=found, place=place, environment=cloud.environment).write(HALF)
+    Book(control=found, place=place, environment=cloud.environment).write(half_of(cloud))
     for name in cloud.of(Role.ETCD):
-        record = {"id": "abc", "backup": "daily/etcd/5", "step": steps.get(name[-1:], 1)}
+        record = {"id": "abc", "backup": f"daily/{cloud.name(5)}", "step": steps.get(name[-1:], 1)}
         cloud.answers[name] = cloud.answer(name, record=record)
 
 
@@ -340,18 +392,18 @@ def test_a_half_done_restore_is_gone_on_with_and_up_waits_for_it(cloud: Cloud) -
         refuse_half_restored(cloud.environment)
     assert refused.value.code is Exit.REFUSED
     found = cloud.prepare()
-    assert found.half == HALF
-    assert found.backups[Role.ETCD].name == "daily/etcd/5"
+    assert found.half == half_of(cloud)
+    assert found.backups[Role.ETCD].name == f"daily/{cloud.name(5)}"
     cloud.stored["daily"].append(cloud.view(1))
-    assert cloud.prepare().half == HALF
+    assert cloud.prepare().half == half_of(cloud)
 
 
 def test_another_backup_begins_anew_and_says_so(cloud: Cloud) -> None:
     half_done(cloud)
     cloud.stored["daily"].append(cloud.view(9))
-    found = cloud.prepare(names=["daily/etcd/9"])
+    found = cloud.prepare(names=[f"daily/{cloud.name(9)}"])
     assert found.half.id != "abc"
-    assert found.notes == ["the restore abc of daily/etcd/5 is half done and given up: this one begins anew"]
+    assert found.notes == [f"the restore abc of daily/{cloud.name(5)} is half done and given up: this one begins anew"]
     # The revisions of the first one may have been seen.
     assert found.half.clusters["etcd"].bump == 6 * BUMP - 700
     with pytest.raises(CommandError, match="etcd: half restored, too"):

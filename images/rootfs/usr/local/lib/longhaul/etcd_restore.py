@@ -1,7 +1,8 @@
 """Steps of a restore on this machine, each of which may be repeated; ``longhaul restore`` asks for them one by one.
 
 A member: ``look``, ``stop`` (and set the data aside), ``rebuild``, ``start``, ``finish``. An API server: ``look``,
-``stop``, ``finish``. Each prints one JSON object; ``error`` in it says why a step is not done.
+``stop``, ``finish``. The learner: these too, its data set aside, since it joins the new etcd cluster as it joined the
+old one. Each prints one JSON object; ``error`` in it says why a step is not done.
 """
 
 from __future__ import annotations
@@ -83,6 +84,11 @@ class Restore:
             self.records.hold(id_)
             self.units.stop(*SERVER)
             return {"stopped": True}
+        if self.node.learner:
+            self.records.hold(id_)
+            self.units.stop(*MEMBER)
+            self.data.set_aside(id_)
+            return {"stopped": True, "asides": self.data.asides()}
         record = self._begun(id_, backup, instead)
         if record.step < Step.STOPPED:
             self.records.hold(id_)
@@ -154,11 +160,17 @@ class Restore:
             self.records.release()
             self.units.start("longhaul-api.target", *SERVER)
             return {"started": True}
+        if self.node.learner:
+            self.records.release()
+            return self._started()
         record = self.records.read()
         if record is not None and record.id == id_ and record.step == Step.FINISHED:
             return {"step": record.step, "asides": self.data.asides()}
         self.records.finish(self._mine(id_, at_least=Step.STARTED))
-        self.units.start("longhaul-etcd.target")
+        return self._started()
+
+    def _started(self) -> dict[str, Any]:
+        self.units.start("longhaul-etcd.target", "etcd.service")
         self.units.restart("longhaul-backup.timer")
         return {"step": Step.FINISHED, "asides": self.data.asides()}
 
