@@ -43,7 +43,8 @@ def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> I
     which asks it at a subscription."""
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
-    wanted = [one for one in actions() if _has_backups(share, subscription) or not one.startswith(f"{STORAGE}/")]
+    backups = _has_backups(share, subscription)
+    wanted = [one for one in actions() if backups or not one.startswith(f"{STORAGE}/")]
     missing = [action for action in wanted if not _granted(action, granted)]
     sites = share.sites(*by_subscription(share)[subscription])
     if missing:

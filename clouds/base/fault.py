@@ -19,6 +19,11 @@ class Fault:
     basis: tuple[Location, ...] = ()
     """Other locations that the fault was concluded from. If one of them cannot be read, the fault is dropped."""
 
+    @property
+    def key(self) -> str:
+        """The location as one writes it, with dots."""
+        return ".".join(map(str, self.at))
+
     def holds(self, broken: frozenset[Location]) -> bool:
         """Return whether everything that the fault is based on could be read. ``broken`` holds the locations that could
         not."""

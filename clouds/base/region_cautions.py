@@ -26,7 +26,7 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
         )
         return
     zones, named = table.regions[region], place.site.zones
-    # Accounts differ in which letters they have, not in how many or how far these go.
+    # Accounts differ in which letters they have, so one that the table lacks in between is in no doubt.
     if zones and (len(named) > len(zones) or max(named) > max(zones)):
         yield Caution(
             name="unknown-zones",

@@ -32,6 +32,19 @@ Name = Annotated[
 """A part of host names and of the clouds' resource names. Azure refuses two hyphens in a row in a vault's name
 (learn.microsoft.com, "Naming rules and restrictions for Azure resources")."""
 
+FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$"
+
+FileName = Annotated[
+    str,
+    Field(
+        pattern=FILE_NAME,
+        json_schema_extra={
+            "patternErrorMessage": "the name of a file in the same folder: letters, digits, `.`, `_`, `-`, at most 128"
+        },
+    ),
+]
+"""A file beside the one that names it. A path would let whoever changes the file have any other one read and quoted."""
+
 Range = Annotated[
     IPv4Network, WithJsonSchema({"type": "string", "format": "ipv4network", "examples": ["198.51.100.0/24"]})
 ]

@@ -14,7 +14,6 @@ from clouds.registry import cloud_of
 from components.model.control_size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers
 from components.model.environment import Environment
 from components.model.host_keys import pinned
-from components.model.machine_types import known_machine_types
 from components.model.places import place_of
 from components.model.versions import Versions
 from components.model.versions import pinned as tested
@@ -77,7 +76,7 @@ def small_control_plane(environment: Environment) -> Iterator[Caution]:
     """Yield cautions if the API servers are too small or too few for the declared nodes."""
     nodes, api = declared_nodes(environment), environment.control_plane.api
     basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",), ("max_nodes",))
-    known = {**known_machine_types(), **environment.machine_types}.get(api.machine_type)
+    known = environment.known_types.get(api.machine_type)
     least = least_memory_gib(nodes)
     if known is not None and known.memory_gib < least:
         yield Caution(

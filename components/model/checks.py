@@ -24,7 +24,6 @@ from components.model.host_places import host_errors
 from components.model.identity import check_identity
 from components.model.joining import JOIN_PORT
 from components.model.links import links
-from components.model.machine_types import known_machine_types
 from components.model.machines import Role
 from components.model.naming import check_lengths
 from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
@@ -152,7 +151,7 @@ def _check_pools(environment: Environment) -> Iterator[Fault]:
 
 
 def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterator[Fault]:
-    kind = {**known_machine_types(), **environment.machine_types}.get(pool.machine_type)
+    kind = environment.known_types.get(pool.machine_type)
     site = environment.sites.get(pool.site)
     if kind is None or site is None or kind.cloud != site.kind:
         return
@@ -196,7 +195,7 @@ def _wanted(environment: Environment) -> Iterator[_Wanted]:
 
 
 def _check_machine_types(environment: Environment) -> Iterator[Fault]:
-    types = {**known_machine_types(), **environment.machine_types}
+    types = environment.known_types
     for wanted in _wanted(environment):
         site = environment.sites.get(wanted.site_name)
         # A control plane on AWS or in a rack is reported by itself; errors of its machine types would only follow from

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from clouds.base import machine_type
 from clouds.base.pool import Pool
-from clouds.base.section import Name, Principal, Range, Section
+from clouds.base.section import FileName, Name, Principal, Range, Section
 from components.model.backups import Backups
 from components.model.hosts import Host
 from components.model.machine_types import MachineType, known_machine_types
@@ -179,8 +179,8 @@ class Environment(Section):
     max_nodes: int | None = Field(default=None, ge=1, examples=[5000])
     """The most nodes that the environment may have: the pools' maxima and the hosts together are at most as many. Left
     out, only the sites' addresses limit them."""
-    bare_metal: str | None = Field(default=None, examples=["hosts.prod.yaml"])
-    """File that lists the bare-metal hosts, relative to the stack file."""
+    bare_metal: FileName | None = Field(default=None, examples=["hosts.prod.yaml"])
+    """File that lists the bare-metal hosts; it lies beside the stack file."""
     links: tuple[Link, ...] = ()
     """Connections that differ from the default. By default every pair of sites is connected: by the cloud's backbone
     inside one cloud, by IPsec otherwise."""
@@ -201,9 +201,14 @@ class Environment(Section):
     hosts: tuple[Host, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})
     """Bare-metal hosts, read from the `bare_metal` file; they are not written in the stack file."""
 
+    @property
+    def known_types(self) -> dict[str, machine_type.MachineType]:
+        """Machine types by name: Longhaul's own, and the environment's, which come first."""
+        return {**known_machine_types(), **self.machine_types}
+
     def machine_type(self, name: str) -> machine_type.MachineType:
         """Return the type called ``name``; raise ``KeyError`` when neither the environment nor Longhaul knows it."""
-        return {**known_machine_types(), **self.machine_types}[name]
+        return self.known_types[name]
 
     @property
     def api_name(self) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clouds.base.fault import Fault, Location
-from components.model.machine_types import known_machine_types
 from components.model.nodes import PREFLIGHT_TAINT
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def check_gpus(environment: Environment) -> Iterator[Fault]:
         yield from _of_nothing(("machine_types", name), machine)
     for index, host in enumerate(environment.hosts):
         yield from _of_nothing(("hosts", index), host)
-    types = {**known_machine_types(), **environment.machine_types}
+    types = environment.known_types
     for name, pool in environment.pools.items():
         at = ("pools", name)
         kind = types.get(pool.machine_type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,7 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from clouds.base.fault import Fault, Location
-from clouds.base.section import Range
+from clouds.base.section import FILE_NAME, Range
 from components.model.cautions import cautions
 from components.model.checks import OBJECTS, check
 from components.model.document import Document, read_document
@@ -35,8 +36,7 @@ class _Source:
 
     def problem(self, finding: Fault) -> Problem:
         line = None if self.document is None else self.document.line((*self.top, *finding.at))
-        key = ".".join(map(str, finding.at))
-        return Problem(file=str(self.path), line=line, key=key, wrong=finding.wrong, write=finding.write)
+        return Problem(file=str(self.path), line=line, key=finding.key, wrong=finding.wrong, write=finding.write)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +147,8 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
     """Raise ``ConfigurationError`` when ``environment``, read from ``source``, overlaps another environment in the same
     folder, or has a gateway at an address of another one's. Other errors of those files are not reported here."""
     others = _claims(source.parent, but=source)
+    if not others:
+        return
     own = _claim(source) or _Claim(path=source, name=environment.name, supernet=environment.supernet)
     own = replace(own, name=environment.name, supernet=environment.supernet)
     overlapping = [other for other in others if own.supernet.overlaps(other.supernet)]
@@ -277,7 +279,8 @@ def _parse(raw: Raw, *, source: _Source, stack: str) -> _Loaded:
 
 def _hosts(name: object, *, beside: _Source, problems: list[Problem]) -> tuple[Validated[Hosts], _Source]:
     """Read the hosts file, and add what is wrong with it to ``problems``."""
-    if not isinstance(name, str):
+    # Of a name that is wrong, the environment's own validation tells.
+    if not isinstance(name, str) or not re.fullmatch(FILE_NAME, name):
         return Validated(value=None), beside
     source = _Source(path=beside.path.parent / name)
     try:

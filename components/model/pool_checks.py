@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from clouds.base.fault import Fault, Location
 from components.model.environment import Environment
-from components.model.machine_types import known_machine_types
 
 
 def check_fabric(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each pool that asks for adapters that its machine type cannot have."""
-    types = {**known_machine_types(), **environment.machine_types}
+    types = environment.known_types
     for name, pool in environment.pools.items():
         kind, site = types.get(pool.machine_type), environment.sites.get(pool.site)
         if pool.efa and kind is not None and site is not None and kind.cloud == site.kind and not kind.efa_cards:
@@ -33,7 +32,7 @@ def check_purchase(environment: Environment) -> Iterator[Fault]:
 
 def check_fallbacks(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each fallback of a pool with GPUs that has none, and one for each loop of fallbacks."""
-    types = {**known_machine_types(), **environment.machine_types}
+    types = environment.known_types
     told: set[str] = set()
     for name, pool in environment.pools.items():
         own = types.get(pool.machine_type)

@@ -15,7 +15,8 @@ _GIVE = "the name of a file that can be read"
 
 def read_text(path: Path) -> str:
     """Return the text of the file ``path``; raise ``DocumentError`` when it is anything but a regular file of at most
-    :data:`LARGEST` bytes of UTF-8. A pipe is refused before it is opened, since to open one may wait for ever."""
+    :data:`LARGEST` bytes of UTF-8. A pipe is refused before it is opened, since to open one may wait for ever. So is a
+    link out of its folder: a pull request can bring one, and what is said of a file shows what is in it."""
     try:
         _require_file(path)
         with path.open("rb") as file:
@@ -37,6 +38,8 @@ def read_text(path: Path) -> str:
 
 
 def _require_file(path: Path) -> None:
+    if path.is_symlink() and path.exists() and path.resolve().parent != path.parent.resolve():
+        raise DocumentError(f"is a link out of its folder, to {os.readlink(path)}", "the file itself")
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise DocumentError("is a directory", "the name of a file")

@@ -169,12 +169,13 @@ def _encrypted_with(engine: Engine) -> tuple[str, ...]:
     """Return the option that names a cloud's key, if the stack's file or the environment's names one. Without this
     option the engine uses a passphrase for a new stack, whatever the file says (pulumi v3.250.0,
     ``pkg/cmd/pulumi/stack``, ``createSecretsManagerForNewStack``)."""
-    import yaml
+    from components.model.document import read_document
 
     for stack in (engine.stack, engine.stack.removesuffix(OBJECTS)):
         path = engine.project.stack_file(stack)
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
-        provider = str(content.get("secretsprovider") or "") if isinstance(content, dict) else ""
+        # An empty file is one that the engine has not written yet.
+        content = read_document(path).data if path.exists() and path.stat().st_size else {}
+        provider = str(content.get("secretsprovider") or "")
         if provider not in ("", "default", "passphrase"):
             return ("--secrets-provider", provider)
     return ()

@@ -91,9 +91,10 @@ def machine_type(text: str) -> tuple[str, MachineType]:
     from components.model.machine_types import MachineType as Declared
     from components.model.machine_types import known_machine_types
 
-    name, cloud, *more = [*text.split(), "", ""][: max(2, len(text.split()))]
-    if not cloud or "=" in cloud:
+    words = text.split()
+    if len(words) < 2 or "=" in words[1]:
         raise ValueError(f"{text!r} is not a machine type, its cloud, and vcpus=N memory_gib=N and what else it has")
+    name, cloud, *more = words
     if name in known_machine_types():
         raise ValueError(f"{name} is built in: leave it out")
     keys = _keys(more, [key for key in Declared.model_fields if key != "cloud"])

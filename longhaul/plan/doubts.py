@@ -23,7 +23,7 @@ def brought(case: Case) -> Iterator[Finding]:
         alike.setdefault((one.at[-1], one.wrong, one.write), []).append(one)
     for first, *others in alike.values():
         finding = _finding(first, Severity.WARNING)
-        yield replace(finding, where=(*finding.where, *map(_key, others))) if others else finding
+        yield replace(finding, where=(*finding.where, *(one.key for one in others))) if others else finding
 
 
 def left(case: Case) -> tuple[Finding, ...]:
@@ -46,9 +46,5 @@ def _new(case: Case, doubt: Caution) -> bool:
 
 
 def _finding(doubt: Caution, severity: Severity) -> Finding:
-    key = _key(doubt)
-    return Finding(severity=severity, what=f"{key}: {doubt.wrong}.", where=(key,), do=doubt.write, check=doubt.name)
-
-
-def _key(doubt: Caution) -> str:
-    return ".".join(map(str, doubt.at))
+    what = f"{doubt.key}: {doubt.wrong}."
+    return Finding(severity=severity, what=what, where=(doubt.key,), do=doubt.write, check=doubt.name)

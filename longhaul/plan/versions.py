@@ -59,11 +59,10 @@ def steps(case: Case) -> Iterator[Finding]:
 def skew(case: Case) -> Iterator[Finding]:
     """Yield a finding for each image whose kubelet the API servers do not serve."""
     for fault in image_faults(case.after, case.images):
-        key = ".".join(map(str, fault.at))
         yield Finding(
             severity=Severity.PROBLEM,
-            what=f"{key}: {fault.wrong}.",
-            where=(key, "versions.kubernetes"),
+            what=f"{fault.key}: {fault.wrong}.",
+            where=(fault.key, "versions.kubernetes"),
             why=f"A kubelet is never newer than an API server, and at most {SKEW} minor versions older (kubernetes.io, "
             '"Version Skew Policy").',
             do=fault.write,

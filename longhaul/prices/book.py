@@ -118,5 +118,5 @@ def _is_day(text: str) -> bool:
 
 
 def _problem(finding: Fault, document: Document, path: Path) -> Problem:
-    key = ".".join(map(str, finding.at))
-    return Problem(file=str(path), line=document.line(finding.at), key=key, wrong=finding.wrong, write=finding.write)
+    line = document.line(finding.at)
+    return Problem(file=str(path), line=line, key=finding.key, wrong=finding.wrong, write=finding.write)

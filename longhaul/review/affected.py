@@ -77,11 +77,11 @@ def _is_shared(path: str) -> bool:
 def _hosts_file(text: str) -> str | None:
     """Return the hosts file that an environment names; None when the file cannot be read, which its own check
     reports."""
-    import yaml
+    from components.model.document import parse_document
+    from components.model.document_error import DocumentError
 
     try:
-        content = yaml.safe_load(text)
-        name = content["config"]["longhaul:environment"]["bare_metal"]
-    except (yaml.YAMLError, KeyError, TypeError):
+        name = parse_document(text).data["config"]["longhaul:environment"]["bare_metal"]
+    except (DocumentError, KeyError, TypeError):
         return None
     return f"{STACKS}/{name}" if isinstance(name, str) else None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab import tools
-from tests.support.control_plane import generations
+from tests.support.control_plane import generations, kept_project
 from tests.support.project import Project, environment, eventually
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
@@ -19,13 +19,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.drill]
 @pytest.fixture(scope="module", name="project")
 def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     raw = environment("saved", supernet="10.224.0.0/12", etcd=3)
-    project = Project.make(tmp_path_factory.mktemp("backups"), raw)
-    try:
-        project.up()
-        project.kubectl("create", "configmap", "kept", "--from-literal=a=b")
+    with kept_project(tmp_path_factory.mktemp("backups"), raw) as project:
         yield project
-    finally:
-        project.lab("down", "--all", check=False)
 
 
 @pytest.fixture(scope="module", name="key")

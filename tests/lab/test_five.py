@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.control_plane import changed, generations, repeated, tried_twice, with_part
+from tests.support.control_plane import changed, generations, kept_project, repeated, tried_twice, with_part
 from tests.support.project import Project, environment, eventually
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
@@ -21,13 +21,8 @@ WRITE = ("annotate", "configmap", "kept", "--overwrite", "longhaul.test/written=
 @pytest.fixture(scope="module", name="project")
 def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     raw = environment("five", supernet="10.160.0.0/12", etcd=5, events=1, api=1)
-    project = Project.make(tmp_path_factory.mktemp("five"), raw)
-    try:
-        project.up()
-        project.kubectl("create", "configmap", "kept", "--from-literal=a=b")
+    with kept_project(tmp_path_factory.mktemp("five"), raw) as project:
         yield project
-    finally:
-        project.lab("down", "--all", check=False)
 
 
 def _voters(project: Project) -> set[str]:

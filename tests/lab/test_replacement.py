@@ -13,6 +13,7 @@ from tests.support.control_plane import (
     MACHINE,
     changed,
     generations,
+    kept_project,
     lifecycle,
     one_at_a_time,
     repeated,
@@ -42,13 +43,8 @@ curl -sf -X DELETE -H "Authorization: Bearer $token" \
 @pytest.fixture(scope="module", name="project")
 def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     raw = environment("three", supernet="10.112.0.0/12", etcd=3, api=2)
-    project = Project.make(tmp_path_factory.mktemp("replacement"), raw)
-    try:
-        project.up()
-        project.kubectl("create", "configmap", "kept", "--from-literal=a=b")
+    with kept_project(tmp_path_factory.mktemp("replacement"), raw) as project:
         yield project
-    finally:
-        project.lab("down", "--all", check=False)
 
 
 def _asking(project: Project) -> AbstractContextManager[list[str]]:

@@ -114,6 +114,27 @@ def test_a_hosts_file_that_is_not_there(tmp_path: Path) -> None:
     assert "Pulumi.test.yaml" in problem.wrong
 
 
+@pytest.mark.parametrize(
+    "name", ["/etc/shadow", "../hosts.test.yaml", "stacks/hosts.yaml", ".", "..", "a" * 129, "a\n"]
+)
+def test_a_path_is_no_name_of_a_hosts_file(tmp_path: Path, name: str) -> None:
+    problem = only(write(tmp_path, make.full() | {"bare_metal": name}))
+    assert problem.key == "bare_metal"
+    assert problem.file == str(tmp_path / "Pulumi.test.yaml")
+    assert "the name of a file in the same folder" in problem.wrong
+
+
+def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret.yaml").write_text("hunter2: true\n")
+    folder = tmp_path / "stacks"
+    folder.mkdir()
+    (folder / "hosts.test.yaml").symlink_to("../elsewhere/secret.yaml")
+    problem = only(write(folder, make.full()))
+    assert "is a link out of its folder, to ../elsewhere/secret.yaml" in problem.wrong
+    assert "hunter2" not in str(problem)
+
+
 def test_hosts_in_the_stack_file(tmp_path: Path) -> None:
     problem = only(write(tmp_path, {**make.minimal(), "hosts": []}))
     assert (problem.key, problem.write) == ("hosts", "bare_metal: <name of that file>")

@@ -10,41 +10,56 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 from components.control_plane import issuing
+from longhaul.kubernetes.api import Api
 from tests.support.ports import free_ports
 
 READY_S = 300.0
 DAYS = 1
 
 
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """Storage of an API server's objects."""
+
+    synced: bool = False
+    """True when etcd awaits its disk, as in production."""
+    split: bool = False
+    """True when events have an etcd of their own."""
+    under: tuple[str, ...] = ()
+    """Command under which each etcd runs."""
+
+
 class ApiServer:
     """One API server and its etcd, below ``folder``; everything it starts ends with :meth:`close`."""
 
-    def __init__(self, folder: Path, *, tools: dict[str, Path], services: IPv4Network) -> None:
+    def __init__(
+        self, folder: Path, *, tools: dict[str, Path], services: IPv4Network, storage: Storage | None = None
+    ) -> None:
         self.folder, self._tools, self._services = folder, tools, services
+        self._storage = storage or Storage()
         self._processes: list[subprocess.Popen[bytes]] = []
-        self.port, self._etcd, self._peer, self._controllers = free_ports(4)
+        self.port, self._controllers = free_ports(2)
         self.kubeconfig = folder / "kubeconfig"
         self._authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
 
     def start(self) -> None:
         """Start etcd and the API server; return when the API server is ready."""
-        here = f"http://127.0.0.1:{self._etcd}"
-        words = ["--unsafe-no-fsync", f"--listen-client-urls={here}", f"--advertise-client-urls={here}"]
-        self._run(
-            "etcd", f"--data-dir={self.folder / 'etcd'}", *words, f"--listen-peer-urls=http://127.0.0.1:{self._peer}"
-        )
+        main = self._start_etcd("etcd")
+        events = [f"--etcd-servers-overrides=/events#{self._start_etcd('events')}"] if self._storage.split else []
         serving = self._identity("serving", "kube-apiserver", usages=["server"])
         self._write_kubeconfig("admin", self.kubeconfig, organizations=["system:masters"])
         account = self.folder / "account.key"
         subprocess.run(["openssl", "genrsa", "-out", str(account), "2048"], check=True, capture_output=True)
-        self._run(
+        self._server = self._run(
             "kube-apiserver",
-            f"--etcd-servers={here}",
+            f"--etcd-servers={main}",
+            *events,
             f"--secure-port={self.port}",
             "--bind-address=127.0.0.1",
             f"--tls-cert-file={serving}",
@@ -87,6 +102,13 @@ class ApiServer:
             raise AssertionError(f"kubectl {' '.join(words)}: {done.stderr or done.stdout}")
         return done.stdout if check else done.stdout or done.stderr
 
+    def client(self, *, timeout_s: float) -> Api:
+        """Return an administrator's client."""
+        user = json.loads(self.kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]
+        pem = (self.folder / user["client-certificate"]).read_text(encoding="ascii")
+        identity = {"certificate": pem, "key": "", "issuer": (self.folder / "ca.crt").read_text(encoding="ascii")}
+        return Api(f"https://127.0.0.1:{self.port}", identity, timeout_s=timeout_s)
+
     def get(self, *words: str) -> dict[str, Any]:
         """Return the objects of ``kubectl get … -o json``."""
         return dict(json.loads(self.kubectl("get", *words, "-o", "json")))
@@ -122,24 +144,35 @@ class ApiServer:
 
     def pause(self) -> None:
         """Stop answering, without ending."""
-        self._processes[1].send_signal(signal.SIGSTOP)
+        self._server.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Go on after :meth:`pause`."""
-        self._processes[1].send_signal(signal.SIGCONT)
+        self._server.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         """End everything, last started first."""
         for process in reversed(self._processes):
-            process.send_signal(signal.SIGCONT)
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _run(self, name: str, *words: str) -> None:
+    def _start_etcd(self, name: str) -> str:
+        """Start an etcd and return its URL."""
+        client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
+        words = [f"--data-dir={self.folder / name}", f"--listen-peer-urls={peer}"]
+        words += [f"--listen-client-urls={client}", f"--advertise-client-urls={client}"]
+        words += [] if self._storage.synced else ["--unsafe-no-fsync"]
+        self._run("etcd", *words, under=self._storage.under)
+        return client
+
+    def _run(self, name: str, *words: str, under: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
-            command = [str(self._tools[name]), *words]
+            command = [*under, str(self._tools[name]), *words]
             environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
-            self._processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+            # A group of its own, so that a command under which it runs ends with it.
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        self._processes.append(process)
+        return process
 
     def _identity(
         self, name: str, common_name: str, *, usages: list[str], organizations: list[str] | None = None
@@ -183,9 +216,11 @@ class ApiServer:
 
 
 @contextmanager
-def api_server(folder: Path, *, tools: dict[str, Path], services: IPv4Network) -> Iterator[ApiServer]:
+def api_server(
+    folder: Path, *, tools: dict[str, Path], services: IPv4Network, storage: Storage | None = None
+) -> Iterator[ApiServer]:
     """Run an API server; it is ready when the block begins."""
-    server = ApiServer(folder, tools=tools, services=services)
+    server = ApiServer(folder, tools=tools, services=services, storage=storage)
     try:
         server.start()
         yield server

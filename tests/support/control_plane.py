@@ -7,11 +7,25 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.support.project import Project
 
 MACHINE = "azure-native:compute:VirtualMachine"
+
+
+@contextmanager
+def kept_project(folder: Path, raw: dict[str, Any]) -> Iterator[Project]:
+    """Give the project of an environment that is up, with the config map ``kept`` in it; take its lab down at the
+    end."""
+    project = Project.make(folder, raw)
+    try:
+        project.up()
+        project.kubectl("create", "configmap", "kept", "--from-literal=a=b")
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
 
 
 def generations(project: Project) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from ipaddress import IPv4Network
@@ -14,7 +13,6 @@ from lab import tools
 from lab.drill.journal import Journal, read
 from lab.drill.verdict import Verdict, judge
 from lab.drill.verifier import INTERVAL_S, Verifier
-from longhaul.kubernetes.api import Api
 from tests.support.api_server import ApiServer, api_server, eventually
 
 pytestmark = pytest.mark.engine
@@ -31,11 +29,8 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 
 def _verdict(server: ApiServer, folder: Path, meanwhile: Callable[[Journal], object]) -> Verdict:
-    user = json.loads(server.kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]
-    pem = (server.folder / user["client-certificate"]).read_text(encoding="ascii")
-    identity = {"certificate": pem, "key": "", "issuer": (server.folder / "ca.crt").read_text(encoding="ascii")}
     journal = Journal(folder / "journal.jsonl")
-    verifier = Verifier(lambda: Api(f"https://127.0.0.1:{server.port}", identity, timeout_s=10.0), journal)
+    verifier = Verifier(lambda: server.client(timeout_s=10.0), journal)
     verifier.make()
     verifier.run(lambda: meanwhile(journal))
     journal.close()

@@ -74,6 +74,35 @@ def test_nothing_from_outside_is_put_into_a_script(name: str, github: Path) -> N
         assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
+@pytest.mark.parametrize(
+    ("affected", "planned", "plan", "passes"),
+    [
+        ("success", "true", "success", True),
+        ("success", "false", "skipped", True),
+        ("success", "true", "skipped", False),
+        ("success", "true", "failure", False),
+        ("success", "true", "cancelled", False),
+        ("failure", "true", "skipped", False),
+        ("cancelled", "false", "skipped", False),
+    ],
+)
+def test_the_required_check_runs_always_and_fails_with_what_it_needs(
+    affected: str, planned: str, plan: str, passes: bool, github: Path
+) -> None:
+    job = jobs(github, "preview")["comment"]
+    assert job["if"] == "${{ always() }}"
+    (step,) = (one for one in job["steps"] if "AFFECTED" in one.get("env", {}))
+    assert "if" not in step
+    # As GitHub runs a script that names no shell.
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]],
+        env={"AFFECTED": affected, "PLANNED": planned, "PLAN": plan},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode == 0) is passes
+
+
 def test_a_pull_request_sees_no_secret_and_a_fork_no_credentials(github: Path) -> None:
     text = (github / "workflows" / "preview.yml").read_text(encoding="utf-8")
     assert "secrets." not in text
