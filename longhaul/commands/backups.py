@@ -92,7 +92,8 @@ def _verified(environment: Environment, backup: Backup, key: Path) -> str:
 
 
 def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
-    from longhaul.report.text import age, table
+    from longhaul.report.ages import age
+    from longhaul.report.text import table
 
     if not found:
         return f"{name}: there is no backup. `longhaul status` says why"

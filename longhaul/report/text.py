@@ -138,14 +138,6 @@ def counted(number: int, noun: str, *, none: str = "0") -> str:
     return f"{f'{number:,}' if number else none} {noun}{'' if number == 1 else 's'}"
 
 
-def age(seconds: int) -> str:
-    """Return an age in its largest unit of which there are two at least."""
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * unit:
-            return f"{seconds // unit} {name}"
-    return f"{seconds} s"
-
-
 def names(where: Iterable[str], *, most: int = 3) -> str:
     """Return a few names, and the number of further ones."""
     listed = list(where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longhaul.report.text import age
+from longhaul.report.ages import age
 from longhaul.restore.half_done import HalfDone
 from longhaul.restore.seen import Seen, Step
 
