@@ -1,4 +1,4 @@
-"""``make bench``: measure previews, images, the lab, racks, writes, restores, boot to ready, and peak memory. Print
+"""``make bench``: measure previews, restores, images, the lab, racks, writes, boot to ready, and peak memory. Print
 each figure on a line when it is known, or with ``--json`` one object at the end.
 
 ``make bench BENCH="hosts image"`` measures those parts alone. ``BENCH=cold`` measures ``make lab`` from empty caches,

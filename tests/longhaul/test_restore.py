@@ -45,8 +45,9 @@ TOLD = {
     "etcd": "3.6.8",
     "revision": "700",
     "keys": "3",
-    "sha256": "0a" * 32,
-    "snapshot_sha256": "0b" * 32,
+    "size": "20",
+    "sha256": "0" * 64,
+    "snapshot_sha256": "0" * 64,
 }
 
 
@@ -181,8 +182,7 @@ class Cloud:
     """The control plane's cloud, whose machines answer what a test wants."""
 
     def __init__(self, environment: Environment, patch: pytest.MonkeyPatch) -> None:
-        self.environment = environment
-        self.now = datetime.now(tz=UTC).replace(microsecond=0)
+        self.environment, self.now = environment, datetime.now(tz=UTC).replace(microsecond=0)
         self.names = [one.name for one in control_machines(environment, plan(environment))]
         self.power = dict.fromkeys(self.names, "running")
         self.answers: dict[str, Any] = {name: self.answer(name) for name in self.names}
@@ -200,13 +200,14 @@ class Cloud:
         return {"machine": machine, "held": "", "record": None, "quorum": False, "revision": 0, **more}
 
     def view(self, minutes: int, *, role: str = "etcd", **more: str) -> BackupView:
-        made = self.now - timedelta(minutes=minutes)
-        who = {"role": role, "member": f"lab-{role}-0", "taken": f"{made:%Y-%m-%dT%H:%M:%SZ}"}
-        return BackupView(name=self.name(minutes, role), size=5, made=made, metadata={**TOLD, **who, **more})
+        made, member = self.now - timedelta(minutes=minutes), f"lab-{role}-0"
+        own = {"role": role, "member": member, "taken": f"{made:%Y-%m-%dT%H:%M:%SZ}"}
+        name = f"{role}/{made:%Y-%m-%dT%H%M%SZ}-{member}.db.gz.age"
+        return BackupView(name=name, size=5, made=made, metadata={**TOLD, **own, **more})
 
-    def name(self, minutes: int, role: str = "etcd") -> str:
-        """Return the name of a backup within its class."""
-        return f"{role}/{self.now - timedelta(minutes=minutes):%Y-%m-%dT%H%M%SZ}-lab-{role}-0.db.gz.age"
+    def name(self, minutes: int, kept: str = "daily") -> str:
+        """Return the name of the main etcd cluster's backup of then."""
+        return f"{kept}/{self.view(minutes).name}"
 
     def _machines(self, _place: Any) -> list[MachineView]:
         return [MachineView(name=n, provisioning="Succeeded", power=p) for n, p in self.power.items()]
@@ -252,7 +253,7 @@ def test_those_without_a_quorum_are_restored_and_what_is_lost_is_told(cloud: Clo
     cloud.answers[events] = cloud.answer(events, quorum=True, revision=800)
     found = cloud.prepare()
     assert list(found.backups) == [Role.ETCD]
-    assert found.half.clusters == {"etcd": Choice(backup=f"daily/{cloud.name(5)}", bump=BUMP + 50)}
+    assert found.half.clusters == {"etcd": Choice(backup=cloud.name(5), bump=BUMP + 50)}
     text = told(found.half, found.backups, found.seen)
     assert f"50 revisions, since {first} still tells revision 750" in text
     assert "its quorum is lost, 1 of" in text
@@ -340,11 +341,11 @@ def test_backups_that_are_not_for_here_are_left_out(cloud: Cloud) -> None:
         cloud.view(2, etcd="3.7.0", revision="999999"),
     ]
     found = cloud.prepare(roles=[Role.ETCD])
-    assert found.half.clusters["etcd"] == Choice(backup=f"daily/{cloud.name(5)}", bump=BUMP)
+    assert found.half.clusters["etcd"] == Choice(backup=cloud.name(5), bump=BUMP)
     with pytest.raises(CommandError, match="of the environment prod"):
-        cloud.prepare(roles=[Role.ETCD], names=[f"frequent/{cloud.name(1)}"])
-    with pytest.raises(CommandError, match="no such backup"):
-        cloud.prepare(roles=[Role.ETCD], names=[f"daily/{cloud.name(6)}"])
+        cloud.prepare(roles=[Role.ETCD], names=[cloud.name(1, "frequent")])
+    with pytest.raises(CommandError, match="daily/etcd/6: no such backup"):
+        cloud.prepare(roles=[Role.ETCD], names=["daily/etcd/6"])
 
 
 @pytest.mark.parametrize(
@@ -374,36 +375,34 @@ HALF = HalfDone(
 )
 
 
-def half_of(cloud: Cloud) -> HalfDone:
-    return replace(HALF, clusters={"etcd": Choice(backup=f"daily/{cloud.name(5)}", bump=7)})
-
-
-def half_done(cloud: Cloud, **steps: int) -> None:
+def half_done(cloud: Cloud) -> HalfDone:
+    half = replace(HALF, clusters={"etcd": Choice(backup=cloud.name(5), bump=7)})
     found, place = control_of(cloud.environment)
-    Book(control=found, place=place, environment=cloud.environment).write(half_of(cloud))
+    Book(control=found, place=place, environment=cloud.environment).write(half)
     for name in cloud.of(Role.ETCD):
-        record = {"id": "abc", "backup": f"daily/{cloud.name(5)}", "step": steps.get(name[-1:], 1)}
+        record = {"id": "abc", "backup": cloud.name(5), "step": 1}
         cloud.answers[name] = cloud.answer(name, record=record)
+    return half
 
 
 def test_a_half_done_restore_is_gone_on_with_and_up_waits_for_it(cloud: Cloud) -> None:
-    half_done(cloud)
+    half = half_done(cloud)
     with pytest.raises(CommandError, match="a restore of etcd is half done") as refused:
         refuse_half_restored(cloud.environment)
     assert refused.value.code is Exit.REFUSED
     found = cloud.prepare()
-    assert found.half == half_of(cloud)
-    assert found.backups[Role.ETCD].name == f"daily/{cloud.name(5)}"
+    assert found.half == half
+    assert found.backups[Role.ETCD].name == cloud.name(5)
     cloud.stored["daily"].append(cloud.view(1))
-    assert cloud.prepare().half == half_of(cloud)
+    assert cloud.prepare().half == half
 
 
 def test_another_backup_begins_anew_and_says_so(cloud: Cloud) -> None:
     half_done(cloud)
     cloud.stored["daily"].append(cloud.view(9))
-    found = cloud.prepare(names=[f"daily/{cloud.name(9)}"])
+    found = cloud.prepare(names=[cloud.name(9)])
     assert found.half.id != "abc"
-    assert found.notes == [f"the restore abc of daily/{cloud.name(5)} is half done and given up: this one begins anew"]
+    assert found.notes == [f"the restore abc of {cloud.name(5)} is half done and given up: this one begins anew"]
     # The revisions of the first one may have been seen.
     assert found.half.clusters["etcd"].bump == 6 * BUMP - 700
     with pytest.raises(CommandError, match="etcd: half restored, too"):
