@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.drill]
 FIRST, PATCH, MINOR = offered("etcd")
 MEMBERS = tuple(f"steps-etcd-{index}" for index in range(3))
 EVENTS = tuple(f"steps-events-{index}" for index in range(3))
+SERVERS = ("steps-api-0", "steps-api-1")
 
 
 @pytest.fixture(scope="module", name="project")
@@ -73,14 +74,16 @@ def test_the_next_minor_version_stops_at_a_member_that_does_not_come_up_and_is_t
         eventually(lambda: bool(_failing(project)))
     finally:
         _interrupt(up)
-    (stuck,) = _failing(project)
-    assert changed(before, generations(project)) <= {stuck}
+    # Each etcd cluster, and the API servers, have turns of their own: one machine of each, and none after it.
+    stuck, others = _failing(project), changed(before, generations(project))
+    assert all(len((stuck | others) & {*role}) <= 1 for role in (MEMBERS, EVENTS, SERVERS))
     assert project.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}").stdout == "b"
     wish(project, image="1.0.1", etcd=PATCH)
     project.longhaul("up", "--yes", "--only", "infrastructure")
     project.await_healthy()
     assert running(project, MEMBERS + EVENTS, "etcd") == {PATCH}
-    assert changed(before, generations(project)) == {stuck}
+    assert _failing(project) == set()
+    assert stuck <= changed(before, generations(project)) <= stuck | others
 
 
 def test_the_next_minor_version_of_etcd_goes_in_under_load(project: Project, tmp_path: Path) -> None:
@@ -120,7 +123,7 @@ def _interrupt(up: subprocess.Popen[str]) -> None:
 
 
 def _failing(project: Project) -> set[str]:
-    """Return the members whose etcd does not come up."""
+    """Return the members whose etcd did not come up for its wrong flag."""
     there = [one for one in MEMBERS + EVENTS if project.phase(one) == "running"]
-    script = "systemctl show --property=NRestarts --value etcd"
-    return {one for one in there if int(project.on(one, script, check=False).stdout.strip() or 0) > 1}
+    script = "journalctl --unit=etcd --output=cat | grep --quiet no-such-flag"
+    return {one for one in there if project.on(one, script, check=False).returncode == 0}
