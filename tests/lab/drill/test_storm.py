@@ -27,7 +27,7 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 def test_it_makes_events_at_its_rate_and_counts_them(server: ApiServer) -> None:
     some = threading.Event()
-    storm = Storm(server.client(), rate=400.0, ready=some.set)
+    storm = Storm(server.client(timeout_s=30.0), rate=400.0, ready=some.set)
     storm.make()
     lasted = asyncio.run(storm.blow(lambda: some.wait(60)))
     assert some.is_set()
