@@ -30,6 +30,8 @@ CONNECTIONS = 64
 IN_FLIGHT = 16
 """Requests on one connection that have no answer yet, at most (RFC 9112, section 9.3.2, pipelining)."""
 TICK_S = 0.02
+LAST_ANSWER_S = 10.0
+"""Seconds that answers may take after the end."""
 READY = 100
 """Number of Events after which the storm blows."""
 USER = "storm"
@@ -76,8 +78,12 @@ class Storm:
         loads = [asyncio.create_task(self._load(began)) for _ in range(CONNECTIONS)]
         await asyncio.to_thread(until)
         self._over.set()
-        await asyncio.gather(*loads)
-        return time.monotonic() - began
+        lasted = time.monotonic() - began
+        _, silent = await asyncio.wait(loads, timeout=LAST_ANSWER_S)
+        for load in silent:
+            load.cancel()
+        await asyncio.gather(*loads, return_exceptions=True)
+        return lasted
 
     async def _load(self, began: float) -> None:
         """Keep one connection busy; open it again when it breaks."""

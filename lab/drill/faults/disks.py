@@ -13,6 +13,9 @@ from lab.drill.members import CLIENT, answers, ask, await_effect, follower, lead
 DISK = "/var/lib/longhaul/ssd"
 BALLAST = f"{DISK}/ballast"
 
+REFUSAL_S = 120.0
+"""Seconds that a member may take to end by itself and be started again."""
+
 MARK = "/longhaul-drill/mark"
 """Key outside of what API servers keep; a page of its value is damaged."""
 WRITTEN, DAMAGED = "longhaul-drill-as-it-was-written", "longhaul-drill-as-it-was-damaged"
@@ -133,7 +136,7 @@ def _changed(environment: DrillEnvironment, machine: str, change: Callable[[], o
     try:
         change()
         environment.output(machine, "systemctl", "start", "--no-block", ETCD)
-        await_effect(lambda: _gave_up(environment, machine), what=f"{machine} refuses its data")
+        await_effect(lambda: _gave_up(environment, machine), what=f"{machine} refuses its data", within_s=REFUSAL_S)
         yield
     finally:
         environment.replace(machine)

@@ -21,6 +21,8 @@ RATE = 5000
 
 ROOM = 8 << 20
 """Bytes by which the database may still grow."""
+NOSPACE = 1
+"""Number of the alarm (etcd 3.6, api/etcdserverpb, ``AlarmType``)."""
 KEY = "/longhaul-drill/ballast"
 DROP_IN = "/run/systemd/system/etcd.service.d/90-longhaul-drill.conf"
 
@@ -28,19 +30,23 @@ _SMALL_QUOTA = f"""
 mkdir -p $(dirname {DROP_IN})
 echo ETCD_QUOTA_BACKEND_BYTES=$1 > /run/longhaul-drill.env
 printf '[Service]\\nEnvironmentFile=/run/longhaul-drill.env\\n' > {DROP_IN}
-systemctl daemon-reload && systemctl restart {ETCD}
+systemctl daemon-reload
+systemctl restart {ETCD}
 """
 
 _FILL = f"""
 for _ in $(seq 300); do
-  head -c 1000000 /dev/zero | tr '\\0' x | /usr/local/bin/etcdctl "$@" put {KEY} > /dev/null 2>&1 || exit 0
+  head -c 1000000 /dev/zero | tr '\\0' x | /usr/local/bin/etcdctl "$@" put {KEY} > /dev/null 2>&1 && continue
+  /usr/local/bin/etcdctl "$@" alarm list | grep -q '"alarm":{NOSPACE}' && exit 0
 done
 echo "the quota is not reached" >&2; exit 1
 """
 
 _NO_QUOTA = f"""
-/usr/local/bin/etcdctl "$@" del {KEY} && rm -f {DROP_IN} /run/longhaul-drill.env
-systemctl daemon-reload && systemctl restart {ETCD}
+rm -f {DROP_IN} /run/longhaul-drill.env
+systemctl daemon-reload
+systemctl restart {ETCD}
+/usr/local/bin/etcdctl "$@" del {KEY}
 """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Iterator
 from ipaddress import IPv4Network
@@ -12,7 +11,6 @@ import pytest
 
 from lab import tools
 from lab.drill.storm import READY, Storm
-from longhaul.kubernetes.api import Api
 from tests.support.api_server import ApiServer, api_server
 
 pytestmark = pytest.mark.engine
@@ -28,11 +26,8 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 
 def test_it_makes_events_at_its_rate_and_counts_them(server: ApiServer) -> None:
-    user = json.loads(server.kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]
-    pem = (server.folder / user["client-certificate"]).read_text(encoding="ascii")
-    identity = {"certificate": pem, "key": "", "issuer": (server.folder / "ca.crt").read_text(encoding="ascii")}
     some = threading.Event()
-    storm = Storm(Api(f"https://127.0.0.1:{server.port}", identity), rate=400.0, ready=some.set)
+    storm = Storm(server.client(timeout_s=30.0), rate=400.0, ready=some.set)
     storm.make()
     lasted = asyncio.run(storm.blow(lambda: some.wait(60)))
     assert some.is_set()

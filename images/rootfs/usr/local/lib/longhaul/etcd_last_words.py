@@ -15,7 +15,7 @@ LEVELS = ("fatal", "panic")
 
 def last_words() -> str:
     """Return why the member ended, lately; empty when it did not, or nobody knows."""
-    command = ["journalctl", "--boot", f"--unit={UNIT}", f"--since={LATELY}", "--output=cat", "--no-pager"]
+    command = ["journalctl", f"--unit={UNIT}", f"--since={LATELY}", "--output=cat", "--no-pager"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return told(done.stdout.splitlines())
 
