@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,3 +78,18 @@ def test_what_lasts_stays_until_all_goes(stack: Stack) -> None:
 
     stack.run("destroy", "--yes", "--skip-preview", "--run-program", **{DESTROY_VARIABLE: "dev"})
     assert stack.resources() == []
+
+
+def test_backups_stay_declared_and_are_kept_no_shorter(stack: Stack) -> None:
+    key = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+
+    def declared(days: int) -> dict[str, Any]:
+        return {**stack.environment, "backups": {"recipients": [key], "daily_days": days}}
+
+    stack.up()
+    stack.up(declared(30))
+    stack.up(declared(40))
+    before = stack.inputs()
+    assert "backups.daily_days: 40 -> 30" in stack.up(declared(30), fails=True)
+    assert "backups.daily_days: 40 -> none" in stack.up(fails=True)
+    assert stack.inputs() == before

@@ -35,13 +35,13 @@ KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
 
 
 def voices(*words: str) -> list[Voice]:
-    """Return members from ``name``, ``name leader``, ``name learner`` and ``name behind``."""
+    """Return members from ``name``, ``name leader``, ``name learner``, ``name behind`` and ``name lies``."""
     return [
         Voice(
             name=word.split()[0],
             leader="leader" in word,
             learner="learner" in word,
-            revision=1 if "behind" in word else 50_000,
+            revision=1 if "behind" in word else 10**12 if "lies" in word else 50_000,
         )
         for word in words
     ]
@@ -54,10 +54,12 @@ def voices(*words: str) -> list[Voice]:
         (("a", "b leader", "c learner"), ("c", "a")),
         (("a leader", "b behind", "c"), ("c",)),
         (("a leader", "b learner behind"), ()),
+        (("a leader", "b lies", "c"), ("b", "c")),
+        (("a leader lies", "b behind", "c"), ("c",)),
         (("a leader",), ("a",)),
         ((), ()),
     ],
-    ids=["followers", "learner", "behind", "joining", "alone", "none"],
+    ids=["followers", "learner", "behind", "joining", "ahead-of-all", "leader-ahead-of-all", "alone", "none"],
 )
 def test_a_learner_makes_the_backup_else_a_follower_and_never_the_leader(
     members: tuple[str, ...], wanted: tuple[str, ...]

@@ -34,11 +34,17 @@ def order(members: Iterable[Voice]) -> tuple[str, ...]:
     """Return the members that may make the backup, the preferred one first: learners, then followers. The leader does
     it only where it is alone, since every write waits for its disk."""
     found = tuple(members)
-    newest = max((one.revision for one in found), default=0)
     if len(found) == 1:
         return (found[0].name,)
-    able = [one for one in found if not one.leader and newest - one.revision <= MOST_BEHIND]
+    able = [one for one in found if not one.leader and _reached(found) - one.revision <= MOST_BEHIND]
     return tuple(one.name for one in sorted(able, key=lambda one: (not one.learner, one.name)))
+
+
+def _reached(members: Iterable[Voice]) -> int:
+    """Return the newest revision: where three voters answer, one that two have reached, so that a single member cannot
+    make the others look as if they were behind."""
+    revisions = sorted((one.revision for one in members if not one.learner), reverse=True)
+    return revisions[1] if len(revisions) >= 3 else max(revisions, default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
