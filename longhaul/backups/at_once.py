@@ -27,7 +27,8 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
     member."""
     control, place = control_of(environment)
     machines = control_machines(environment, plan(environment))
-    asked = learners(machines) if from_learner else members(machines, role)
+    aside = tuple(machine for machine in learners(machines) if machine.role is role)
+    asked = aside if from_learner else (*aside, *members(machines, role))
     command = f"{COMMAND} --without-quorum" if from_learner else COMMAND
     reasons = []
     for machine in asked:

@@ -241,6 +241,24 @@ def test_the_leader_refuses_to_make_one_even_when_told_to(backup: Backup) -> Non
         leading.run(now=NOW, at_once=True)
 
 
+def test_without_a_quorum_the_learner_asks_nobody(backup: Backup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeEtcd, "first_cluster", lambda *_: None)
+    later = NOW + timedelta(hours=3)
+    with pytest.raises(EtcdError, match="no member answers with a quorum"):
+        backup.run(now=later, at_once=True)
+    made = replace(backup, alone=True).run(now=later, at_once=True)
+    assert made.newest is not None
+    assert made.newest.revision == 7
+
+
+def test_only_the_learner_saves_without_a_quorum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(etcd_backup.Node, "read", classmethod(lambda _cls: node()))
+    for options in (["--now", "--without-quorum"], ["--without-quorum"]):
+        monkeypatch.setattr("sys.argv", ["etcd_backup.py", *options])
+        with pytest.raises(SystemExit):
+            etcd_backup.main()
+
+
 def test_nothing_can_be_written_twice_nor_in_another_s_name(backup: Backup, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"one")

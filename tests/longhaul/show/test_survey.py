@@ -124,4 +124,5 @@ def test_json_has_all_of_it(name: str) -> None:
         (link.first, link.kind.value) for link in overview.links
     ]
     machines = [machine["name"] for role in shown["control_plane"]["roles"] for machine in role["machines"]]
+    machines += [shown["control_plane"]["learner"]["name"]] if shown["control_plane"]["learner"] else []
     assert len(machines) == overview.totals.control_machines
