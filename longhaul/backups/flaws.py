@@ -45,7 +45,7 @@ def _untrue(environment: str, role: str, view: BackupView, *, now: datetime) -> 
     """Return what no member would have written."""
     told, member = view.metadata, view.metadata.get("member", "")
     taken = _time(told.get("taken", ""))
-    if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-[0-9]{{1,3}}", member):
+    if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-[0-9a-z]{{1,16}}", member):
         return f"its member is {member or 'not said'}, which is none of {environment}'s"
     if taken is None or view.name != f"{role}/{taken:{NAME_TIME}}-{member}.db.gz.age":
         return "its name is not of its member and time"

@@ -71,7 +71,7 @@ def flaw_of(found: Found, *, environment: str, role: str, now: datetime) -> str:
 def _untrue(found: Found, *, environment: str, role: str, now: datetime) -> str:
     told, member = found.metadata, found.metadata.get("member", "")
     taken = _time(told.get("taken", ""))
-    if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-[0-9]{{1,3}}", member):
+    if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-[0-9a-z]{{1,16}}", member):
         return f"its member is {member or 'not said'}, which is none of {environment}'s"
     if taken is None or found.name != name_of(role, member, taken):
         return "its name is not of its member and time"
