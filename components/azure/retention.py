@@ -36,8 +36,8 @@ class RetentionProvider(ResourceProvider):
         """Set another number of days, no fewer. Azure refuses any other once somebody has locked the policy."""
         if int(news["days"]) < int(olds["days"]):
             raise RefusedError(
-                f"{_name(olds)} keeps its backups for {olds['days']} days, and the file says {news['days']}: days may "
-                "only grow (docs/guards.md)."
+                f"{_name(olds)} keeps its backups for {int(olds['days'])} days, and the file says {int(news['days'])}: "
+                "days may only grow (docs/guards.md)."
             )
         retain(news["container"], days=int(news["days"]))
         return UpdateResult(outs=news)
@@ -56,7 +56,7 @@ class RetentionProvider(ResourceProvider):
         environment = props.get("environment") or os.environ.get(DESTROY_VARIABLE)
         if not environment or not confirmed(environment):
             raise RefusedError(
-                f"{_name(props)} keeps its backups for {props['days']} days, and its retention stays as it is.\n"
+                f"{_name(props)} keeps its backups for {int(props['days'])} days, and its retention stays as it is.\n"
                 "Put `backups` back into the file as it was. A retention ends with the whole environment, by `longhaul "
                 "destroy`, or by hand in Azure (docs/guards.md)."
             )

@@ -225,7 +225,8 @@ def test_a_retention_is_set_changed_and_ended(storage: Live) -> None:
 
 def test_a_retention_ends_with_its_environment_alone(storage: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(DESTROY_VARIABLE, raising=False)
-    provider, props = RetentionProvider(), {"container": CONTAINER, "days": 7, "environment": "lab"}
+    # The engine gives numbers as floats.
+    provider, props = RetentionProvider(), {"container": CONTAINER, "days": 7.0, "environment": "lab"}
     provider.create(props)
     with pytest.raises(RefusedError, match=r"lhlabsnapshots/daily keeps its backups for 7 days, and the file says 6"):
         provider.update("", props, {**props, "days": 6})

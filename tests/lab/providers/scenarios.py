@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from components.control_plane.guard import DESTROY_VARIABLE
 from lab import tools
 from lab.cloud.azure.policy import GOVERNED, Assignments
 from lab.cloud.delays import Delays
@@ -102,6 +103,9 @@ def life(engine: Engine) -> None:
     assert "1 replaced" in replaced
     assert replaced.index("deleted original") < replaced.index("creating replacement")
     assert engine.generations() != first
+    kept = engine.run("destroy", "--yes", "--skip-preview", "--target", "**retention", fails=True)
+    assert "daily keeps its backups for 90 days, and its retention stays as it is" in kept
+    engine.environment[DESTROY_VARIABLE] = "probe"
     assert "31 deleted" in engine.run("destroy", "--yes", "--skip-preview")
     assert engine.live.arm("GET", f"/subscriptions/{SUBSCRIPTION}/resourcegroups").json()["value"] == []
     assert "ConflictError" in engine.up(fails=True), "a deleted vault keeps its name, as in Azure"

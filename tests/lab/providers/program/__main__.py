@@ -335,7 +335,7 @@ account = storage.StorageAccount(
 container = storage.BlobContainer(
     "container", container_name="daily", account_name=account.name, resource_group_name=group.name
 )
-Retention("retention", RetentionArgs(container=container.id, days=90))
+Retention("retention", RetentionArgs(container=container.id, days=90, environment="probe"))
 age = storage.DateAfterModificationArgs(days_after_creation_greater_than=90)
 storage.ManagementPolicy(
     "expiry",
