@@ -38,6 +38,7 @@ KNOWN = {
     "components/registry.py": "our own three, beside those of packages",
     "components/sdk.py": "versions in tokens of one SDK",
     "images/rootfs/": "machines' programs, which have neither the model nor packages",
+    "lab/drill/aging.py": "the control plane's vault, which is Azure's",
     "lab/project.py": "regions that the lab's AWS has",
     "longhaul/cli.py": "the name of a library's logger",
     "longhaul/commands/destroy.py": "what a killed destruction leaves",

@@ -15,7 +15,6 @@ from typing import IO, Any
 from components.model import plan
 from components.model.nodes import SITE_LABEL, host_nodes
 from components.model.versions import pinned
-from components.objects.training import CUT, LABEL
 from lab.drill import link_probe
 from lab.drill.environment import DrillEnvironment
 from lab.drill.members import await_effect
@@ -31,6 +30,10 @@ BACK_S = 15.0
 SILENT_S = 50.0
 """Age of a node's last heartbeat from which it is marked unreachable, and its pods' tolerations begin to run
 (kubernetes 1.36, ``--node-monitor-grace-period``)."""
+CUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""Taints of nodes that do not answer."""
+LABEL = "longhaul.dev/outlive-network-cuts"
+"""Label of pods that outlive cuts, as users write it (docs/network.md)."""
 NAMESPACE = "default"
 USUAL, LONGER = "longhaul-drill-usual", "longhaul-drill-longer"
 """Pods on the site: one that tolerates being cut off as any does, and one that outlives cuts."""

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from components.model import plan
+from components.model.host_places import gateway_places
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.faults.services import kill
 from lab.drill.link_traffic import link_traffic
 from lab.state import LabError
-from longhaul.hosts.inventory import GATEWAYS
-from longhaul.hosts.inventory import machines as onprem_machines
 
 IPSEC = "strongswan.service"
 
@@ -56,11 +55,11 @@ def _tunnels(raw: str) -> set[str]:
 
 
 def _gateway(environment: DrillEnvironment) -> str:
-    addresses = plan(environment.environment)
-    found = [one.name for one in onprem_machines(environment.environment, addresses) if one.group == GATEWAYS]
-    if not found:
-        raise LabError(f"{environment.environment.name} has no gateway of its own: this drill needs a site with one")
-    return found[0]
+    declared = environment.environment
+    found = next(iter(gateway_places(declared, plan(declared))), None)
+    if found is None:
+        raise LabError(f"{declared.name} has no gateway of its own: this drill needs a site with one")
+    return f"{declared.name}-{found.name}"
 
 
 def _cut(name: str, summary: str, *, lasts_s: float, long: bool = False) -> Drill:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from lab.drill import link_probe
+from components.objects import training
+from lab.drill import link_probe, link_traffic
 from lab.drill.link_traffic import LinkTraffic, figures
 from lab.state import LabError
 
@@ -45,6 +46,10 @@ def test_a_cut_moves_the_pods_that_do_not_tolerate_it(lasts_s: float, movable: s
     observer = LinkTraffic(StringIO(), lambda: None, nodes=["rack"], lasts_s=lasts_s, within_s=15.0)
     pods = [_pod("usual", 300), _pod("longer", 21600), _pod("for-ever", None), _pod("elsewhere", 300, node="cloud")]
     assert observer.movable(pods) == movable
+
+
+def test_the_label_is_the_products() -> None:
+    assert (link_traffic.LABEL, link_traffic.CUT) == (training.LABEL, training.CUT)
 
 
 def test_the_probe_tells_of_connections_until_its_input_ends() -> None:
