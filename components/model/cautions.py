@@ -17,7 +17,7 @@ from components.model.host_keys import pinned
 from components.model.learner_checks import learner_cautions
 from components.model.places import place_of
 from components.model.versions import Versions
-from components.model.versions import offered as tested
+from components.model.versions import pinned as tested
 from components.model.waiver_checks import ended
 
 _NAMED = 3
@@ -53,11 +53,11 @@ def _untested(environment: Environment) -> Iterator[Caution]:
     """Yield a caution for each version that this release was not tested with."""
     for release in Versions.model_fields:
         wanted = getattr(environment.versions, release)
-        if wanted not in tested(release):
+        if wanted != tested(release):
             yield Caution(
                 name=f"untested-{release}",
                 at=("versions", release),
-                wrong=f"{wanted} is no version that this release was tested with: {', '.join(tested(release))}",
+                wrong=f"{wanted} is not the version that this release was tested with, {tested(release)}",
                 write="leave it out, or try it in another environment first",
             )
 
