@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from clouds.azure import control
 from clouds.azure.session import AzureError
@@ -23,7 +22,7 @@ from longhaul import cli
 from longhaul.backups.listing import Backup, control_of
 from longhaul.backups.opened import BUMP
 from longhaul.exits import CommandError, Exit
-from longhaul.restore.age_header import HeaderError, KeyFileError, header_of, identities, unwrapped, wrapped
+from longhaul.restore.age_header import KeyFileError, identities, wrapped
 from longhaul.restore.choice import bump, chosen, newest_known
 from longhaul.restore.fleet import Fleet
 from longhaul.restore.half_done import Book, Choice, HalfDone, State, refuse_half_restored
@@ -109,24 +108,6 @@ def test_revisions_begin_above_all_that_is_known() -> None:
     assert (bump(backup(5), 900), bump(backup(5), 0)) == (BUMP + 200, BUMP)
     # A stolen member cannot use the revisions up.
     assert newest_known(backup(5), [*found, backup(2, revision=2**62)], [2**62]) == 900
-
-
-def test_a_file_key_is_given_to_another_key_and_to_no_other(tmp_path: Path) -> None:
-    (tmp_path / "key").write_text(f"# created: today\n# public key: {PUBLIC}\n{SECRET}\n")
-    keys = identities(tmp_path / "key")
-    header = wrapped(bytes(range(16)), PUBLIC)
-    assert header_of(header + b"payload") == header
-    assert unwrapped(header, [X25519PrivateKey.generate(), *keys]) == bytes(range(16))
-    with pytest.raises(HeaderError, match="none of the private keys opens it"):
-        unwrapped(header, [X25519PrivateKey.generate()])
-    with pytest.raises(HeaderError, match="was changed"):
-        unwrapped(header.replace(b"\n---", b"\n-> other\n\n---"), keys)
-    with pytest.raises(HeaderError, match="not whole"):
-        header_of(header[:-2])
-    with pytest.raises(HeaderError, match="does not begin as a file of age"):
-        header_of(b"sealed")
-    with pytest.raises(HeaderError, match="no public key"):
-        wrapped(bytes(16), PUBLIC.replace("1lv", "1vl"))
 
 
 @pytest.mark.parametrize(
