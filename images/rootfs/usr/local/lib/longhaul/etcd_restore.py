@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import fetch_secrets
+from backup.settings import Settings, SettingsError
 from backup.snapshot import Programs
 from backup.storage import RESOURCE, Storage, StorageError
 from etcd_client import Etcdctl, EtcdError
@@ -213,12 +214,10 @@ def of_this_machine() -> Restore:
 
 def _storage() -> Storage:
     try:
-        told = json.loads(fetch_secrets.Config.read(fetch_secrets.CONFIG).open().read("backups"))
-        url = str(told["url"])
-    except VaultError as error:
+        vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
+        settings = Settings.parse(vault.read("backups"), vault=vault.url)
+    except (SettingsError, VaultError) as error:
         raise RestoreError(str(error)) from None
-    except (ValueError, KeyError, TypeError):
-        raise RestoreError("the vault's secret backups cannot be read: run `longhaul up`") from None
     identity = OwnIdentity(audience=RESOURCE)
 
     def token() -> str:
@@ -227,7 +226,7 @@ def _storage() -> Storage:
         except NotYetError as error:
             raise StorageError(str(error)) from None
 
-    return Storage(url=url, token=token)
+    return Storage(url=settings.url, token=token)
 
 
 def run(restore: Restore, words: Sequence[str]) -> dict[str, Any]:
