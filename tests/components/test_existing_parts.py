@@ -172,7 +172,7 @@ def test_names_in_the_clouds_have_the_prefix_and_the_program_s_and_hosts_have_no
         own = {value for key, value in one.inputs.items() if key in OWN_NAMES}
         assert all(value.startswith("corp-test-") for value in own), one.name
         assert not one.name.startswith("corp")
-    (machine,) = [one for one in program().of("azure-native:compute:VirtualMachine") if "etcd" in one.name]
+    (machine,) = [one for one in program().of("azure-native:compute:VirtualMachine") if one.name.endswith("etcd-0")]
     assert (machine.inputs["vmName"], machine.inputs["osProfile"]["computerName"]) == (
         "corp-test-etcd-0",
         "test-etcd-0",
