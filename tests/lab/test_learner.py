@@ -134,7 +134,7 @@ def test_the_last_acknowledged_write_is_saved_when_all_voting_members_are_lost(p
     written = int(project.kubectl(*WRITE, "--output=jsonpath={.metadata.resourceVersion}").stdout)
     eventually(lambda: _revision(project) >= written)
     for machine in VOTERS:
-        project.on(machine, "systemctl mask --now etcd; rm -rf /var/lib/longhaul/ssd/etcd")
+        project.on(machine, "systemctl stop longhaul-etcd.target etcd; rm -rf /var/lib/longhaul/ssd/etcd")
     assert project.status()["etcd_clusters"]["etcd"]["verdict"] == "down"
     newest = _revision(project)
 
