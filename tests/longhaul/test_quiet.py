@@ -334,7 +334,7 @@ def _value(nargs: object, choices: object) -> list[str]:
     """Return a value for an option, none for a flag; no option of ``up`` has it by default."""
     if nargs == 0:
         return []
-    return [str(next(iter(choices)))] if isinstance(choices, list) else ["37"]
+    return [str(next(iter(choices)))] if isinstance(choices, (list, tuple)) else ["37"]
 
 
 def test_the_last_few_logs_of_an_environment_are_kept(checkout: Checkout) -> None:
