@@ -17,7 +17,6 @@ from clouds.azure.session import AzureError
 from clouds.base.control import BackupView, CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.backups import Backups
-from components.model.environment import EtcdLearner
 from longhaul import cli
 from longhaul.backups.listing import Backup, control_of
 from longhaul.backups.opened import BUMP
@@ -273,39 +272,6 @@ def test_a_machine_that_cannot_be_asked_stops_it(cloud: Cloud, said: Any, why: s
         cloud.prepare()
     assert cloud.names[-1] in str(refused.value)
     assert refused.value.code is Exit.REFUSED
-
-
-@pytest.fixture(name="with_learner")
-def _with_learner(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Cloud:
-    control_plane = cloud.environment.control_plane
-    learner = EtcdLearner(zone="2", machine_type="Standard_D8s_v5")
-    etcd = control_plane.etcd.model_copy(update={"learner": learner})
-    declared = {"control_plane": control_plane.model_copy(update={"etcd": etcd})}
-    return Cloud(cloud.environment.model_copy(update=declared), monkeypatch)
-
-
-def test_a_learner_that_has_more_than_the_backup_is_told_of(with_learner: Cloud) -> None:
-    name = "lab-etcd-learner"
-    with_learner.answers[name] = with_learner.answer(name, revision=760)
-    found = with_learner.prepare(roles=[Role.ETCD])
-    (note,) = found.notes
-    assert note.startswith(
-        f"{name} has revision 760, 60 more than that backup: `longhaul backups --now --from-learner`"
-    )
-    assert [one.name for one in found.seen.learners] == [name]
-    assert name not in [one.name for one in found.seen.members[Role.ETCD]]
-    # No client may see a revision that the learner has told again.
-    assert found.half.clusters["etcd"].bump == BUMP + 60
-    with_learner.stored["daily"].append(with_learner.view(1, revision="760"))
-    assert with_learner.prepare(roles=[Role.ETCD]).notes == []
-
-
-def test_a_learner_that_is_silent_or_gone_stops_nothing(with_learner: Cloud) -> None:
-    name = "lab-etcd-learner"
-    with_learner.answers[name] = AzureError("no answer")
-    assert with_learner.prepare(roles=[Role.ETCD]).seen.learners == ()
-    del with_learner.power[name]
-    assert with_learner.prepare(roles=[Role.ETCD]).seen.learners == ()
 
 
 def test_machines_that_are_off_or_gone_are_left_to_up(cloud: Cloud) -> None:
