@@ -78,12 +78,12 @@ _BACK = {
     "kubernetes": Refused(
         why="Kubernetes has no way back over a minor version: the API servers have stored objects as older ones cannot "
         "read them (kubernetes/website issue 12327).",
-        do="Take the version back, or make the environment anew from a backup of before (docs/backups.md).",
+        do="Take the change back. A backup of before is for a new environment (docs/upgrading.md).",
     ),
     "etcd": Refused(
         why="Every member runs the newer minor version, so the etcd cluster's version has moved, and an older member "
         'refuses its data (etcd.io, "Downgrade etcd").',
-        do="Take the version back, or restore a backup of before (docs/backups.md).",
+        do="Take the change back. A backup of before is for a new environment (docs/upgrading.md).",
     ),
 }
 
