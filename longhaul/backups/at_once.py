@@ -10,11 +10,13 @@ from components.model import control_machines, plan
 from components.model.machines import learners, members
 from longhaul.backups.listing import control_of
 from longhaul.exits import CommandError, Exit
+from longhaul.restore.choice import furthest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model import Environment, Role
+    from longhaul.backups.listing import Backup
 
 COMMAND = "longhaul-node backup"
 LIMIT_S = 1800.0
@@ -46,6 +48,18 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
             return str(told["newest"]["name"])
         reasons.append(f"{machine.name}: {told.get('error') or 'it made none'}")
     raise CommandError(f"no member of {role} made a backup: {'; '.join(reasons)}")
+
+
+def behind(name: str, found: Sequence[Backup]) -> str:
+    """Return what is said of a backup when the storage has one of a higher revision; empty when it has the newest."""
+    made = next((one for one in found if one.name == name), None)
+    best = furthest(made, found) if made else None
+    if made is None or best is None or best.revision == made.revision:
+        return ""
+    return (
+        f"{name} has revision {made.revision}, and {best.name} has {best.revision}: who made it is behind, and "
+        "`longhaul restore` takes the other"
+    )
 
 
 def check_learner(environment: Environment, *, now: bool, roles: Sequence[Role]) -> None:

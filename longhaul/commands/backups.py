@@ -47,7 +47,7 @@ def run(invocation: Invocation) -> int:
     from datetime import UTC, datetime
 
     from components.model import Role
-    from longhaul.backups.at_once import back_up, check_learner
+    from longhaul.backups.at_once import back_up, behind, check_learner
     from longhaul.backups.listing import backups, warnings
     from longhaul.report.programs import document
     from longhaul.say import say
@@ -60,10 +60,12 @@ def run(invocation: Invocation) -> int:
     if options.from_learner:
         check_learner(environment, now=options.now, roles=roles)
         roles = [Role.ETCD]
+    made = []
     for role in roles if options.now else ():
-        say(f"{role}: {back_up(environment, role, from_learner=options.from_learner)}")
+        made.append(back_up(environment, role, from_learner=options.from_learner))
+        say(f"{role}: {made[-1]}")
     found = backups(environment, roles, now=datetime.now(tz=UTC))
-    for warning in warnings(environment, found):
+    for warning in (*filter(None, (behind(name, found) for name in made)), *warnings(environment, found)):
         say(f"warning: {warning}")
     by_role = {str(role): [one for one in found if one.etcd == str(role)] for role in roles}
     if options.json:

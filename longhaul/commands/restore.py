@@ -30,7 +30,13 @@ TAKES_REST = False
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``restore``."""
-    parser.add_argument("--key", metavar="KEYFILE", type=Path, required=True, help="private key of age; it stays here")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--key", metavar="KEYFILE", type=Path, help="private key of age; it stays here")
+    what.add_argument(
+        "--give-up",
+        action="store_true",
+        help="end a restore that is half done, while no member has new data: the data set aside is moved back",
+    )
     parser.add_argument(
         "--etcd", choices=("etcd", "events"), help="this etcd cluster alone (default: those whose quorum is lost)"
     )
@@ -57,10 +63,13 @@ def run(invocation: Invocation) -> int:
     if options.although_healthy and (options.yes or not options.etcd):
         said = "--although-healthy: name the etcd cluster with --etcd, and type the environment's name (no --yes)"
         raise CommandError(said, code=Exit.USAGE)
-    keys = _keys(options.key)
+    keys = _keys(options.key) if options.key else []
     where = context(invocation)
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
+    if options.give_up:
+        with _alone(where), interruptible():
+            return _give_up(environment, where.env, yes=options.yes)
     with _alone(where), interruptible():
         prepared, restoration = _prepared(environment, options, keys)
         _confirm(where.env, prepared, yes=options.yes)
@@ -70,6 +79,8 @@ def run(invocation: Invocation) -> int:
             say(f"interrupted: restore {prepared.half.id} is half done; {_again(where.env, options)} goes on with it")
             return Exit.INTERRUPTED
         except CommandError as error:
+            if error.code is Exit.REFUSED:
+                raise
             raise CommandError(f"{error}\n{_again(where.env, options)} goes on from here", code=error.code) from None
     _tell(environment, prepared, restoration, json=options.json)
     return Exit.OK
@@ -113,6 +124,7 @@ def _prepared(
         seen=prepared.seen,
         fleet=fleet,
         book=book,
+        before=prepared.before,
         say=lambda line: say(f"[{time.monotonic() - began:4.0f} s] {line}"),
     )
     return prepared, restoration
@@ -123,12 +135,32 @@ def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
 
     for line in (*prepared.notes, *told(prepared.half, prepared.backups, prepared.seen).splitlines()):
         say(line)
+    _agree(env, f"restore {' and '.join(map(str, prepared.backups))}", yes=yes)
+
+
+def _agree(env: str, what: str, *, yes: bool) -> None:
+    """Ask for the environment's name; ``CommandError`` without it."""
     if yes:
         return
     if not sys.stdin.isatty():
         raise CommandError("there is no terminal to ask on, so nothing was done: pass --yes", code=Exit.USAGE)
-    if ask(f"Type the environment's name to restore {' and '.join(map(str, prepared.backups))}: ") != env:
+    if ask(f"Type the environment's name to {what}: ") != env:
         raise CommandError(f"that is not {env!r}; nothing was done", code=Exit.REFUSED)
+
+
+def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
+    from longhaul.backups.listing import control_of
+    from longhaul.restore.fleet import Fleet
+    from longhaul.restore.give_up import given_up
+    from longhaul.restore.half_done import Book
+
+    control, place = control_of(environment)
+    book = Book(control=control, place=place, environment=environment)
+    half = given_up(
+        book, Fleet(control=control, place=place), lambda one: _agree(env, f"give up the restore {one.id}", yes=yes)
+    )
+    say(f"the restore {half.id} is given up: members have the data that they had before, and the API servers start")
+    return Exit.OK
 
 
 @contextmanager

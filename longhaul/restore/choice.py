@@ -15,8 +15,9 @@ FAR = 10**12
 
 
 def chosen(etcd: str, found: Sequence[Backup], *, at: datetime | None, names: Sequence[str]) -> Backup:
-    """Return the backup of an etcd cluster to restore: the one that is named, else the newest one (``at`` a time) that
-    has no flaw; ``CommandError`` when there is none. ``found`` has the newest first."""
+    """Return the backup of an etcd cluster to restore: the one that is named, else the one made last ``at`` a time,
+    else the one with the highest revision, which a learner that was behind does not make; ``CommandError`` when there
+    is none without a flaw. ``found`` has the one first that was made last."""
     mine = [one for one in found if one.etcd == etcd]
     if not mine:
         raise CommandError(f"{etcd}: there is no backup. `longhaul status` says why members make none")
@@ -29,10 +30,22 @@ def chosen(etcd: str, found: Sequence[Backup], *, at: datetime | None, names: Se
     if not early:
         said = f"{etcd}: there is no backup of {at:%Y-%m-%d %H:%M:%S}Z or before; the oldest is {mine[-1].name}"
         raise CommandError(said, code=Exit.USAGE)
-    good = next((one for one in early if not one.flaw), None)
-    if good is None:
+    good = [one for one in early if not one.flaw]
+    if not good:
         raise CommandError(f"{etcd}: no backup can be restored here. The newest, {early[0].name}: {early[0].flaw}")
-    return good
+    return good[0] if at is not None else furthest(good[0], good)
+
+
+def furthest(backup: Backup, found: Sequence[Backup]) -> Backup:
+    """Return the backup of the same etcd cluster that has the highest revision, of those without a flaw and not
+    :data:`FAR` off."""
+    mine = [one for one in found if one.etcd == backup.etcd and not one.flaw]
+    return max([backup, *mine], key=lambda one: one.revision if believed(one.revision, backup) else 0)
+
+
+def believed(revision: int, backup: Backup) -> bool:
+    """Return whether a revision may belong to a backup's etcd cluster."""
+    return revision <= backup.revision + FAR
 
 
 def unknown(names: Iterable[str], found: Sequence[Backup]) -> list[str]:
@@ -45,7 +58,7 @@ def newest_known(backup: Backup, found: Sequence[Backup], told: Iterable[int]) -
     """Return the newest revision that is known of a backup's etcd cluster: members tell theirs, and backups have one. A
     backup with a flaw is not believed, and nothing that is :data:`FAR` off."""
     others = (one.revision for one in found if one.etcd == backup.etcd and not one.flaw)
-    return max(one for one in (backup.revision, *told, *others) if one <= backup.revision + FAR)
+    return max(one for one in (backup.revision, *told, *others) if believed(one, backup))
 
 
 def bump(backup: Backup, newest: int) -> int:

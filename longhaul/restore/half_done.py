@@ -54,6 +54,8 @@ class HalfDone:
     """By name of the etcd cluster."""
     revisions: Mapping[str, int] = field(default_factory=dict)
     """Highest revision that any restore has begun with, by name of the etcd cluster: a later one begins above it."""
+    although_healthy: bool = False
+    """Whether it replaces an etcd cluster that has a quorum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,13 @@ class Book:
             raw = json.loads(text)
             clusters = {name: Choice(**one) for name, one in raw["clusters"].items()}
             revisions = {name: int(one) for name, one in raw["revisions"].items()}
-            return HalfDone(id=str(raw["id"]), state=State(raw["state"]), clusters=clusters, revisions=revisions)
+            return HalfDone(
+                id=str(raw["id"]),
+                state=State(raw["state"]),
+                clusters=clusters,
+                revisions=revisions,
+                although_healthy=bool(raw.get("although_healthy", False)),
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CommandError(f"the vault's secret {SECRET} cannot be read: look at it, and delete it") from None
 
@@ -96,7 +104,7 @@ class Book:
         try:
             return self.control.secret(self.place, vault_name(self.environment), name)
         except CloudError as error:
-            code = Exit.FAILED if error.answered else Exit.UNREACHABLE
+            code = Exit.FAILED if error.answered and error.passing else Exit.UNREACHABLE
             raise CommandError(f"the vault's secret {name} cannot be read: {error}", code=code) from None
 
     def _set(self, name: str, value: Mapping[str, Any]) -> None:
@@ -108,7 +116,8 @@ class Book:
 
 def refuse_half_restored(environment: Environment) -> None:
     """Refuse to go on while a restore is half done: machines that are made anew meanwhile would take its data with
-    them. A vault that does not answer is left to what comes next."""
+    them. A vault that is not there or lets nobody in yet, as in the midst of a first `up`, is left to what comes next;
+    not so a record that is damaged, or a vault that only now cannot answer."""
     if environment.backups is None:
         return
     place = place_of(environment, environment.control_plane.site)
@@ -117,11 +126,14 @@ def refuse_half_restored(environment: Environment) -> None:
         return
     try:
         found = Book(control=control, place=place, environment=environment).last()
-    except CommandError:
-        return
+    except CommandError as error:
+        if error.code is Exit.UNREACHABLE:
+            return
+        raise
     if found is not None and found.state is State.RUNNING:
         raise CommandError(
             f"a restore of {', '.join(found.clusters)} is half done (its id is {found.id}), so nothing was done: "
-            f"`longhaul restore --env {environment.name} --key KEYFILE` goes on with it",
+            f"`longhaul restore --env {environment.name} --key KEYFILE` goes on with it, and `longhaul restore --env "
+            f"{environment.name} --give-up` ends it while no member has new data",
             code=Exit.REFUSED,
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longhaul.report.ages import age
+from longhaul.restore.choice import believed, furthest
 from longhaul.restore.half_done import HalfDone
 from longhaul.restore.seen import Seen, Step
 
@@ -44,17 +45,25 @@ def _lost(role: Role, backup: Backup, seen: Seen, half: HalfDone) -> str:
     since = f"all that was written in the {age(backup.age_s)} since then"
     if behind is None:
         return f"{since}; no member says how much that was"
-    name, newest = max(seen.revisions(role).items(), key=lambda one: one[1])
-    return f"{since}: {behind} revisions, since {name} still tells revision {newest}"
+    name, newest = _newest(role, backup, seen)
+    return f"{since}: at least {behind} revisions, since {name} has revision {newest}"
+
+
+def _newest(role: Role, backup: Backup, seen: Seen) -> tuple[str, int]:
+    """Return who has the newest revision that is known, and which; 0 when nobody has as much as the backup."""
+    best = furthest(backup, seen.backups)
+    told = {**seen.revisions(role), **({best.name: best.revision} if best.revision > backup.revision else {})}
+    known = {name: one for name, one in told.items() if one >= backup.revision and believed(one, backup)}
+    return max(known.items(), key=lambda one: one[1], default=("", 0))
 
 
 def revisions_lost(role: Role, backup: Backup, seen: Seen, half: HalfDone) -> int | None:
-    """Return the number of revisions that are known to be lost; None when no member tells its own. Members that are
-    started already tell the new ones."""
+    """Return the number of revisions that are known to be lost; None when no member and no other backup has as much as
+    this one. Members that are started already tell the new ones."""
     if any(one.at(half.id) >= Step.STARTED for one in seen.members[role]):
         return None
-    newest = max(seen.revisions(role).values(), default=None)
-    return None if newest is None else max(0, newest - backup.revision)
+    _, newest = _newest(role, backup, seen)
+    return newest - backup.revision if newest else None
 
 
 def document(

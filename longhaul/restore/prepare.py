@@ -13,7 +13,7 @@ from longhaul.backups.listing import Backup, backups
 from longhaul.exits import CommandError, Exit
 from longhaul.restore.choice import bump, chosen, newest_known, unknown
 from longhaul.restore.half_done import Book, Choice, HalfDone, State
-from longhaul.restore.seen import Seen, look, may_go_on, missing, roles_of
+from longhaul.restore.seen import Seen, Step, look, may_go_on, missing, roles_of
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -42,6 +42,8 @@ class Prepared:
     """Lines that whoever is asked has to know besides."""
     healthy: Sequence[Role]
     """Etcd clusters that have a quorum and are to be replaced nevertheless."""
+    before: HalfDone | None
+    """Last restore in the vault."""
 
 
 def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) -> Prepared:
@@ -61,12 +63,15 @@ def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) 
         )
     seen = look(fleet, machines)
     found = backups(environment, list(seen.members), now=datetime.now(tz=UTC))
+    seen = replace(seen, backups=found)
     if names := unknown(wanted.names, found):
         said = f"{', '.join(names)}: no such backup. `longhaul backups --env {environment.name} --all` lists them"
         raise CommandError(said, code=Exit.USAGE)
+    if half is not None and not any(seen.stopped(role, half.id) for role in roles_of(half)):
+        half = None  # it has stopped no member, so what it found may be true no more
     if half is not None and not _another(half, wanted) and may_go_on(half, seen):
-        return _gone_on(half, found, seen)
-    return _begun(half, found, seen, wanted, last.revisions if last else {})
+        return replace(_gone_on(half, found, seen, wanted), before=last)
+    return replace(_begun(half, found, seen, wanted, last.revisions if last else {}), before=last)
 
 
 def _another(half: HalfDone, wanted: Wanted) -> bool:
@@ -76,15 +81,33 @@ def _another(half: HalfDone, wanted: Wanted) -> bool:
     return other_roles or wanted.at is not None or not set(wanted.names) <= known
 
 
-def _gone_on(half: HalfDone, found: Sequence[Backup], seen: Seen) -> Prepared:
+def _gone_on(half: HalfDone, found: Sequence[Backup], seen: Seen, wanted: Wanted) -> Prepared:
+    allowed = half.although_healthy or wanted.although_healthy
+    lost = seen.without_quorum()
+    back = [role for role in roles_of(half) if role not in lost and not seen.started(role, half.id)]
+    if back and not allowed:
+        raise CommandError(
+            f"{' and '.join(map(str, back))}: there is a quorum again, so the restore {half.id} does not go on: "
+            "`longhaul restore --give-up` ends it; to replace it all the same: --etcd NAME --although-healthy",
+            code=Exit.REFUSED,
+        )
     names = [one.backup for one in half.clusters.values()]
     mine = {role: chosen(str(role), found, at=None, names=names) for role in roles_of(half)}
-    lost = set(names) - {one.name for one in mine.values()}
-    if lost:
-        said = f"{', '.join(sorted(lost))} is half restored, and is no longer there: name another one with --backup"
+    if away := set(names) - {one.name for one in mine.values()}:
+        said = f"{', '.join(sorted(away))} is half restored, and is no longer there: name another one with --backup"
         raise CommandError(said)
     note = f"a restore is half done (its id is {half.id}): this goes on with it"
-    return Prepared(half=replace(half, state=State.RUNNING), backups=mine, seen=seen, notes=[note], healthy=[])
+    notes = [note, *_joining(half, seen)]
+    half = replace(half, state=State.RUNNING, although_healthy=allowed)
+    return Prepared(half=half, backups=mine, seen=seen, notes=notes, healthy=back, before=None)
+
+
+def _joining(half: HalfDone, seen: Seen) -> Iterator[str]:
+    """Yield what is said of restored etcd clusters that have a quorum without some member."""
+    for role in roles_of(half):
+        names = [one.name for one in seen.members[role] if one.at(half.id) < Step.REBUILT]
+        if names and seen.alive(role, half.id):
+            yield f"{role} is restored and has a quorum: {', '.join(names)} joins it without the backup"
 
 
 def _begun(
@@ -92,11 +115,12 @@ def _begun(
 ) -> Prepared:
     """Return a new restore. ``given``: the highest revisions that restores have begun with."""
     roles = list(wanted.roles) or (roles_of(half) if half else seen.without_quorum())
-    if half and (left := [name for name in half.clusters if Role(name) not in roles]):
+    stopped = [role for role in roles_of(half) if seen.stopped(role, half.id)] if half else []
+    if left := [str(role) for role in stopped if role not in roles]:
         said = f"{', '.join(left)}: half restored, too. Leave --etcd out, so that both are restored"
         raise CommandError(said, code=Exit.USAGE)
     lost = seen.without_quorum()
-    healthy = [role for role in roles if role not in lost and not (half and str(role) in half.clusters)]
+    healthy = [role for role in roles if role not in lost]
     if not roles or (healthy and not wanted.although_healthy):
         raise CommandError(
             f"{' and '.join(map(str, healthy or seen.members))}: there is a quorum, so nothing is lost and nothing was "
@@ -110,9 +134,27 @@ def _begun(
         newest = newest_known(one, found, seen.revisions(role).values())
         choices[str(role)] = Choice(backup=one.name, bump=bump(one, max(newest, given.get(str(role), 0))))
     first = {str(role): one.revision + choices[str(role)].bump for role, one in mine.items()}
-    new = HalfDone(id=uuid.uuid4().hex[:12], state=State.RUNNING, clusters=choices, revisions={**given, **first})
-    notes = [*_given_up(half, seen, roles), *_newer(mine, seen)]
-    return Prepared(half=new, backups=mine, seen=seen, notes=notes, healthy=healthy)
+    new = HalfDone(
+        id=uuid.uuid4().hex[:12],
+        state=State.RUNNING,
+        clusters=choices,
+        revisions={**given, **first},
+        although_healthy=wanted.although_healthy,
+    )
+    notes = [*_given_up(half, seen, roles), *_not_the_last(mine, found, wanted), *_newer(mine, seen)]
+    return Prepared(half=new, backups=mine, seen=seen, notes=notes, healthy=healthy, before=None)
+
+
+def _not_the_last(backups: Mapping[Role, Backup], found: Sequence[Backup], wanted: Wanted) -> Iterator[str]:
+    """Yield what is said of backups that were made later, of which one has less."""
+    for role, mine in backups.items() if wanted.at is None else ():
+        last = next((one for one in found if one.etcd == mine.etcd and not one.flaw), mine)
+        if mine.name not in wanted.names and last.revision < mine.revision:
+            yield (
+                f"{role}: {last.name} was made later, and has revision {last.revision}, "
+                f"{mine.revision - last.revision} less than {mine.name}, which is taken: who made it was behind. To "
+                "take it all the same: --backup"
+            )
 
 
 def _newer(backups: Mapping[Role, Backup], seen: Seen) -> Iterator[str]:

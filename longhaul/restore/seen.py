@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from longhaul.restore.half_done import HalfDone
 
 if TYPE_CHECKING:
     from components.model import Machine
+    from longhaul.backups.listing import Backup
 
 LOOK_S = 180.0
 """Time limit of a look in seconds: Azure's agent alone takes at least 20, and waits for the command before."""
@@ -45,6 +46,12 @@ class MemberSeen:
     """Id of the last restore here; empty without any."""
     backup: str = ""
     step: Step = Step.NONE
+    noted: Step = Step.NONE
+    """Step that it once had come to: with its new data gone, it is back at a lower one."""
+    made: str = ""
+    """Id of the etcd cluster that the restore has made its data for."""
+    cluster: str = ""
+    """Id of the etcd cluster that answers it with a quorum."""
     asides: tuple[str, ...] = ()
 
     def at(self, id_: str) -> Step:
@@ -64,8 +71,24 @@ class Seen:
     members: Mapping[Role, Sequence[MemberSeen]]
     """Voting members."""
     servers: tuple[str, ...]
+    backups: Sequence[Backup] = ()
+    """What the storage lists, the one first that was made last."""
     learners: tuple[MemberSeen, ...] = ()
     """The learner of the main etcd cluster, if it is there and answers."""
+
+    def alive(self, role: Role, id_: str) -> bool:
+        """Return whether an etcd cluster that a restore has made has a quorum: its members that know nothing of the
+        restore are new ones, or have lost their data since, and join it."""
+        made = {one.made for one in self.members[role] if one.made and one.at(id_) >= Step.STARTED}
+        return any(one.quorum and one.cluster in made for one in self.members[role])
+
+    def started(self, role: Role, id_: str) -> bool:
+        """Return whether nothing of an etcd cluster is to be made by a restore any more."""
+        return self.alive(role, id_) or all(one.at(id_) >= Step.STARTED for one in self.members[role])
+
+    def stopped(self, role: Role, id_: str) -> bool:
+        """Return whether a restore has stopped any member of an etcd cluster."""
+        return any(one.at(id_) >= Step.STOPPED for one in self.members[role])
 
     def without_quorum(self) -> list[Role]:
         """Return the etcd clusters in which no member answers with a quorum."""
@@ -125,8 +148,11 @@ def may_go_on(half: HalfDone, seen: Seen) -> bool:
     """Return whether a half-done restore can be gone on with. Once a member has been started, one that knows nothing of
     the restore cannot be given the same data: its etcd cluster has been told more since."""
     for role in roles_of(half):
-        steps = [one.at(half.id) for one in seen.members[role]]
-        if max(steps) >= Step.STARTED and min(steps) < Step.REBUILT:
+        those = seen.members[role]
+        if seen.alive(role, half.id):
+            continue
+        furthest = max(max(one.step, one.noted) if one.id == half.id else Step.NONE for one in those)
+        if furthest >= Step.STARTED and min(one.at(half.id) for one in those) < Step.REBUILT:
             return False
     return True
 
@@ -134,11 +160,6 @@ def may_go_on(half: HalfDone, seen: Seen) -> bool:
 def roles_of(half: HalfDone) -> list[Role]:
     """Return the etcd clusters of a restore."""
     return [Role(name) for name in half.clusters]
-
-
-def all_at(seen: Seen, roles: Iterable[Role], id_: str, step: Step) -> bool:
-    """Return whether every member of these etcd clusters has come to a step."""
-    return all(one.at(id_) >= step for role in roles for one in seen.members[role])
 
 
 def _member(told: Answer) -> MemberSeen:
@@ -150,5 +171,8 @@ def _member(told: Answer) -> MemberSeen:
         id=str(record.get("id", "")),
         backup=str(record.get("backup", "")),
         step=Step(int(record["step"])) if record else Step.NONE,
+        noted=Step(int(record.get("noted", record["step"]))) if record else Step.NONE,
+        made=str(record.get("cluster", "")),
+        cluster=str(told.get("cluster", "")),
         asides=tuple(map(str, told.get("asides") or ())),
     )

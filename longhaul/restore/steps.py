@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from components.model import Role
-from longhaul.exits import CommandError
+from components.model import Role, control_machines, plan
+from longhaul.exits import CommandError, Exit
 from longhaul.restore.age_header import HeaderError, wrapped
-from longhaul.restore.fleet import Answer, Fleet
+from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
 from longhaul.restore.half_done import Book, HalfDone, State
-from longhaul.restore.seen import LOOK_S, Seen, Step, all_at
+from longhaul.restore.seen import LOOK_S, MemberSeen, Seen, Step, look
 
 if TYPE_CHECKING:
     from longhaul.restore.sealed import Sealed
@@ -42,6 +42,8 @@ class Restoration:
     seen: Seen
     fleet: Fleet
     book: Book
+    before: HalfDone | None
+    """Last restore in the vault when this one was prepared."""
     say: Callable[[str], None]
     clusters: dict[Role, str] = field(default_factory=dict)
     """Ids of the new etcd clusters, hexadecimal."""
@@ -55,17 +57,33 @@ class Restoration:
     def run(self) -> None:
         """Do what is left of it; ``CommandError`` with what is wrong where. After that, or after an interrupt, another
         run goes on."""
+        self._look_again()
         self.book.write(self.half)
-        if all_at(self.seen, self._roles, self.half.id, Step.STARTED):
-            self.say("the members are started: going on from there")
-        else:
+        if waiting := [role for role in self._roles if not self.seen.started(role, self.half.id)]:
             self._stop_servers()
-            self._stop_learners()
-            self._rebuild(self._stop_members())
+            if Role.ETCD in waiting:
+                self._stop_learners()
+            self._rebuild(waiting, self._stop_members(waiting))
+        else:
+            self.say("the members are started: going on from there")
         for role in self._roles:
             self._start(role)
         self._start_servers()
         self._finish()
+
+    def _look_again(self) -> None:
+        """Refuse what has come back, or was restored by somebody else, while the question was on the screen."""
+        if self.book.last() != self.before:
+            said = "another run has begun or ended a restore meanwhile, so nothing was done: run this again"
+            raise CommandError(said, code=Exit.REFUSED)
+        touched = [role for role in self._roles if self.seen.stopped(role, self.half.id)]
+        if self.half.although_healthy or len(touched) == len(self._roles):
+            return
+        environment = self.book.environment
+        lost = look(self.fleet, control_machines(environment, plan(environment))).without_quorum()
+        if healthy := [str(role) for role in self._roles if role not in touched and role not in lost]:
+            said = f"{' and '.join(healthy)}: there is a quorum again, so nothing was done: `longhaul status`"
+            raise CommandError(said, code=Exit.REFUSED)
 
     def _stop_servers(self) -> None:
         self.say(f"stopping the API servers: {', '.join(self.seen.servers)}")
@@ -79,31 +97,41 @@ class Restoration:
         if waiting := self._learners():
             self.say(f"stopping the learner and setting its data aside: {', '.join(waiting)}")
             words = dict.fromkeys(waiting, f"restore stop --id {self.half.id}")
-            self.fleet.must(words, what="not stopped", limit_s=STOP_S)
+            self._ask_learners(words, "not stopped")
 
-    def _stop_members(self) -> dict[str, str]:
+    def _ask_learners(self, words: Mapping[str, str], what: str) -> dict[str, Answer]:
+        """Ask learners, and say which do not do it: nobody waits for them, since they serve nobody, and the new etcd
+        cluster refuses their old data."""
+        found = self.fleet.ask_all(words, limit_s=STOP_S)
+        for name, one in found.items():
+            if isinstance(one, RefusedStepError):
+                self.say(f"{name}: {what}, and left out: {one}. After the restore: delete it in the cloud, then `up`")
+        return {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}
+
+    def _stop_members(self, roles: Sequence[Role]) -> dict[str, str]:
         """Stop every member, and return the one-time public keys of those that need new data."""
-        self.say(f"stopping etcd and setting its data aside: {', '.join(self._members())}")
+        self.say(f"stopping etcd and setting its data aside: {', '.join(one.name for one in self._members(roles))}")
+        healthy = ["--although-healthy"] if self.half.although_healthy else []
         words = {}
-        for role, sealed in self.sealed.items():
+        for role in roles:
             for one in self.seen.members[role]:
                 # Names of blobs and answers of machines are nobody's words to put into a shell.
-                names = ["--id", self.half.id, "--backup", sealed.backup.name]
+                names = ["--id", self.half.id, "--backup", self.sealed[role].backup.name]
                 instead = ["--instead", one.half_done] if one.half_done not in ("", self.half.id) else []
-                words[one.name] = shlex.join(["restore", "stop", *names, *instead])
+                words[one.name] = shlex.join(["restore", "stop", *names, *instead, *healthy])
         answers = self.fleet.must(words, what="not stopped", limit_s=STOP_S)
         return {name: str(one["recipient"]) for name, one in answers.items() if one.get("recipient")}
 
-    def _rebuild(self, recipients: Mapping[str, str]) -> None:
+    def _rebuild(self, roles: Sequence[Role], recipients: Mapping[str, str]) -> None:
         if recipients:
             self.say(f"making new data of the backups: {', '.join(recipients)}")
         words = {}
-        for role, sealed in self.sealed.items():
+        for role in roles:
             for one in self.seen.members[role]:
-                plan = self._plan(role, sealed, recipients[one.name]) if one.name in recipients else ""
+                plan = self._plan(role, self.sealed[role], recipients[one.name]) if one.name in recipients else ""
                 words[one.name] = f"restore rebuild --id {self.half.id} --plan '{plan}'"
         answers = self.fleet.must(words, what="no new data", limit_s=REBUILD_S)
-        for role in self._roles:
+        for role in roles:
             self._note(role, answers)
 
     def _plan(self, role: Role, sealed: Sealed, recipient: str) -> str:
@@ -136,7 +164,12 @@ class Restoration:
         return base64.b64encode(json.dumps(plan).encode()).decode()
 
     def _start(self, role: Role) -> None:
-        waiting = [one.name for one in self.seen.members[role] if one.at(self.half.id) < Step.FINISHED]
+        joined = self._joined(role)
+        waiting = [
+            one.name
+            for one in self.seen.members[role]
+            if one.at(self.half.id) < Step.FINISHED and one.name not in joined
+        ]
         if not waiting:
             return
         self.say(f"starting etcd: {', '.join(waiting)}")
@@ -166,13 +199,23 @@ class Restoration:
             raise CommandError(f"the etcd clusters are restored, and API servers are not ready: {'; '.join(idle)}")
 
     def _finish(self) -> None:
-        words = dict.fromkeys([*self._members(), *self._learners()], f"restore finish --id {self.half.id}")
-        for name, answer in self.fleet.must(words, what="not finished", limit_s=STOP_S).items():
+        command = f"restore finish --id {self.half.id}"
+        joined = [name for role in self._roles for name in self._joined(role)]
+        words = {one.name: command + " --joined" * (one.name in joined) for one in self._members(self._roles)}
+        answers = self.fleet.must(words, what="not finished", limit_s=STOP_S)
+        answers |= self._ask_learners(dict.fromkeys(self._learners(), command), "not started")
+        for name, answer in answers.items():
             self.asides[name] = answer.get("asides") or ()
         self.book.write(replace(self.half, state=State.DONE))
 
-    def _members(self) -> list[str]:
-        return [one.name for role in self._roles for one in self.seen.members[role]]
+    def _joined(self, role: Role) -> list[str]:
+        """Return the members that join by themselves an etcd cluster that was restored."""
+        if not self.seen.alive(role, self.half.id):
+            return []
+        return [one.name for one in self.seen.members[role] if one.at(self.half.id) < Step.REBUILT]
+
+    def _members(self, roles: Sequence[Role]) -> list[MemberSeen]:
+        return [one for role in roles for one in self.seen.members[role]]
 
 
 def _why(answer: Mapping[str, Any]) -> str:

@@ -154,6 +154,7 @@ class World:
             seen=found.seen,
             fleet=fleet,
             book=book,
+            before=found.before,
             say=self.said.append,
         )
         restoration.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,10 @@ from components.model import Role, load
 from components.model.backups import Backups
 from components.model.environment import EtcdLearner
 from longhaul.backups.opened import BUMP
+from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
+from longhaul.restore.half_done import State
 from tests.longhaul.test_restore import OTHER, Cloud
+from tests.longhaul.test_restore_changed import restoration
 
 
 @pytest.fixture(name="with_learner")
@@ -49,3 +53,26 @@ def test_a_learner_that_is_silent_or_gone_stops_nothing(with_learner: Cloud) -> 
     assert with_learner.prepare(roles=[Role.ETCD]).seen.learners == ()
     del with_learner.power[name]
     assert with_learner.prepare(roles=[Role.ETCD]).seen.learners == ()
+
+
+def test_a_learner_that_cannot_be_stopped_is_told_of_and_left_out(
+    with_learner: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, said = "lab-etcd-learner", list[str]()
+    run = restoration(with_learner, with_learner.prepare(roles=[Role.ETCD]), said)
+
+    def ask(_fleet: Fleet, machine: str, words: str, **_: Any) -> Answer:
+        if machine == name and not words.startswith("restore look"):
+            raise RefusedStepError("no disk is mounted")
+        if words.startswith("restore look"):
+            return with_learner.answer(machine)
+        return {"cluster": "c1", "ready": True}
+
+    monkeypatch.setattr(Fleet, "ask", ask)
+    run.run()
+    half = run.book.last()
+    assert half is not None
+    assert half.state is State.DONE
+    told = [line for line in said if line.startswith(f"{name}: not ")]
+    assert [line.split(":")[1] for line in told] == [" not stopped, and left out", " not started, and left out"]
+    assert all("no disk is mounted" in line for line in told)

@@ -1,8 +1,9 @@
 """Steps of a restore on this machine, each of which may be repeated; ``longhaul restore`` asks for them one by one.
 
-A member: ``look``, ``stop`` (and set the data aside), ``rebuild``, ``start``, ``finish``. An API server: ``look``,
-``stop``, ``finish``. The learner: these too, its data set aside, since it joins the new etcd cluster as it joined the
-old one. Each prints one JSON object; ``error`` in it says why a step is not done.
+A member: ``look``, ``stop`` (and set the data aside), ``rebuild``, ``start``, ``finish``; before ``rebuild`` also
+``give-up``, which moves the data back. An API server: ``look``, ``stop``, ``finish``. The learner: these too, its data
+set aside, since it joins the new etcd cluster as it joined the old one. Each prints one JSON object; ``error`` in it
+says why a step is not done.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import fetch_secrets
 from backup.settings import Settings, SettingsError
 from backup.snapshot import Programs
 from backup.storage import RESOURCE, Storage, StorageError
-from etcd_client import Etcdctl, EtcdError
+from etcd_client import Cluster, Etcdctl, EtcdError
 from etcd_wal import Identity
 from managed_identity import OwnIdentity
 from node_config import PKI, Node, client_url, peer_url
@@ -56,15 +57,16 @@ class Restore:
 
     def look(self) -> dict[str, Any]:
         """Return what this machine knows; changes nothing."""
-        record = self.records.read()
+        noted = self.records.read()
+        record = self._checked(noted)
         told: dict[str, Any] = {
             "machine": self.node.machine,
             "held": self.records.held(),
-            "record": asdict(record) if record else None,
+            "record": {**asdict(record), "noted": noted.step} if noted and record else None,
         }
         if self.node.role == "api":
             return told
-        cluster = self.etcdctl.first_cluster(map(client_url, self.node.stores[self.node.role].values()))
+        cluster = self._with_quorum()
         try:
             revision = self.etcdctl.status(client_url(self.node.address)).revision
         except EtcdError:
@@ -78,9 +80,22 @@ class Restore:
             "asides": self.data.asides(),
         }
 
-    def stop(self, id_: str, backup: str, *, instead: str) -> dict[str, Any]:
+    def _with_quorum(self) -> Cluster | None:
+        return self.etcdctl.first_cluster(map(client_url, self.node.stores[self.node.role].values()))
+
+    def _made(self, record: Record) -> bool:
+        """Return whether the data here is what a restore has made."""
+        return bool(record.cluster) and self.data.cluster() == record.cluster
+
+    def _checked(self, record: Record | None) -> Record | None:
+        """Return a record as the disk bears it out: without the new data, a member is stopped and no more."""
+        if record is None or not Step.REBUILT <= record.step <= Step.STARTED or self._made(record):
+            return record
+        return replace(record, step=Step.STOPPED)
+
+    def stop(self, id_: str, backup: str, *, instead: str, although_healthy: bool) -> dict[str, Any]:
         """Stop the service of this machine and keep it from being started. A member's data is set aside; its answer
-        has the public half of a key that is used once."""
+        has the public half of a key that is used once. A member refuses while its etcd cluster has a quorum."""
         if self.node.role == "api":
             self.records.hold(id_)
             self.units.stop(*SERVER)
@@ -90,22 +105,31 @@ class Restore:
             self.units.stop(*MEMBER)
             self.data.set_aside(id_)
             return {"stopped": True, "asides": self.data.asides()}
-        record = self._begun(id_, backup, instead)
-        if record.step < Step.STOPPED:
+        record = self._begun(id_, backup, instead, although_healthy=although_healthy)
+        if record.step < Step.REBUILT:
             self.records.hold(id_)
             self.units.stop(*MEMBER)
-            self.data.set_aside(id_)
+            if not self._made(record):
+                self.data.set_aside(id_)
             record = self.records.write(replace(record, step=Step.STOPPED))
         recipient = self._recipient() if record.step < Step.REBUILT else ""
         return {"step": record.step, "recipient": recipient, "asides": self.data.asides()}
 
-    def _begun(self, id_: str, backup: str, instead: str) -> Record:
-        record = self.records.under_way()
+    def _begun(self, id_: str, backup: str, instead: str, *, although_healthy: bool) -> Record:
+        record = self._checked(self.records.under_way())
         if record is not None and record.id not in (id_, instead):
             raise RestoreError(f"a restore of {record.backup} is half done here (its id is {record.id})")
         if record is None or record.id != id_:
-            record = self.records.write(Record(id=id_, backup=backup))
-        return record
+            record = Record(id=id_, backup=backup)
+        if record.step >= Step.STOPPED:
+            return record
+        if not although_healthy and (found := self._with_quorum()):
+            raise RestoreError(
+                f"its etcd cluster has a quorum (cluster {found.id:x}), so its data stays: `longhaul restore "
+                "--give-up` lets the API servers start again; to replace it all the same: --etcd NAME "
+                "--although-healthy"
+            )
+        return self.records.write(record)
 
     def rebuild(self, id_: str, plan: str) -> dict[str, Any]:
         """Make new data of the backup that the plan names."""
@@ -155,8 +179,21 @@ class Restore:
                 raise RestoreError(f"etcd does not commit after {wait_s:.0f} s: {why}")
             time.sleep(RETRY_S)
 
-    def finish(self, id_: str) -> dict[str, Any]:
-        """End the restore here: the service is started, and backups go on."""
+    def give_up(self, id_: str) -> dict[str, Any]:
+        """Go back to the data that was set aside; ``RestoreError`` once there is new data."""
+        record = self.records.under_way()
+        if record is not None and record.id == id_:
+            if record.step >= Step.REBUILT or self._made(record):
+                raise RestoreError(f"the restore {id_} has made new data here: go on with it")
+            self.data.put_back(id_)
+            self.records.forget()
+        if self.records.held() == id_:
+            self.records.release()
+        return self._started()
+
+    def finish(self, id_: str, *, joined: bool) -> dict[str, Any]:
+        """End the restore here: the service is started, and backups go on. ``joined``: the others have a quorum
+        without this member, which joins them as one without data does."""
         if self.node.role == "api":
             self.records.release()
             self.units.start("longhaul-api.target", *SERVER)
@@ -167,7 +204,11 @@ class Restore:
         record = self.records.read()
         if record is not None and record.id == id_ and record.step == Step.FINISHED:
             return {"step": record.step, "asides": self.data.asides()}
-        self.records.finish(self._mine(id_, at_least=Step.STARTED))
+        if joined:
+            self.records.release()
+            self.records.finish(Record(id=id_, backup=record.backup if record else ""))
+        else:
+            self.records.finish(self._mine(id_, at_least=Step.STARTED))
         return self._started()
 
     def _started(self) -> dict[str, Any]:
@@ -232,19 +273,24 @@ def _storage() -> Storage:
 def run(restore: Restore, words: Sequence[str]) -> dict[str, Any]:
     """Do one step, and return its answer."""
     parser = argparse.ArgumentParser(prog="longhaul-node restore", description=__doc__)
-    parser.add_argument("step", choices=("look", "stop", "rebuild", "start", "finish"))
+    parser.add_argument("step", choices=("look", "stop", "rebuild", "start", "finish", "give-up"))
     parser.add_argument("--id", default="")
     parser.add_argument("--backup", default="", help="class and name")
     parser.add_argument("--instead", default="", metavar="ID", help="a restore that is given up for this one")
+    parser.add_argument("--although-healthy", action="store_true", help="stop a member that has a quorum, too")
+    parser.add_argument("--joined", action="store_true", help="the others have a quorum without this member")
     parser.add_argument("--plan", default="", help="JSON in base64")
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS")
     options = parser.parse_args(words)
     steps: dict[str, Callable[[], dict[str, Any]]] = {
         "look": restore.look,
-        "stop": lambda: restore.stop(options.id, options.backup, instead=options.instead),
+        "stop": lambda: restore.stop(
+            options.id, options.backup, instead=options.instead, although_healthy=options.although_healthy
+        ),
         "rebuild": lambda: restore.rebuild(options.id, options.plan),
         "start": lambda: restore.start(options.id, wait_s=options.wait),
-        "finish": lambda: restore.finish(options.id),
+        "finish": lambda: restore.finish(options.id, joined=options.joined),
+        "give-up": lambda: restore.give_up(options.id),
     }
     if options.step == "look":
         return steps["look"]()

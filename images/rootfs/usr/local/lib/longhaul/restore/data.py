@@ -17,7 +17,7 @@ from backup.snapshot import Programs, Snapshot, SnapshotError
 from backup.storage import Storage, StorageError
 from etcd_wal import Identity, WalError, identity
 
-from restore.record import RestoreError
+from restore.record import RestoreError, sync_folder
 
 LIMIT_S = 3600.0
 """Time limit of each program in seconds: 8 GiB, the largest etcd cluster, at 3 MB/s."""
@@ -108,6 +108,16 @@ class Data:
             raise RestoreError(f"both {self.folder} and {self.aside(id_)} hold data: move one of them away by hand")
         else:
             self.folder.rename(self.aside(id_))
+            sync_folder(self.disk)
+
+    def put_back(self, id_: str) -> None:
+        """Move the data back that a restore has set aside here."""
+        if not self.aside(id_).exists():
+            return
+        if self.folder.exists():
+            raise RestoreError(f"both {self.folder} and {self.aside(id_)} hold data: move one of them away by hand")
+        self.aside(id_).rename(self.folder)
+        sync_folder(self.disk)
 
     def rebuild(
         self,

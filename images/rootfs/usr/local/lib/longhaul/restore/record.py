@@ -87,13 +87,17 @@ class Records:
     def release(self) -> None:
         """Let it be started again."""
         (self.folder / "hold").unlink(missing_ok=True)
-        self._sync()
+        sync_folder(self.folder)
+
+    def forget(self) -> None:
+        """Note that there is no restore here."""
+        (self.folder / "record").unlink(missing_ok=True)
+        sync_folder(self.folder)
 
     def finish(self, record: Record) -> None:
         """Note that the restore is over."""
         self._put("finished", json.dumps({**asdict(record), "step": int(Step.FINISHED)}) + "\n")
-        (self.folder / "record").unlink(missing_ok=True)
-        self._sync()
+        self.forget()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -111,12 +115,13 @@ class Records:
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self.folder / name)
-        self._sync()
+        sync_folder(self.folder)
 
-    def _sync(self) -> None:
-        """Let a power cut forget nothing of it."""
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+def sync_folder(folder: Path) -> None:
+    """Let a power cut forget none of the names in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
