@@ -1,25 +1,32 @@
-"""Room for an etcd cluster that has reached its quota, made by the first member that answers."""
+"""Room for an etcd cluster that has reached its quota, made by the first member that can.
+
+Two members that are at it would defragment two members at once, and cost the quorum. So the next member is asked only
+where nothing was begun for sure; an answer that is lost is none."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from longhaul.exits import CommandError, Exit
+from longhaul.status.observed import STILL
 
 if TYPE_CHECKING:
+    from clouds.base.control import CommandOutput
     from components.model import Environment, Role
 
 COMMAND = "longhaul-node reclaim"
 LIMIT_S = 3600.0
 """Time limit in seconds: seven members of 8 GiB, one after the other. Azure's agent gives a script 90 minutes
 (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
+UNKNOWN = "invalid choice: 'reclaim'"
+"""Part of what ``longhaul-node`` of an older image says, which does not have the command (Python's argparse)."""
 
 
 def reclaim(environment: Environment, role: Role) -> str:
     """Have one member compact and defragment its etcd cluster, and return what came of it; ``CommandError`` with each
-    member's reason when none did."""
+    member's reason when none did, or with the first one's when it may have begun."""
     from clouds.registry import cloud_of
     from components.model import control_machines, plan
     from components.model.machines import members
@@ -29,22 +36,40 @@ def reclaim(environment: Environment, role: Role) -> str:
     control = cloud_of(place.site).control
     if control is None:
         raise CommandError(f"the control plane is on {place.site.kind}, where it cannot be asked yet", code=Exit.USAGE)
+    machines = members(control_machines(environment, plan(environment)), role)
+    power = {view.name: view.power for view in control.machines(place)}
     reasons = []
-    for machine in members(control_machines(environment, plan(environment)), role):
+    for name in (machine.name for machine in machines):
+        if name not in power or power[name] in STILL:
+            reasons.append(f"{name}: it is {power.get(name, 'not there')}")
+            continue
         try:
-            output = control.run_command(place, machine.name, COMMAND, timeout_s=LIMIT_S)
-            told = json.loads(output.stdout)
+            told = _told(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
         except CloudError as error:
-            reasons.append(f"{machine.name}: {error}")
-            continue
-        except ValueError:
-            said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-            reasons.append(f"{machine.name}: {said[-1]}")
-            continue
+            raise CommandError(_halfway(name, role, f"{error}. It may be at it still")) from None
         if told.get("done"):
             return "; ".join([str(told["reason"]), *_sizes(told.get("sizes", {}))])
-        reasons.append(f"{machine.name}: {told.get('reason') or 'it did nothing'}")
+        if not told.get("ask_another"):
+            raise CommandError(_halfway(name, role, str(told.get("reason") or "it did nothing")))
+        reasons.append(f"{name}: {told['reason']}")
     raise CommandError(f"no member of {role} could make room: {'; '.join(reasons)}")
+
+
+def _told(output: CommandOutput) -> dict[str, Any]:
+    """Return the member's answer. One that does not know the command has begun nothing."""
+    try:
+        told = json.loads(output.stdout)
+    except ValueError:
+        said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+        return {"reason": said[-1], "ask_another": UNKNOWN in said[-1]}
+    return told if isinstance(told, dict) else {}
+
+
+def _halfway(name: str, role: Role, reason: str) -> str:
+    return (
+        f"{name}: {reason}; no other member of {role} was asked, since two would defragment two members at once. See "
+        f"`longhaul status`, and run `longhaul up --reclaim {role}` again: what was done is no harm to do again"
+    )
 
 
 def _sizes(sizes: dict[str, tuple[int, int]]) -> list[str]:

@@ -43,7 +43,7 @@ class EtcdLearner(Section):
     zone: str = Field(examples=["3"])
     """Availability zone of its machine and disk, one of the site's; best the one with the fewest voting members. The
     disk stays in it: for another zone, take the learner out, and declare it anew."""
-    machine_type: str = Field(examples=["Standard_D8s_v5"])
+    machine_type: str = Field(examples=["Standard_D16s_v5"])
     """Machine type of its machine. It needs no local SSD, and as much memory as the voting members have."""
     disk_gib: int = Field(default=64, ge=32, le=1024)
     """Size of its disk, in GiB: a Premium SSD v2. It has room for the largest `quota_gib`, its log and a backup that is

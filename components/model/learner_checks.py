@@ -11,7 +11,7 @@ from clouds.base.site import ZONES
 from clouds.base.words import choices, listed
 from clouds.registry import cloud_of
 from components.model.address_plan import machine_capacity, plan, plan_errors
-from components.model.environment import Environment
+from components.model.environment import Environment, EtcdLearner
 from components.model.machines import MOST_MEMBERS, Role, zone_of
 
 AT: Location = ("control_plane", "etcd", "learner")
@@ -42,10 +42,42 @@ def check_learner(environment: Environment) -> Iterator[Fault]:
 
 
 def learner_cautions(environment: Environment) -> Iterator[Caution]:
+    """Yield cautions about a learner from which nothing can be restored, which is too small, or in another zone than it
+    should."""
+    learner = environment.control_plane.etcd.learner
+    if learner is None:
+        return
+    if environment.backups is None:
+        yield Caution(
+            name="learner-without-backups",
+            at=AT,
+            basis=(("backups",),),
+            wrong="without backups nothing can be restored from it: what it has is saved as a backup",
+            write="backups as well (docs/backups.md), or no learner",
+        )
+    yield from _memory(environment, learner)
+    yield from _zone(environment, learner)
+
+
+def _memory(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
+    """Yield a caution when its machine has less memory than the voting members': it holds the same database."""
+    etcd, known = environment.control_plane.etcd, environment.known_types
+    own, members = known.get(learner.machine_type), known.get(etcd.machine_type)
+    if own is not None and members is not None and own.memory_gib < members.memory_gib:
+        yield Caution(
+            name="learner-memory",
+            at=(*AT, "machine_type"),
+            basis=(("control_plane", "etcd", "machine_type"), ("machine_types",)),
+            wrong=f"{learner.machine_type} has {own.memory_gib:,} GiB of memory, and the voting members have "
+            f"{members.memory_gib:,}",
+            write=f"a type with {members.memory_gib:,} GiB or more: it holds the same database",
+        )
+
+
+def _zone(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
     """Yield a caution when another zone holds fewer voting members: less would be lost together with the learner."""
     etcd, site = environment.control_plane.etcd, environment.sites.get(environment.control_plane.site)
-    learner = etcd.learner
-    if learner is None or site is None or not site.zones:
+    if site is None or not site.zones:
         return
     held = Counter(zone_of(site.zones, index) for index in range(etcd.members))
     fewest = min(held[zone] for zone in site.zones)

@@ -22,6 +22,9 @@ enough, a 99th percentile below 10 ms (etcd.io, "FAQ")."""
 
 GIB = 2**30
 
+NO_QUOTA = -1
+"""Value that turns the quota off (etcd 3.6 and 3.7, server/storage/quota.go, ``NewBackendQuota``)."""
+
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
     """Return the member's environment file, its ``node.json``, and the limits of its disk where they are declared. The
@@ -87,7 +90,9 @@ def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
         "ETCD_ADVERTISE_CLIENT_URLS": client,
         "ETCD_LISTEN_PEER_URLS": peer,
         "ETCD_INITIAL_ADVERTISE_PEER_URLS": peer,
-        "ETCD_QUOTA_BACKEND_BYTES": str(settings.quota_gib * GIB),
+        # The learner's database cannot be defragmented while it runs, and its alarm would stop all writes. What is
+        # stored the members' quotas limit.
+        "ETCD_QUOTA_BACKEND_BYTES": str(NO_QUOTA if machine.is_learner else settings.quota_gib * GIB),
         **_times(control.round_trip_ms),
     }
 

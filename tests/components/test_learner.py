@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
@@ -11,9 +12,12 @@ from components import immutable_guard
 from components.cluster import Cluster
 from components.control_plane.learner import QUESTION, SETTING, check_voter
 from components.control_plane.replacement import RefusedError
-from components.model import Environment, load
+from components.model import Environment, control_machines, load, plan
+from components.model.backups import Backups
+from components.model.cautions import cautions
 from components.model.environment import EtcdLearner
 from components.model.learner_checks import learner_cautions
+from components.render import files
 from tests.support.declared import Program, declare, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import cloud, without_hooks
@@ -22,14 +26,15 @@ MACHINE = "azure-native:compute:VirtualMachine"
 DISK = "azure-native:compute:Disk"
 READINESS = "pulumi-python:dynamic/longhaul:Readiness"
 NAME = "lab-etcd-learner"
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
 UNIT = STACKS.parent / "images/rootfs/etc/systemd/system/etcd.service"
 VOTERS = {f"lab-etcd-{index}" for index in range(3)}
 
 
-def lab(*, zone: str | None = "2", members: int = 3) -> Environment:
+def lab(*, zone: str | None = "2", members: int = 3, machine_type: str = "Standard_D16s_v5") -> Environment:
     """Return the lab's control plane alone; ``zone``: the learner's, None without a learner."""
     found = load(STACKS / "Pulumi.lab.yaml")
-    learner = EtcdLearner(zone=zone, machine_type="Standard_D8s_v5") if zone else None
+    learner = EtcdLearner(zone=zone, machine_type=machine_type) if zone else None
     etcd = found.control_plane.etcd.model_copy(update={"learner": learner, "members": members})
     control = found.control_plane.model_copy(update={"etcd": etcd})
     site = {control.site: found.sites[control.site]}
@@ -72,6 +77,20 @@ def test_declaring_it_changes_nothing_else() -> None:
     assert {one.name for one in program().of(MACHINE)} - {one.name for one in program(zone=None).of(MACHINE)} == {NAME}
 
 
+def test_its_etcd_alone_has_no_quota() -> None:
+    """A learner cannot be told to make room, and its alarm would stop the writes of all."""
+    environment = lab()
+    addresses = plan(environment)
+    quota = {}
+    for machine in control_machines(environment, addresses):
+        if machine.role.is_etcd:
+            text = files(environment, addresses, machine)["/etc/longhaul/etcd.env"].content
+            quota[machine.name] = int(re.findall(r"^ETCD_QUOTA_BACKEND_BYTES=(.*)$", text, flags=re.MULTILINE)[0])
+    assert quota.pop(NAME) == -1
+    assert set(quota.values()) == {8 * 2**30}
+    assert set(quota) >= VOTERS
+
+
 def test_its_disk_goes_with_it_alone() -> None:
     with pytest.raises(RefusedError, match="the learner is taken out of the file"):
         immutable_guard.check_deletion(lab(), type_=DISK, name="it", inputs={})
@@ -105,5 +124,23 @@ def test_it_is_made_where_every_member_takes_two_learners() -> None:
     [(3, "1", ""), (5, "3", ""), (5, "1", "zone 1 has 2 voting members, and 3 only 1"), (7, "1", "2 and 3 only 2")],
 )
 def test_a_zone_with_fewer_members_is_told(members: int, zone: str, better: str) -> None:
-    found = [one.wrong for one in learner_cautions(lab(zone=zone, members=members))]
+    found = [one.wrong for one in learner_cautions(lab(zone=zone, members=members)) if one.name == "learner-zone"]
     assert (len(found) == 1 and better in found[0]) if better else found == []
+
+
+def test_a_learner_from_which_nothing_can_be_restored_is_told() -> None:
+    name = "learner-without-backups"
+    (told,) = [one for one in cautions(lab()) if one.name == name]
+    assert "without backups nothing can be restored from it" in told.wrong
+    saved = lab().model_copy(update={"backups": Backups(recipients=(KEY,))})
+    assert name not in {one.name for one in learner_cautions(saved)}
+    assert name not in {one.name for one in learner_cautions(lab(zone=None))}
+
+
+@pytest.mark.parametrize(("machine_type", "told"), [("Standard_D8s_v5", True), ("Standard_D16s_v5", False)])
+def test_a_learner_with_less_memory_than_the_members_is_told(machine_type: str, told: bool) -> None:
+    found = {one.name: one.wrong for one in learner_cautions(lab(machine_type=machine_type))}
+    assert ("learner-memory" in found) == told
+    if told:
+        expected = "Standard_D8s_v5 has 32 GiB of memory, and the voting members have 64"
+        assert found["learner-memory"] == expected

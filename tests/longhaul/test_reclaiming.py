@@ -10,10 +10,15 @@ import pytest
 
 from clouds.azure import control
 from clouds.azure.session import AzureError
-from clouds.base.control import CommandOutput
+from clouds.base.control import CommandOutput, MachineView
 from components.model import Environment, Role, load
 from longhaul.exits import CommandError
 from longhaul.reclaiming import reclaim
+
+DONE = {"done": True, "reason": "3 members have room again", "sizes": {"lab-events-0": [16 << 20, 1 << 19]}}
+NO_QUORUM = {"done": False, "reason": "no member answers with a quorum", "sizes": {}, "ask_another": True}
+UNKNOWN = "longhaul-node: error: argument command: invalid choice: 'reclaim' (choose from 'ready', 'status')"
+"""What Python 3.11's argparse writes on standard error of a command that an older image does not have."""
 
 
 @pytest.fixture(name="environment")
@@ -21,7 +26,9 @@ def _environment(root: Path) -> Environment:
     return load(root / "stacks" / "Pulumi.lab.yaml")
 
 
-def answers(patch: pytest.MonkeyPatch, *told: Any) -> list[tuple[str, str]]:
+def answers(patch: pytest.MonkeyPatch, *told: Any, power: dict[str, str] | None = None) -> list[tuple[str, str]]:
+    """Let machines answer in turn, and return what is asked of them. ``power``: of the machines that do not run; an
+    empty one is not there."""
     asked: list[tuple[str, str]] = []
 
     def run(_place: Any, machine: str, script: str, *, timeout_s: float) -> CommandOutput:
@@ -30,24 +37,65 @@ def answers(patch: pytest.MonkeyPatch, *told: Any) -> list[tuple[str, str]]:
         asked.append((machine, script))
         if isinstance(said, AzureError):
             raise said
-        return CommandOutput(stdout=said if isinstance(said, str) else json.dumps(said), stderr="")
+        if isinstance(said, str):
+            return CommandOutput(stdout="", stderr=said)
+        return CommandOutput(stdout=json.dumps(said), stderr="")
+
+    def machines(_place: Any) -> list[MachineView]:
+        names = [f"lab-{role}-{index}" for role in ("etcd", "events") for index in range(3)]
+        words = {name: (power or {}).get(name, "running") for name in names}
+        return [MachineView(name=name, provisioning="Succeeded", power=word) for name, word in words.items() if word]
 
     patch.setattr(control, "run_command", run)
+    patch.setattr(control, "machines", machines)
     return asked
 
 
-def test_the_first_member_that_answers_does_it(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = {"done": True, "reason": "3 members have room again", "sizes": {"lab-events-0": [16 << 20, 1 << 19]}}
-    asked = answers(monkeypatch, AzureError("it is off"), done)
+@pytest.mark.parametrize("power", ["", "stopped", "deallocated"])
+def test_a_machine_that_is_off_or_gone_is_not_asked(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, power: str
+) -> None:
+    asked = answers(monkeypatch, DONE, power={"lab-events-0": power})
     told = reclaim(environment, Role.EVENTS)
     assert told == "3 members have room again; lab-events-0 16.0 to 0.5 MiB"
-    assert asked == [("lab-events-0", "longhaul-node reclaim"), ("lab-events-1", "longhaul-node reclaim")]
+    assert asked == [("lab-events-1", "longhaul-node reclaim")]
+
+
+@pytest.mark.parametrize("said", [NO_QUORUM, UNKNOWN], ids=["no quorum", "unknown"])
+def test_the_next_member_is_asked_when_nothing_was_begun(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, said: Any
+) -> None:
+    asked = answers(monkeypatch, said, DONE)
+    assert reclaim(environment, Role.EVENTS).startswith("3 members have room again")
+    assert [machine for machine, _ in asked] == ["lab-events-0", "lab-events-1"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (AzureError("lab-events-0: the run command did not end within 3600 s", code="TimedOut"), "did not end"),
+        (AzureError("lab-events-0: no answer: ServiceRequestError"), "no answer"),
+        ("Traceback (most recent call last):\nOSError: it broke", "OSError: it broke"),
+        ("", "it said nothing"),
+        ({"done": False, "reason": "10.0.1.10 does not answer after its defragmentation"}, "does not answer after"),
+        ({"done": False, "reason": "another one is under way", "ask_another": False}, "under way"),
+    ],
+    ids=["time", "poll", "broken", "silent", "halfway", "locked"],
+)
+def test_no_other_member_is_asked_while_the_first_may_be_at_it(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, said: Any, told: str
+) -> None:
+    asked = answers(monkeypatch, said, DONE)
+    with pytest.raises(CommandError, match=told) as failed:
+        reclaim(environment, Role.EVENTS)
+    assert [machine for machine, _ in asked] == ["lab-events-0"]
+    assert "lab-events-0" in str(failed.value)
+    assert "--reclaim events" in str(failed.value), "it says what to do"
 
 
 def test_each_members_reason_is_told_when_none_does(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = {"done": False, "reason": "no member answers with a quorum", "sizes": {}}
-    answers(monkeypatch, AzureError("it is off"), refused, "longhaul-node: error: invalid choice")
+    answers(monkeypatch, NO_QUORUM, UNKNOWN, power={"lab-etcd-0": "deallocated"})
     with pytest.raises(CommandError) as failed:
         reclaim(environment, Role.ETCD)
-    for reason in ("lab-etcd-0: it is off", "lab-etcd-1: no member answers", "lab-etcd-2: longhaul-node: error"):
+    for reason in ("lab-etcd-0: it is deallocated", "lab-etcd-1: no member answers", "lab-etcd-2: longhaul-node: err"):
         assert reason in str(failed.value)

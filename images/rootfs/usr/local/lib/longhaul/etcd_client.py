@@ -21,6 +21,10 @@ ms."""
 
 COMMAND_S = 5.0
 
+NOSPACE = "NOSPACE"
+ALARMS = {1: NOSPACE, 2: "CORRUPT"}
+"""Names of alarms by the numbers that etcdctl writes (etcd 3.6 and 3.7, api/etcdserverpb, ``AlarmType``)."""
+
 
 class EtcdError(Exception):
     """Raised when etcd refuses a command or cannot be reached."""
@@ -62,6 +66,14 @@ class Status:
     """Size of the database in bytes."""
     revision: int = 0
     """Newest revision that the member has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """An alarm that a member raised, and that holds for the whole cluster."""
+
+    member: int
+    name: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +166,13 @@ class Etcdctl:
     def defragment(self, endpoint: str, *, limit_s: float) -> None:
         """Rewrite a member's database without its gaps. The member answers nobody meanwhile."""
         self._told(endpoint, "defrag", limit_s=limit_s)
+
+    def alarms(self, endpoint: str) -> tuple[Alarm, ...]:
+        """Return the alarms of the cluster."""
+        return tuple(
+            Alarm(member=raw["memberID"], name=ALARMS.get(raw["alarm"], str(raw["alarm"])))
+            for raw in self.run(endpoint, "alarm", "list").get("alarms") or ()
+        )
 
     def disarm(self, endpoint: str) -> None:
         """Lift all alarms of the cluster."""

@@ -2,15 +2,22 @@
 
 History is dropped up to the newest revision, then each member rewrites its database without what was dropped: one at a
 time, since a member answers nobody meanwhile, and never the leader: it hands over first. What is stored stays.
+
+The learner is left as it is, since a learner cannot be told to: its etcd has no quota, so it raises no alarm.
 """
 
 from __future__ import annotations
 
+import fcntl
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status
-from node_config import Node, client_url
+from etcd_client import NOSPACE, Cluster, Etcdctl, EtcdError, Member, Status
+from node_config import Node, client_url, peer_url
+
+LOCK = Path("/run/longhaul-reclaim.lock")
+"""File that is locked during a reclaim: a run that lost its connection leaves one behind that goes on."""
 
 COMMAND_S = 600.0
 """Time limit in seconds of a member's defragmentation, for 8 GiB on a local SSD, and of the compaction."""
@@ -30,19 +37,32 @@ class Reclaimed:
 
     done: bool
     reason: str
-    sizes: dict[str, tuple[int, int]]
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Size of each member's database before and after, bytes."""
+    ask_another: bool = False
+    """Whether nothing was begun, and another member may be able to."""
 
 
-def reclaim(node: Node, etcdctl: Etcdctl) -> Reclaimed:
-    """Compact the etcd cluster, defragment its members and disarm its alarms. A member that does not answer is left
-    out, as long as a quorum does: it is told in the reason."""
+def reclaim(node: Node, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
+    """Compact the etcd cluster, defragment its members and disarm its alarm, once at a time on a machine. A member that
+    does not answer is left out, as long as a quorum does: it is told in the reason."""
+    with lock.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return Reclaimed(done=False, reason="one is under way here: wait until it has ended")
+        return _reclaim(node, etcdctl)
+
+
+def _reclaim(node: Node, etcdctl: Etcdctl) -> Reclaimed:
     cluster = etcdctl.first_cluster(client_url(address) for address in (node.address, *node.peers.values()))
     if cluster is None:
-        return Reclaimed(done=False, reason="no member answers with a quorum", sizes={})
+        return Reclaimed(done=False, reason="no member answers with a quorum", ask_another=True)
     sizes: dict[str, tuple[int, int]] = {}
     silent = []
     try:
+        _check_joining(node, cluster)
+        _check_alarms(etcdctl, cluster)
         _compact(etcdctl, cluster)
         for member in _followers_first(etcdctl, cluster):
             before = _status(etcdctl, member)
@@ -50,11 +70,40 @@ def reclaim(node: Node, etcdctl: Etcdctl) -> Reclaimed:
                 silent.append(member.name)
                 continue
             sizes[member.name] = (before.db_size, _defragment(etcdctl, cluster, member))
+        # Again, and as late as can be: etcdctl lifts all alarms or none.
+        _check_alarms(etcdctl, cluster)
         etcdctl.disarm(cluster.endpoint)
     except EtcdError as error:
         return Reclaimed(done=False, reason=str(error), sizes=sizes)
     left = f"; {', '.join(silent)} did not answer and kept what it has" if silent else ""
     return Reclaimed(done=True, reason=f"{len(sizes)} members have room again{left}", sizes=sizes)
+
+
+def _check_joining(node: Node, cluster: Cluster) -> None:
+    """Raise ``EtcdError`` while a member joins. A learner cannot be defragmented, and this one has a quota: its copy of
+    the leader's database would raise the alarm again."""
+    own = {} if node.learner else {peer_url(node.address): node.machine}
+    voting = own | {peer_url(address): name for name, address in node.peers.items()}
+    for member in cluster.members:
+        name = next((voting[url] for url in member.peer_urls if url in voting), None)
+        if member.learner and name is not None:
+            raise EtcdError(
+                f"{name} joins and does not vote yet; nothing was begun: wait until `longhaul status` shows that it "
+                f"votes, or replace it if it never will (`longhaul up --replace {name}`)"
+            )
+
+
+def _check_alarms(etcdctl: Etcdctl, cluster: Cluster) -> None:
+    """Raise ``EtcdError`` when there is another alarm than that of the quota: it would be lifted as well."""
+    names = {member.id: member.name for member in cluster.members}
+    for alarm in etcdctl.alarms(cluster.endpoint):
+        if alarm.name != NOSPACE:
+            name = names.get(alarm.member)
+            raise EtcdError(
+                f"{name or f'{alarm.member:x}, which is no member any more,'} has the alarm {alarm.name}, so no alarm "
+                f"was lifted: find its cause first{f' (`longhaul up --replace {name}` replaces it)' if name else ''}, "
+                "lift it with `etcdctl alarm disarm` on a member, and reclaim again if the quota's alarm comes back"
+            )
 
 
 def _compact(etcdctl: Etcdctl, cluster: Cluster) -> None:
@@ -68,8 +117,8 @@ def _compact(etcdctl: Etcdctl, cluster: Cluster) -> None:
 
 def _followers_first(etcdctl: Etcdctl, cluster: Cluster) -> list[Member]:
     leader = etcdctl.status(cluster.endpoint).leader
-    started = [member for member in cluster.members if member.client_urls]
-    return sorted(started, key=lambda member: member.id == leader)
+    voting = [member for member in cluster.members if member.client_urls and not member.learner]
+    return sorted(voting, key=lambda member: member.id == leader)
 
 
 def _status(etcdctl: Etcdctl, member: Member) -> Status | None:
