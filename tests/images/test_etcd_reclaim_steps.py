@@ -1,4 +1,4 @@
-"""What a reclaim does with learners, other alarms and a second one, without etcd."""
+"""A reclaim beside learners, other alarms and a second reclaim, without etcd."""
 
 from __future__ import annotations
 

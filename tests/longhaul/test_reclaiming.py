@@ -18,7 +18,7 @@ from longhaul.reclaiming import reclaim
 DONE = {"done": True, "reason": "3 members have room again", "sizes": {"lab-events-0": [16 << 20, 1 << 19]}}
 NO_QUORUM = {"done": False, "reason": "no member answers with a quorum", "sizes": {}, "ask_another": True}
 UNKNOWN = "longhaul-node: error: argument command: invalid choice: 'reclaim' (choose from 'ready', 'status')"
-"""What Python 3.11's argparse writes on standard error of a command that an older image does not have."""
+"""Words of Python 3.11's argparse on standard error about a command that an older image does not have."""
 
 
 @pytest.fixture(name="environment")

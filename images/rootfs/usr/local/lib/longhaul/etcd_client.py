@@ -23,7 +23,7 @@ COMMAND_S = 5.0
 
 NOSPACE = "NOSPACE"
 ALARMS = {1: NOSPACE, 2: "CORRUPT"}
-"""Names of alarms by the numbers that etcdctl writes (etcd 3.6 and 3.7, api/etcdserverpb, ``AlarmType``)."""
+"""Names of alarms by their numbers, as which etcdctl writes them (etcd 3.6, api/etcdserverpb, ``AlarmType``)."""
 
 
 class EtcdError(Exception):

@@ -40,7 +40,7 @@ class Reclaimed:
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Size of each member's database before and after, bytes."""
     ask_another: bool = False
-    """Whether nothing was begun, and another member may be able to."""
+    """True where nothing was begun, and another member may be able to."""
 
 
 def reclaim(node: Node, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
