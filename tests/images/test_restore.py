@@ -194,7 +194,7 @@ def test_a_member_that_was_killed_in_a_step_does_it_again(restoring: World) -> N
     (mine.keys / "key").unlink()
     restoring.left = 5 + 5 + 1 + 1 + 1 + 1
     with pytest.raises(CommandError):
-        restoring.restore()
+        restoring.restore(Wanted(roles=[Role.EVENTS]))
     rebuilt = records.under_way()
     assert rebuilt is not None
     assert (rebuilt.step, rebuilt.cluster) == (Step.REBUILT, mine.data.cluster())
