@@ -156,8 +156,8 @@ def test_a_restore_that_ends_anywhere_is_gone_on_with(restoring: World) -> None:
             ends += 1
             restoring.left = None
             half = json.loads(restoring.control.vault.secrets.get("restore", '{"state": "done"}'))
-            record = restoring.of(EVENTS).records.under_way()
-            stopped = record is not None and record.step >= Step.STOPPED
+            record = restoring.of(EVENTS).records.read()
+            stopped = record is not None and record.id == half.get("id") and record.step >= Step.STOPPED
             if half["state"] == "running":
                 with pytest.raises(CommandError, match="is half done"):
                     refuse_half_restored(restoring.environment)
