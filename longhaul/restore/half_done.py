@@ -55,7 +55,7 @@ class HalfDone:
     revisions: Mapping[str, int] = field(default_factory=dict)
     """Highest revision that any restore has begun with, by name of the etcd cluster: a later one begins above it."""
     although_healthy: bool = False
-    """Whether it replaces an etcd cluster that has a quorum."""
+    """True for one that replaces an etcd cluster that has a quorum."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,11 +67,18 @@ def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) 
     if names := unknown(wanted.names, found):
         said = f"{', '.join(names)}: no such backup. `longhaul backups --env {environment.name} --all` lists them"
         raise CommandError(said, code=Exit.USAGE)
+    begun = half
     if half is not None and not any(seen.stopped(role, half.id) for role in roles_of(half)):
         half = None  # it has stopped no member, so what it found may be true no more
     if half is not None and not _another(half, wanted) and may_go_on(half, seen):
         return replace(_gone_on(half, found, seen, wanted), before=last)
-    return replace(_begun(half, found, seen, wanted, last.revisions if last else {}), before=last)
+    try:
+        return replace(_begun(half, found, seen, wanted, last.revisions if last else {}), before=last)
+    except CommandError as error:
+        if begun is None:
+            raise
+        said = f"{error}. To end the restore {begun.id}, which may have stopped API servers: --give-up"
+        raise CommandError(said, code=error.code) from None
 
 
 def _another(half: HalfDone, wanted: Wanted) -> bool:

@@ -72,7 +72,7 @@ class Seen:
     """Voting members."""
     servers: tuple[str, ...]
     backups: Sequence[Backup] = ()
-    """What the storage lists, the one first that was made last."""
+    """Backups in the storage, the one first that was made last."""
     learners: tuple[MemberSeen, ...] = ()
     """The learner of the main etcd cluster, if it is there and answers."""
 

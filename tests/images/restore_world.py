@@ -65,7 +65,8 @@ class LoopbackUnits(Units):
         self.started.extend(units)
         wants = {"etcd.service", "longhaul-etcd.target"} & {*units}
         if wants and not self.records.held() and "etcd" not in self.place.processes:
-            assert isinstance(eventually(lambda: prepared(self.place), what="etcd may start"), etcd_join.Start)
+            decision = eventually(lambda: prepared(self.place), what="etcd may start")
+            assert isinstance(decision, etcd_join.Start | etcd_join.Join)
             self.place.start_etcd()
 
     def restart(self, unit: str) -> None:
@@ -165,7 +166,7 @@ class World:
         place = self.control[machine]
         shutil.rmtree(place.folder / "scratch", ignore_errors=True)
         made = backup_of(place, self.live, recipient(self.key, self.binaries), self.binaries)
-        return made.run(now=datetime.now(tz=UTC), at_once=True)
+        return made.run(now=datetime.now(tz=UTC), at_once=True).newest
 
     def put(self, machine: str, key: str) -> int:
         """Write a key, and return its revision."""

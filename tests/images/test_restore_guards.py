@@ -1,4 +1,4 @@
-"""What a member refuses of a restore, takes back, and makes sure of on its disk. Without etcd."""
+"""Steps of a restore that a member refuses, takes back, or makes sure of on its disk. Without etcd."""
 
 from __future__ import annotations
 

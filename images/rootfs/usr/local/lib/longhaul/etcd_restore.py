@@ -12,7 +12,6 @@ import argparse
 import base64
 import json
 import os
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -29,6 +28,7 @@ from managed_identity import OwnIdentity
 from node_config import PKI, Node, client_url, peer_url
 from node_metadata import NotYetError
 from restore.data import Data, Membership, Source
+from restore.key import recipient
 from restore.record import Record, Records, RestoreError, Step
 from restore.units import MEMBER, SERVER, Units
 from vault import VaultError
@@ -112,8 +112,8 @@ class Restore:
             if not self._made(record):
                 self.data.set_aside(id_)
             record = self.records.write(replace(record, step=Step.STOPPED))
-        recipient = self._recipient() if record.step < Step.REBUILT else ""
-        return {"step": record.step, "recipient": recipient, "asides": self.data.asides()}
+        public = recipient(self.keys, keygen=self.keygen) if record.step < Step.REBUILT else ""
+        return {"step": record.step, "recipient": public, "asides": self.data.asides()}
 
     def _begun(self, id_: str, backup: str, instead: str, *, although_healthy: bool) -> Record:
         record = self._checked(self.records.under_way())
@@ -222,23 +222,6 @@ class Restore:
             found = f"{record.id} at step {record.step}" if record else "no restore"
             raise RestoreError(f"the restore {id_} has not come to this step here: there is {found}")
         return record
-
-    def _recipient(self) -> str:
-        """Return the public half of the one-time key, made anew if it is gone."""
-        key = self.keys / "key"
-        if not key.exists():
-            self.keys.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new = self.keys / "new"
-            new.unlink(missing_ok=True)
-            self._age("-o", str(new))
-            os.replace(new, key)
-        return self._age("-y", str(key)).strip()
-
-    def _age(self, *words: str) -> str:
-        done = subprocess.run([self.keygen, *words], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RestoreError("age-keygen makes no key")
-        return done.stdout
 
 
 def of_this_machine() -> Restore:
