@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.killed import processes_of
 from tests.support.project import REPOSITORY, Project, eventually, hybrid
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
@@ -100,20 +101,4 @@ def test_nothing_was_made_twice(project: Project) -> None:
 
 def test_no_process_of_the_killed_runs_is_left(project: Project) -> None:
     # A plugin of the run that has just ended may still be ending; a killed run's had enough time.
-    eventually(lambda: not [pid for pid in _processes() if _is_of(pid, project)])
-
-
-def _processes() -> list[Path]:
-    return [path for path in Path("/proc").iterdir() if path.name.isdigit()]
-
-
-def _is_of(process: Path, project: Project) -> bool:
-    """Return whether a process on the host is an engine or a plugin of this project's runs."""
-    try:
-        words = (process / "cmdline").read_bytes().decode(errors="replace")
-        variables = (process / "environ").read_bytes().decode(errors="replace")
-    except OSError:
-        return False
-    return f"file://{project.state}" in variables and any(
-        sign in words for sign in ("pulumi", "lab.providers", "ansible")
-    )
+    eventually(lambda: not processes_of(project))
