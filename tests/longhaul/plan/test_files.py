@@ -270,7 +270,7 @@ def learner(**values: Any) -> Change:
     """Return the change that declares a learner of these values."""
 
     def change(raw: Raw) -> None:
-        raw["control_plane"]["etcd"]["learner"] = {"zone": "2", "machine_type": "Standard_D8s_v5", **values}
+        raw["control_plane"]["etcd"]["learner"] = {"zone": "2", "machine_type": "Standard_D16s_v5", **values}
 
     return change
 
@@ -285,7 +285,7 @@ def no_learner(raw: Raw) -> None:
         (None, learner(), "safe: The etcd cluster gets a learner."),
         (
             learner(),
-            learner(machine_type="Standard_D16s_v5"),
+            learner(machine_type="Standard_D32s_v5"),
             "needs care: The learner of the etcd cluster is replaced.",
         ),
         (learner(), learner(disk_gib=128), "safe: The disk of the etcd cluster's learner gets larger."),
@@ -304,4 +304,6 @@ def no_learner(raw: Raw) -> None:
     ids=["new", "replaced", "larger", "gone", "moved", "smaller"],
 )
 def test_what_becomes_of_the_learner(before: Change | None, after: Change, verdict: str) -> None:
-    assert said(compared(after, before=before)) == [verdict]
+    # What is to be feared of a learner without backups is the cautions' own (tests/model).
+    told = [one for one in said(compared(after, before=before)) if "without backups" not in one]
+    assert told == [verdict]
