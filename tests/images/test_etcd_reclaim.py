@@ -66,8 +66,11 @@ def joined(place: Place) -> bool:
 
 
 def follows(control: Control) -> bool:
-    """Return whether the learner has the newest revision."""
-    status = [control[name].etcdctl.status(endpoint(control[name])) for name in (LEARNER, NAMES[0])]
+    """Return whether the learner answers, and has the newest revision."""
+    try:
+        status = [control[name].etcdctl.status(endpoint(control[name])) for name in (LEARNER, NAMES[0])]
+    except EtcdError:
+        return False
     return status[0].learner and status[0].revision >= status[1].revision
 
 
