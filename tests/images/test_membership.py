@@ -207,7 +207,7 @@ def test_the_only_member_without_its_disk_refuses(control: Control) -> None:
     control[FIRST].wipe()
     decision = control[FIRST].prepare()
     assert isinstance(decision, etcd_join.Refuse)
-    assert "snapshot" in decision.reason
+    assert "longhaul restore" in decision.reason
 
 
 def test_a_join_that_broke_off_is_taken_up_again(control: Control) -> None:
