@@ -23,28 +23,35 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.epilog = f"drills:\n{known}"
     verb.add_argument("names", nargs="+", metavar="NAME", help="drills, or all")
     verb.add_argument("--long", action="store_true", help="all means the long ones too")
-    verb.add_argument("--report", type=Path, metavar="FOLDER", help="where the report goes (default: the lab's state)")
+    verb.add_argument(
+        "--report",
+        type=Path,
+        metavar="FOLDER",
+        help="where the report goes, beside earlier results (default: the lab's state)",
+    )
 
 
 def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Path | None) -> int:
     """Run the drills one after the other; return 0 when all passed, else 1. ``all`` leaves long ones out without
     ``long``. Raises :class:`LabError` for an unknown name, and for an environment that is not healthy. Report and
-    journals go into ``folder``, by default below the state of the lab, with which they are removed."""
+    journals go into ``folder``, by default below the state of the lab, with which they are removed; a report that is
+    there already keeps the drills that do not run now."""
     unknown = sorted(set(names) - {*DRILLS, "all"})
     if unknown:
         raise LabError(f"there is no drill {', '.join(unknown)}; there are: {', '.join(DRILLS)}")
     project = LabProject(path=state.root.parent, env=state.env)
     environment = DrillEnvironment(project, project.load())
     folder = folder or state.directory / "drills" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    known = report.earlier(folder)
     results: list[Result] = []
     for name in chosen(names, long=long):
         journal = folder / name
         journal.mkdir(parents=True, exist_ok=True)
         print(f"{name}: begins", flush=True)
         results.append(run(DRILLS[name], environment, journal, say=print))
-        _write(folder, results)
+        report.write(folder, report.joined(known, results))
         print(_told(results[-1]), flush=True)
-    print(f"report: {folder / 'report.md'}")
+    print(f"report: {folder / report.PAGE}")
     return 0 if all(one.passed for one in results) else 1
 
 
@@ -52,11 +59,6 @@ def chosen(names: Sequence[str], *, long: bool) -> list[str]:
     """Return the drills that ``names`` mean, each once; ``all`` means long ones only with ``long``."""
     every = [name for name, drill in DRILLS.items() if long or not drill.long]
     return list(dict.fromkeys(one for name in names for one in (every if name == "all" else [name])))
-
-
-def _write(folder: Path, results: Sequence[Result]) -> None:
-    (folder / "report.md").write_text(report.to_markdown(results), encoding="utf-8")
-    (folder / "report.json").write_text(report.to_json(results), encoding="utf-8")
 
 
 def _told(result: Result) -> str:

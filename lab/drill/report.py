@@ -4,13 +4,43 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+from lab.drill.catalogue import DRILLS
+from lab.drill.observer import Figure
 from lab.drill.run import ERRORS_END, Result
+from lab.drill.timing import Timing
+from lab.state import LabError
 
 GIB = 1 << 30
+PAGE, DATA = "report.md", "report.json"
+
+
+def earlier(folder: Path) -> list[Result]:
+    """Return the results of a report in ``folder``; none when there is none. Raises :class:`LabError` for a report that
+    was measured on another machine, because figures of two machines do not stand in one table."""
+    path = folder / DATA
+    if not path.exists():
+        return []
+    told = json.loads(path.read_text(encoding="utf-8"))
+    if told["machine"] != machine():
+        raise LabError(f"{path} was measured on {told['machine']}, and this is {machine()}: name another folder")
+    return [_result(one) for one in told["drills"]]
+
+
+def joined(known: Sequence[Result], new: Sequence[Result]) -> list[Result]:
+    """Return the results in the catalogue's order; a drill that ran again has its new one."""
+    by_name = {one.drill: one for one in (*known, *new)}
+    return [by_name[name] for name in DRILLS if name in by_name]
+
+
+def write(folder: Path, results: Sequence[Result]) -> None:
+    """Write the report, as a page and for programs."""
+    (folder / PAGE).write_text(to_markdown(results), encoding="utf-8")
+    (folder / DATA).write_text(to_json(results), encoding="utf-8")
 
 
 def to_json(results: Sequence[Result]) -> str:
@@ -36,6 +66,19 @@ def to_markdown(results: Sequence[Result]) -> str:
     return head + "".join(_row(one) for one in results) + also + told
 
 
+def _result(told: Mapping[str, Any]) -> Result:
+    fields = {name: value for name, value in told.items() if name not in {"passed", "slow"}}
+    return Result(
+        **fields
+        | {
+            "timing": Timing(**told["timing"]),
+            "figures": tuple(Figure(**one) for one in told["figures"]),
+            "moved": tuple(told["moved"]),
+            "failures": tuple(told["failures"]),
+        }
+    )
+
+
 def _further(result: Result) -> Iterator[str]:
     others = [one for one in result.figures if one.what != ERRORS_END]
     yield from (f"{one.what} {one.seconds:.1f} s (goal {one.goal_s:g} s)" for one in others)
@@ -44,7 +87,10 @@ def _further(result: Result) -> Iterator[str]:
 
 def _ran(results: Sequence[Result]) -> str:
     lost = sum(len(one.verdict["lost"]) for one in results)
-    return f"{len(results)} drills, {sum(one.passed for one in results)} safe, {lost} acknowledged writes lost."
+    days = sorted({one.date for one in results})
+    when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+    safe = sum(one.passed for one in results)
+    return f"{len(results)} drills {when}, {safe} safe, {lost} acknowledged writes lost."
 
 
 def machine() -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class Result:
     """Result of one drill."""
 
     drill: str
+    date: str
+    """Day on which it ran, as in 2026-01-31 (UTC)."""
     summary: str
     where: str
     """Machines with the fault."""
@@ -129,6 +132,7 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
     stay = {name: identity for name, identity in before.items() if name not in moved}
     return Result(
         drill=drill.name,
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
         summary=drill.summary,
         where=where,
         goal_s=drill.goal_s,

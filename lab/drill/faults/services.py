@@ -70,10 +70,10 @@ def servers_killed_in_turn(environment: DrillEnvironment) -> Iterator[str]:
 
 
 def _serves(environment: DrillEnvironment, machine: str) -> bool:
-    """Return whether an API server is ready, and the load balancer has it among those that get flows."""
+    """Return whether an API server is ready, and each rule of the load balancer has it among those that get flows."""
     environment.output(machine, "longhaul-node", "ready")
-    balancers = environment.lab_status()["load_balancers"].values()
-    return any(backends.get(environment.address(machine)) for backends in balancers)
+    rules = environment.lab_status()["load_balancers"].values()
+    return all(backends.get(environment.address(machine)) for backends in rules)
 
 
 @contextmanager

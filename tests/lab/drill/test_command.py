@@ -28,6 +28,7 @@ def test_a_long_one_that_is_named_is_done_and_each_once() -> None:
 def _result(seconds: float) -> Result:
     return Result(
         drill="site-cut-off",
+        date="2026-01-31",
         summary="cut",
         where="gw-0",
         goal_s=1.0,

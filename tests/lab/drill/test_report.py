@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from pathlib import Path
+
+import pytest
 
 from lab.drill import report
 from lab.drill.drill import Drill
@@ -13,6 +16,7 @@ from lab.drill.observer import Figure
 from lab.drill.run import ERRORS_END, Result, broken
 from lab.drill.timing import Timing
 from lab.drill.verdict import Verdict
+from lab.state import LabError
 
 
 def _verdict(**more: object) -> dict[str, object]:
@@ -38,6 +42,7 @@ def _verdict(**more: object) -> dict[str, object]:
 def _result(name: str, *, errors_s: float = 0.0, failures: tuple[str, ...] = (), **more: object) -> Result:
     return Result(
         drill=name,
+        date="2026-01-31",
         summary="a summary",
         where="e-etcd-0",
         goal_s=5.0,
@@ -53,7 +58,7 @@ def _result(name: str, *, errors_s: float = 0.0, failures: tuple[str, ...] = (),
 
 def test_a_row_has_the_figures_of_its_drill() -> None:
     page = report.to_markdown([_result("one"), _result("two", errors_s=7.0)])
-    assert page.startswith("# Drill report\n\n2 drills, 2 safe, 0 acknowledged writes lost. Measured on ")
+    assert page.startswith("# Drill report\n\n2 drills on 2026-01-31, 2 safe, 0 acknowledged writes lost. Measured on ")
     assert report.machine() in page
     (one,) = [line for line in page.splitlines() if line.startswith("| one |")]
     assert one == (
@@ -66,7 +71,7 @@ def test_a_row_has_the_figures_of_its_drill() -> None:
 
 def test_what_was_lost_is_counted_and_told() -> None:
     page = report.to_markdown([_result("one", lost=("a", "b"), failures=("2 acknowledged writes are lost: a, b",))])
-    assert "1 drills, 0 safe, 2 acknowledged writes lost." in page
+    assert "1 drills on 2026-01-31, 0 safe, 2 acknowledged writes lost." in page
     assert "- one: 2 acknowledged writes are lost: a, b" in page
     assert "| 2 | 2 | 20 ms" in page
 
@@ -90,3 +95,21 @@ def test_what_a_drill_promises_besides() -> None:
 
 def _never(_: DrillEnvironment) -> AbstractContextManager[str]:
     raise NotImplementedError
+
+
+def test_a_report_keeps_the_drills_that_do_not_run_again(tmp_path: Path) -> None:
+    known = [_result("leader-killed"), _result("follower-killed", errors_s=7.0)]
+    report.write(tmp_path, known)
+    again = report.joined(report.earlier(tmp_path), [_result("leader-killed", errors_s=1.0), _result("server-hung")])
+    assert [one.drill for one in again] == ["follower-killed", "leader-killed", "server-hung"]
+    assert [one.timing.errors_s for one in again] == [7.0, 1.0, 0.0]
+    assert report.to_json(again[:1]) == report.to_json(known[1:])
+
+
+def test_figures_of_two_machines_do_not_stand_in_one_table(tmp_path: Path) -> None:
+    assert report.earlier(tmp_path) == []
+    report.write(tmp_path, [_result("leader-killed")])
+    page = tmp_path / report.DATA
+    page.write_text(page.read_text(encoding="utf-8").replace(report.machine(), "another machine"), encoding="utf-8")
+    with pytest.raises(LabError, match="another machine"):
+        report.earlier(tmp_path)
