@@ -113,6 +113,7 @@ def test_a_lost_quorum_is_restored_and_no_revision_runs_backwards(restoring: Wor
     assert {restoring.keys(name) for name in MEMBERS} == {21}
 
 
+@pytest.mark.drill
 def test_three_lost_members_of_five_are_restored(
     tmp_path: Path, vault: FakeVault, binaries: dict[str, Path], live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_three_lost_members_of_five_are_restored(
         control.close()
 
 
+@pytest.mark.drill
 def test_a_restore_that_ends_anywhere_is_gone_on_with(restoring: World) -> None:
     for number in range(5):
         restoring.put(EVENTS, f"key-{number}")
