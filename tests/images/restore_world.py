@@ -48,7 +48,7 @@ from tests.lab.cloud.conftest import Live
 ACCOUNT = "lhlabsnapshots"
 
 SERVES_PEERS = b'"serving peer traffic"'
-"""What etcd logs when other members can ask it."""
+"""Line of etcd's log from which on other members can ask it."""
 
 LIMIT_S = 2.0
 """Time limit in seconds of a step's questions to etcd: each look at a cluster without a quorum waits that long for each
