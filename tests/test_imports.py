@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -76,12 +77,14 @@ def imports(source: str, module: str, *, package: bool = False) -> Iterator[Impo
         yield from (Import(module, node.lineno, target, node not in typing_only) for target in targets)
 
 
+@cache
+def imports_of(module: str) -> tuple[Import, ...]:
+    path = MODULES[module]
+    return tuple(imports(path.read_text(encoding="utf-8"), module, package=path.name == "__init__.py"))
+
+
 def all_imports() -> list[Import]:
-    return [
-        found
-        for module, path in MODULES.items()
-        for found in imports(path.read_text(encoding="utf-8"), module, package=path.name == "__init__.py")
-    ]
+    return [found for module in MODULES for found in imports_of(module)]
 
 
 def within(name: str, *packages: str) -> bool:
@@ -210,8 +213,7 @@ def loaded(start: str) -> set[str]:
         seen.add(module)
         parent = module.rpartition(".")[0]
         waiting += [parent] if parent in MODULES else []
-        path = MODULES[module]
-        for found in imports(path.read_text(encoding="utf-8"), module, package=path.name == "__init__.py"):
+        for found in imports_of(module):
             name = own(found.target)
             if name is not None and found.at_run_time:
                 waiting.append(name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from clouds.base.fault import Location
@@ -19,8 +21,10 @@ Schema = dict[str, Any]
 Node = Mapping[str, Any]
 
 
+@cache
 def schema_of(model: type[Section]) -> Schema:
-    """Return the schema of one section, without its internal fields and the definitions that only they use."""
+    """Return the schema of one section, without its internal fields and the definitions that only they use. It is made
+    once, and nobody changes it."""
     schema = model.model_json_schema()
     internal = [key for key, node in schema["properties"].items() if node.get("internal")]
     for key in internal:
@@ -33,7 +37,7 @@ def schema_of(model: type[Section]) -> Schema:
 def stack_schema() -> Schema:
     """Return the schema of a whole stack file, ``Pulumi.<env>.yaml``: the environment under its key; Pulumi's own keys
     beside it are free."""
-    environment = schema_of(Environment)
+    environment = dict(schema_of(Environment))
     definitions = environment.pop("$defs")
     return {
         "$schema": DIALECT,
@@ -113,7 +117,7 @@ def values_of(node: Node) -> Node | None:
 def sample(schema: Schema, node: Node) -> Any:
     """Return a value that ``node`` accepts: an example, a fixed or default value, or the smallest one that it
     accepts."""
-    return _sample(schema, node, first=())
+    return copy.deepcopy(_sample(schema, node, first=()))
 
 
 def suggestion(schema: Schema, node: Node) -> Any:

@@ -276,7 +276,9 @@ class Control:
         return self.places[name]
 
     def close(self) -> None:
-        """End every process, last started first."""
-        for place in reversed(self.places.values()):
-            for name in reversed(list(place.processes)):
-                place.stop(name)
+        """Kill every process: asked to stop, one after another would wait for those that are gone."""
+        processes = [process for place in self.places.values() for process in place.processes.values()]
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.wait()

@@ -8,8 +8,9 @@ import json
 import shlex
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ from restore.units import Units
 from clouds.azure import control as azure_control
 from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput, MachineView
+from components.control_plane.secrets import first_value
 from components.model import Environment, Role, control_machines, plan
 from components.model.backups import Backups
+from components.model.vault import SecretKind
 from longhaul.backups.listing import control_of
 from longhaul.restore.age_header import identities
 from longhaul.restore.fleet import Fleet
@@ -39,22 +42,32 @@ from longhaul.restore.sealed import sealed
 from longhaul.restore.steps import Restoration
 from tests.images.machines import Control, Place, eventually
 from tests.images.test_backup_restored import backup_of, stored_by
+from tests.images.test_membership import ready
 from tests.lab.cloud.conftest import Live
 
 ACCOUNT = "lhlabsnapshots"
+
+SERVES_PEERS = b'"serving peer traffic"'
+"""Line of etcd's log from which on other members can ask it."""
+
+LIMIT_S = 2.0
+"""Time limit in seconds of a step's questions to etcd: each look at a cluster without a quorum waits that long for each
+member that is left."""
 
 
 class LoopbackUnits(Units):
     """Units of one machine: etcd is a process, of the others it is noted that they were started."""
 
-    def __init__(self, place: Place, records: Records) -> None:
+    def __init__(self, place: Place, records: Records, starting: threading.Lock) -> None:
         super().__init__()
         object.__setattr__(self, "place", place)
+        object.__setattr__(self, "starting", starting)
         object.__setattr__(self, "records", records)
         object.__setattr__(self, "started", [])
 
     place: Place
     records: Records
+    starting: threading.Lock
     started: list[str]
 
     def stop(self, *units: str) -> None:
@@ -67,7 +80,16 @@ class LoopbackUnits(Units):
         if wants and not self.records.held() and "etcd" not in self.place.processes:
             decision = eventually(lambda: prepared(self.place), what="etcd may start")
             assert isinstance(decision, etcd_join.Start | etcd_join.Join)
-            self.place.start_etcd()
+            # At its start etcd asks each other member for a hash (InitialCorruptCheck), and waits 7 s for one that
+            # listens and does not serve yet: of members that start at the same moment each waits for all others.
+            with self.starting:
+                before = self._served()
+                self.place.start_etcd()
+                eventually(lambda: self.place.running("etcd") and self._served() > before, what="etcd serves its peers")
+
+    def _served(self) -> int:
+        log = self.place.folder / "etcd.log"
+        return log.read_bytes().count(SERVES_PEERS) if log.exists() else 0
 
     def restart(self, unit: str) -> None:
         self.started.append(unit)
@@ -98,6 +120,7 @@ class World:
     gone: set[str] = field(default_factory=set)
     """Machines that the cloud does not have."""
     restores: dict[str, etcd_restore.Restore] = field(default_factory=dict)
+    starting: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, machine: str) -> etcd_restore.Restore:
         """Return the restore of a machine."""
@@ -109,11 +132,11 @@ class World:
             programs = Programs(etcdutl=str(self.binaries["etcdutl"]), age=str(self.binaries["age"]))
             self.restores[machine] = etcd_restore.Restore(
                 node=place.node,
-                etcdctl=place.etcdctl,
+                etcdctl=replace(place.etcdctl, limit_s=LIMIT_S),
                 data=Data(disk=disk, programs=programs, owner=getpass.getuser(), is_mounted=Path.is_dir),
                 storage=lambda: stored_by(self.live),
                 records=records,
-                units=LoopbackUnits(place, records),
+                units=LoopbackUnits(place, records, self.starting),
                 keys=place.folder / "keys",
                 keygen=str(self.binaries["age-keygen"]),
             )
@@ -196,6 +219,16 @@ def answered(restore: etcd_restore.Restore, words: list[str]) -> dict[str, Any]:
         return etcd_restore.run(restore, words)
     except (etcd_restore.RestoreError, OSError) as error:
         return {"error": str(error)}
+
+
+def found_together(control: Control, *names: str) -> None:
+    """Bootstrap an etcd cluster of these members at once."""
+    control.vault.secrets["etcd-state"] = first_value(SecretKind.ETCD_STATE, holders=names)
+    for name in names:
+        control[name].prepare()
+    for name in names:
+        control[name].start_etcd()
+    eventually(lambda: all(ready(control[name]) for name in names), what=f"{names} are ready")
 
 
 def recipient(key: Path, binaries: dict[str, Path]) -> str:

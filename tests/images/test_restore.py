@@ -21,9 +21,9 @@ from longhaul.restore.half_done import refuse_half_restored
 from longhaul.restore.prepare import Wanted
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, eventually
-from tests.images.restore_world import World, answered, prepared, world
+from tests.images.restore_world import World, answered, found_together, prepared, world
 from tests.images.test_backup import storage_as_declared
-from tests.images.test_membership import FIRST, SECOND, THIRD, found, join, ready
+from tests.images.test_membership import FIRST, SECOND, THIRD, found, note_existing, ready
 from tests.lab.cloud.conftest import Live
 
 pytestmark = pytest.mark.lab
@@ -60,9 +60,8 @@ def _restoring(
 
 
 def bootstrapped(restoring: World) -> None:
-    found(restoring.control)
-    join(restoring.control, SECOND)
-    join(restoring.control, THIRD)
+    found_together(restoring.control, *MEMBERS)
+    note_existing(restoring.control)
 
 
 def state(restoring: World, role: str) -> dict[str, Any]:
@@ -114,19 +113,16 @@ def test_a_lost_quorum_is_restored_and_no_revision_runs_backwards(restoring: Wor
     assert {restoring.keys(name) for name in MEMBERS} == {21}
 
 
+@pytest.mark.drill
 def test_three_lost_members_of_five_are_restored(
     tmp_path: Path, vault: FakeVault, binaries: dict[str, Path], live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control = Control(tmp_path, vault, members=5, tools=binaries)
     members = [name for name, place in control.places.items() if place.machine.role is Role.ETCD]
-    vault.secrets["etcd-state"] = json.dumps({"state": "new", "cluster": "", "founders": members})
     try:
         for name in (*members, EVENTS, SERVER):
             control[name].write()
-        for name in members:
-            control[name].prepare()
-            control[name].start_etcd()
-        eventually(lambda: all(ready(control[name]) for name in members), what="five members are ready")
+        found_together(control, *members)
         restoring = world(control, live, tmp_path, binaries, monkeypatch)
         newest = restoring.put(members[0], "key-1")
         restoring.back_up(next(name for name in members if not leads(restoring, name)))
@@ -139,6 +135,7 @@ def test_three_lost_members_of_five_are_restored(
         control.close()
 
 
+@pytest.mark.drill
 def test_a_restore_that_ends_anywhere_is_gone_on_with(restoring: World) -> None:
     for number in range(5):
         restoring.put(EVENTS, f"key-{number}")

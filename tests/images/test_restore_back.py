@@ -51,6 +51,7 @@ def test_a_restore_that_is_given_up_leaves_the_old_data(restoring: World) -> Non
     assert restoring.keys(EVENTS) == 1
 
 
+@pytest.mark.drill
 def test_a_restore_ends_without_a_machine_that_was_lost_after_its_start(restoring: World) -> None:
     bootstrapped(restoring)
     restoring.put(FIRST, "key-1")

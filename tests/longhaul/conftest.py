@@ -145,6 +145,12 @@ def _checkout(tmp_path: Path, root: Path) -> Checkout:
     return checkout
 
 
+@pytest.fixture
+def vault_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up a vault that is not there after one try. Commands run in forks of this process, and know it."""
+    monkeypatch.setattr("clouds.azure.api.VAULT_CONNECTIONS", 0)
+
+
 @pytest.fixture(name="engine")
 def _engine(checkout: Checkout, tmp_path: Path) -> FakeEngine:
     folder = tmp_path / "engine"

@@ -235,6 +235,7 @@ def test_a_playbook_of_the_users_replaces_ours_and_is_found(checkout: Checkout, 
     assert ansible.told()["words"][2:] == ["--limit", "x", "mine.yml", "-e", "@vars.yml"]
 
 
+@pytest.mark.usefixtures("vault_away")
 def test_ansible_without_a_vault_goes_on_without_the_api(checkout: Checkout, ansible: FakeAnsible) -> None:
     del checkout.environ["LONGHAUL_KUBECONFIG"]
     done = checkout.run("ansible", "--env", "dev")
@@ -269,6 +270,7 @@ def test_a_preview_counts_both_stacks(checkout: Checkout, engine: FakeEngine) ->
     assert engine.calls()[1]["environ"]["KUBECONFIG"] == "/given/kubeconfig"
 
 
+@pytest.mark.usefixtures("vault_away")
 def test_a_preview_without_the_clusters_api_is_of_the_first_stack(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
     engine.has_stack("dev-objects")

@@ -204,6 +204,7 @@ def test_a_tunnel_that_does_not_carry_comes_up_and_drops(lab: Lab, cut: Callable
     assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
 
 
+@pytest.mark.drill
 def test_an_instance_without_its_tunnel_drops_its_share_of_the_flows(lab: Lab, cut: Callable[[str], None]) -> None:
     near, far = world().gateways
     targets = [str(FAR_BLOCK[256 * 100 + number]) for number in range(8)]
@@ -230,6 +231,7 @@ def charon_of(lab: Lab, name: str) -> int | None:
     return next((pid for pid in members if command_of(pid).endswith(b"charon-systemd\0")), None)
 
 
+@pytest.mark.drill
 def test_gateways_outlive_the_daemon_and_come_back_when_they_die(lab: Lab) -> None:
     before = charon_of(lab, "gw-near")
     assert before is not None

@@ -268,6 +268,7 @@ def test_the_raw_preview_is_not_judged(checkout: Checkout, engine: FakeEngine, w
     assert engine.calls() == []
 
 
+@pytest.mark.usefixtures("vault_away")
 def test_without_the_clusters_api_it_says_what_is_not_known(checkout: Checkout, engine: FakeEngine) -> None:
     both_stacks(checkout, engine)
     del checkout.environ["LONGHAUL_KUBECONFIG"]

@@ -20,6 +20,7 @@ CONNECT_S = 1.0
 ms."""
 
 COMMAND_S = 5.0
+"""Time limit in seconds of a command; a member without a quorum lets one wait that long."""
 
 NOSPACE = "NOSPACE"
 ALARMS = {1: NOSPACE, 2: "CORRUPT"}
@@ -85,6 +86,7 @@ class Etcdctl:
     """File with certificate and key."""
     authority: Path
     """File with the issuers of the members' certificates."""
+    limit_s: float = COMMAND_S
 
     def run(self, endpoint: str, *arguments: str) -> Any:
         """Run one command at one endpoint and return its JSON answer; ``EtcdError`` with the last line that etcdctl
@@ -95,7 +97,8 @@ class Etcdctl:
             raise EtcdError(f"{endpoint}, {' '.join(arguments[:2])}: {words[-1]}")
         return json.loads(done.stdout)
 
-    def _run(self, endpoint: str, *arguments: str, limit_s: float = COMMAND_S) -> subprocess.CompletedProcess[str]:
+    def _run(self, endpoint: str, *arguments: str, limit_s: float = 0.0) -> subprocess.CompletedProcess[str]:
+        limit_s = limit_s or self.limit_s
         if not reachable(endpoint):
             raise EtcdError(f"{endpoint} does not answer")
         command = [
