@@ -109,7 +109,7 @@ def _subnet(put: Put, subnet_id: str) -> Document:
         raise invalid(f"{put.id.name}: a gateway stands in the subnet {GATEWAY_SUBNET}, not in {subnet.name}.")
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
     if prefix.prefixlen > SMALLEST:
-        raise invalid(f"{put.id.name}: the subnet {prefix} is too small for the gateway; a /{SMALLEST} is the smallest.")
+        raise invalid(f"{put.id.name}: the subnet {prefix} is too small for a gateway; /{SMALLEST} is the smallest.")
     network = put.store.get(subnet.id.rsplit("/", 2)[0])
     if network:
         put.same_region(network)
