@@ -178,6 +178,8 @@ class Restoration:
         self._note(role, answers)
         self.book.set_cluster(role, self.clusters[role])
         self.say(f"{role} has a quorum: cluster {self.clusters[role]}")
+        if lifted := sorted({str(name) for one in answers.values() for name in one.get("lifted", ())}):
+            self.say(f"{role}: lifted the alarm {' and '.join(lifted)}, which the backup was made with")
 
     def _note(self, role: Role, answers: Mapping[str, Answer]) -> None:
         """Note the id of the new etcd cluster; ``CommandError`` unless all members have the same."""
