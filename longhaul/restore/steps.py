@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longhaul.restore.sealed import Sealed
 
 STOP_S = 600.0
-"""Time limit in seconds: an API server takes up to 90 to stop, etcd up to 60, and a run command 20."""
+"""Time limit in seconds: the programs of an API server take up to 50 to stop, etcd up to 60, and a run command 20."""
 
 REBUILD_S = 5000.0
 """Time limit in seconds: a run command ends after 90 minutes (learn.microsoft.com, "Run scripts in your Linux VM by

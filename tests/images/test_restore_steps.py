@@ -15,9 +15,10 @@ from backup.storage import Storage
 from etcd_client import Cluster, Etcdctl, Member, Status
 from etcd_restore import Restore
 from node_config import Node
+from restore import units
 from restore.data import Data
 from restore.record import Record, Records, RestoreError, Step
-from restore.units import SERVER, Units
+from restore.units import API, CLIENTS, SERVER, Units
 
 from tests.images.restore_world import answered
 from tests.support.programs import write_program
@@ -62,8 +63,8 @@ def test_an_api_server_is_held_until_the_end(machine: Callable[[str], Restore], 
     assert answered(server, ["look"])["held"] == "a"
     assert answered(server, ["finish", "--id", "a"]) == {"started": True}
     assert answered(server, ["look"])["held"] == ""
-    servers = " ".join(SERVER)
-    assert asked(tmp_path) == [f"stop {servers}"] * 2 + [f"start --no-block longhaul-api.target {servers}"]
+    stopped = [f"stop {' '.join(CLIENTS)}", f"stop {API}"]
+    assert asked(tmp_path) == stopped * 2 + [f"start --no-block longhaul-api.target {' '.join(SERVER)}"]
 
 
 def test_the_learner_joins_the_restored_etcd_cluster_without_its_data(
@@ -94,6 +95,25 @@ def test_the_learner_joins_the_restored_etcd_cluster_without_its_data(
 def test_a_unit_that_does_not_stop_ends_the_step(machine: Callable[[str], Restore], tmp_path: Path) -> None:
     (tmp_path / "refuses").touch()
     assert "systemctl stop" in answered(machine("api"), ["stop", "--id", "a"])["error"]
+
+
+def test_an_api_server_that_does_not_end_is_killed(
+    machine: Callable[[str], Restore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without etcd it takes minutes."""
+    monkeypatch.setattr(units, "END_S", 0.5)
+    write_program(
+        tmp_path / "systemctl",
+        f"""#!/bin/sh
+echo "$*" >> {tmp_path}/asked
+case "$*" in
+  "stop {API}") test -e {tmp_path}/killed || exec sleep 600;;
+  kill*) touch {tmp_path}/killed; exit 1;;
+esac
+""",
+    )
+    assert answered(machine("api"), ["stop", "--id", "a"]) == {"stopped": True}
+    assert asked(tmp_path)[1:] == [f"stop {API}", f"kill --signal=SIGKILL {API}", f"stop {API}"]
 
 
 def test_a_members_data_stays_when_no_disk_is_mounted(machine: Callable[[str], Restore], tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from node_metadata import NotYetError
 from restore.data import Data, Membership, Source
 from restore.key import recipient
 from restore.record import Record, Records, RestoreError, Step
-from restore.units import MEMBER, SERVER, Units
+from restore.units import API, CLIENTS, MEMBER, SERVER, Units
 from vault import VaultError
 
 KEYS = Path("/run/longhaul-restore")
@@ -98,7 +98,8 @@ class Restore:
         has the public half of a key that is used once. A member refuses while its etcd cluster has a quorum."""
         if self.node.role == "api":
             self.records.hold(id_)
-            self.units.stop(*SERVER)
+            self.units.stop(*CLIENTS)
+            self.units.end(API)
             return {"stopped": True}
         if self.node.learner:
             self.records.hold(id_)
