@@ -132,7 +132,7 @@ def test_an_alarm_that_cannot_be_lifted_is_told(monkeypatch: pytest.MonkeyPatch)
     ("alarmed", "told"),
     [
         (corrupt(4, 5), "the data of e-etcd-3, e-etcd-4 differs from the others': `longhaul up --replace e-etcd-3`"),
-        (corrupt(0), "`longhaul restore --although-healthy`"),
+        (corrupt(0), "`longhaul restore --etcd NAME --although-healthy`"),
         (corrupt(9), "`etcdctl alarm disarm`"),
     ],
 )

@@ -61,7 +61,8 @@ def told(etcdctl: Etcdctl, endpoint: str) -> str:
         return ""
     names = sorted(member.name or f"{member.id:x}" for member in members if member.id in corrupt)
     if NOBODY in corrupt:
-        rest = "no majority has the same data, so etcd cannot say whose is right: `longhaul restore --although-healthy`"
+        restore = "`longhaul restore --etcd NAME --although-healthy`"
+        rest = f"no majority has the same data, so etcd cannot say whose is right: {restore}"
     elif names:
         rest = f"the data of {', '.join(names)} differs from the others': `longhaul up --replace {names[0]}`"
     else:
