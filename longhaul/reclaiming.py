@@ -1,11 +1,13 @@
 """Room for an etcd cluster that has reached its quota, made by the first member that can.
 
 Two members that are at it would defragment two members at once, and cost the quorum. So the next member is asked only
-where nothing was begun for sure; an answer that is lost is none."""
+where nothing was begun for sure; an answer that is lost is none. A machine whose agent hangs would cost an hour and
+prove nothing, so each is first asked for nothing at all."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from components.model import Environment, Role
 
 COMMAND = "longhaul-node reclaim"
+PROBE, PROBE_S = "true", 300.0
+"""Command that does nothing, and its time limit in seconds. An agent runs one command at a time: it is enough for one
+that is under way to end, as a reclaim that somebody broke off, of three members of 8 GiB on local SSDs."""
 LIMIT_S = 3600.0
 """Time limit in seconds: seven members of 8 GiB, one after the other. Azure's agent gives a script 90 minutes
 (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
@@ -24,9 +29,10 @@ UNKNOWN = "invalid choice: 'reclaim'"
 """Part of what ``longhaul-node`` of an older image says, which does not have the command (Python's argparse)."""
 
 
-def reclaim(environment: Environment, role: Role) -> str:
+def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]) -> str:
     """Have one member compact and defragment its etcd cluster, and return what came of it; ``CommandError`` with each
-    member's reason when none did, or with the first one's when it may have begun."""
+    member's reason when none did, or with the first one's when it may have begun. ``tell`` is told at once who is
+    passed over, and why."""
     from clouds.registry import cloud_of
     from components.model import control_machines, plan
     from components.model.machines import members
@@ -38,10 +44,20 @@ def reclaim(environment: Environment, role: Role) -> str:
         raise CommandError(f"the control plane is on {place.site.kind}, where it cannot be asked yet", code=Exit.USAGE)
     machines = members(control_machines(environment, plan(environment)), role)
     power = {view.name: view.power for view in control.machines(place)}
-    reasons = []
+    reasons: list[str] = []
+
+    def passed_over(name: str, why: str) -> None:
+        reasons.append(f"{name}: {why}")
+        tell(f"{name} is passed over: {why}")
+
     for name in (machine.name for machine in machines):
         if name not in power or power[name] in STILL:
-            reasons.append(f"{name}: it is {power.get(name, 'not there')}")
+            passed_over(name, f"it is {power.get(name, 'not there')}")
+            continue
+        try:
+            control.run_command(place, name, PROBE, timeout_s=PROBE_S)
+        except CloudError as error:
+            passed_over(name, f"its agent does not answer ({error})")
             continue
         try:
             told = _told(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
@@ -51,7 +67,7 @@ def reclaim(environment: Environment, role: Role) -> str:
             return "; ".join([str(told["reason"]), *_sizes(told.get("sizes", {}))])
         if not told.get("ask_another"):
             raise CommandError(_halfway(name, role, str(told.get("reason") or "it did nothing")))
-        reasons.append(f"{name}: {told['reason']}")
+        passed_over(name, str(told["reason"]))
     raise CommandError(f"no member of {role} could make room: {'; '.join(reasons)}")
 
 

@@ -13,6 +13,11 @@ from clouds.base.place import Place
 from clouds.base.ranges import is_public
 from clouds.base.words import choices
 
+LARGEST_PREFIX = 19
+"""Largest prefix length of a site's block with a VPN gateway: its gateway subnet is then a /27, the smallest that Azure
+takes for other SKUs than Basic (learn.microsoft.com, "About VPN Gateway configuration settings", "Gateway subnet").
+"""
+
 
 def network(site: AzureSite) -> tuple[str, str] | None:
     """Return the key and the id of the virtual network that the site names; None when it names none."""
@@ -26,6 +31,7 @@ def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> 
     only the control plane's site can have."""
     name, site = place.name, place.site
     yield from _region(place)
+    yield from _gateway_subnet(place)
     there, at = site.existing, ("sites", name, "existing")
     gateway = there.vpn_gateway
     ids: tuple[tuple[Location, str | None], ...] = (
@@ -51,6 +57,20 @@ def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> 
     yield from _subnets(place, named, at)
     yield from _zone(place, at)
     yield from pool_faults(place)
+
+
+def _gateway_subnet(place: Place[AzureSite]) -> Iterator[Fault]:
+    """Yield a fault if a VPN gateway is to be made in a subnet that is too small for it."""
+    name, site = place.name, place.site
+    prefix = site.range.prefixlen if site.range else site.prefix
+    if place.has_tunnels and site.existing.vpn_gateway is None and prefix > LARGEST_PREFIX:
+        wrong = f"the gateway subnet of a /{prefix} is smaller than Azure takes for the VPN gateway of {name}"
+        yield Fault(
+            at=("sites", name, "range" if site.range else "prefix"),
+            wrong=wrong,
+            write=f"a block of /{LARGEST_PREFIX} or larger",
+            basis=(("sites",), ("links",)),
+        )
 
 
 def _region(place: Place[AzureSite]) -> Iterator[Fault]:

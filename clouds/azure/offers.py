@@ -1,5 +1,5 @@
-"""Checks that Azure's zones offer the machine types to this subscription, and that types for etcd clusters have local
-SSD.
+"""Checks that Azure's zones offer the machine types and disks to this subscription, and that types for etcd clusters
+have local SSD.
 
 learn.microsoft.com, "Resource Skus - List": ``locationInfo`` has the zones, ``restrictions`` what the subscription may
 not use (of type ``Location`` or ``Zone``), ``capabilities`` the cores and disks.
@@ -24,13 +24,19 @@ ENCRYPTION = "EncryptionAtHostSupported"
 TEMPORARY = "MaxResourceVolumeMB"
 """Capability of types with a temporary disk of any kind."""
 
+DURABLE = "PremiumV2_LRS"
+"""Type of disks that outlive their machine (components/azure/data_disk.py)."""
+
 
 def offers(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
-    """Check the machine types of one site."""
+    """Check the machine types of one site, and the disks that outlive their machines."""
     site, wanted = share.places[name].site, share.machines_in(name)
     skus = reader.skus(site.subscription, site.region) if wanted else {}
     for one in wanted:
         yield _judged(share, one, skus.get(one.machine_type))
+    for one in wanted:
+        if one.durable_disk:
+            yield _durable(share, one, reader.skus(site.subscription, site.region, of="disks").get(DURABLE))
     cores = {type_: _capability(skus[type_], "vCPUs") for type_ in {one.machine_type for one in wanted} & set(skus)}
     yield from cores_differ(share, wanted, {type_: count for type_, count in cores.items() if count is not None})
 
@@ -58,6 +64,20 @@ def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) 
         return problem(what, key, do="another type")
     where = f"zones {', '.join(own)} of {site.region}" if zonal else site.region
     return _disks(one, sku, key) if one.etcd else ok(f"{one.machine_type} is offered in {where}", key)
+
+
+def _durable(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) -> Finding:
+    """Judge the type of the disk in the machine's zone (learn.microsoft.com, "Deploy a Premium SSD v2", "Determine
+    region availability programmatically")."""
+    region, key = share.places[one.site].site.region, share.at(*one.key, "zone")
+    barred = "not offered there" if sku is None else _barred(sku, region)
+    zones = _zones(sku, region) if sku and not barred else set()
+    missing = [zone for zone in one.zones if zone not in zones]
+    if missing:
+        where = f"zone {', '.join(missing)} of {region}{f' ({barred})' if barred else ''}"
+        have = f"one of the zones: {', '.join(sorted(zones))}" if zones else "no learner in this region"
+        return problem(f"{DURABLE} disks are not to be had in {where}, and the learner's is one", key, do=have)
+    return ok(f"{DURABLE} disks are offered in zone {', '.join(one.zones)} of {region}", key)
 
 
 def _disks(one: Machines, sku: dict[str, Any], key: str) -> Finding:

@@ -31,7 +31,7 @@ class Reader:
     def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT) -> None:
         self._manager = ResourceManager(_OneFirst(session), root=root)
         self._lock = Lock()
-        self._skus: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+        self._skus: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._skus_locks: dict[tuple[str, str], Lock] = {}
 
     def get(self, path: str, *, version: str) -> dict[str, Any]:
@@ -49,9 +49,9 @@ class Reader:
         with _asked():
             yield from self._manager.pages(path, version=version, **({"filter": filter} if filter else {}))
 
-    def skus(self, subscription: str, region: str) -> dict[str, dict[str, Any]]:
-        """Return the machine types that a subscription sees in a region, by name: "Resource Skus - List", requested
-        once."""
+    def skus(self, subscription: str, region: str, *, of: str = "virtualMachines") -> dict[str, dict[str, Any]]:
+        """Return the machine types that a subscription sees in a region, by name, or with ``of`` what there is of
+        another resource type, such as ``disks``: "Resource Skus - List", requested once."""
         place = (subscription, region)
         with self._lock:
             lock = self._skus_locks.setdefault(place, Lock())
@@ -59,10 +59,8 @@ class Reader:
             if place not in self._skus:
                 path = f"/subscriptions/{subscription}/providers/Microsoft.Compute/skus"
                 found = self.pages(path, version=SKUS_VERSION, filter=f"location eq '{region}'")
-                self._skus[place] = {
-                    str(sku["name"]): sku for sku in found if sku.get("resourceType") == "virtualMachines"
-                }
-            return self._skus[place]
+                self._skus[place] = list(found)
+            return {str(sku["name"]): sku for sku in self._skus[place] if sku.get("resourceType") == of}
 
 
 class _OneFirst:

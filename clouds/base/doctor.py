@@ -49,6 +49,8 @@ class Machines:
     """True when they belong to a pool, and so to a group."""
     zones: tuple[str, ...] = ()
     """Zones of the site that they are in; empty for all of them."""
+    durable_disk: bool = False
+    """True when their data is on a network disk that outlives them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,6 +123,8 @@ class BackupStorage(ComponentResource):
         )
 
     def _expiry(self) -> None:
+        """Delete what is old. Whether a rule acts on a blob whose retention has ended is in doubt
+        (docs/first-real-up.md), and ``longhaul status`` tells when none does."""
         storage.ManagementPolicy(
             f"{self._name}-expiry",
             management_policy_name="default",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Role
-from components.model.address_plan import role_addresses
+from components.model.address_plan import machine_capacity, role_addresses
 from components.model.machines import MOST_MEMBERS
 
 CLIENT_PORT = 2379
@@ -15,11 +15,12 @@ def places(environment: Environment, addresses: AddressPlan, role: Role) -> dict
     """Return the address of every voting member that an etcd cluster may ever have, by name.
 
     The current members alone would not do: one more member would then change, and so replace, every machine that names
-    them. The address plan fixes all addresses. Machines ask the etcd cluster itself which members exist (images/rootfs,
-    etcd_join.py and etcd_endpoints.py).
+    them. The address plan fixes all addresses; the smallest block has fewer than seven, and validation allows no more
+    members than that. Machines ask the etcd cluster itself which members exist (images/rootfs, etcd_join.py and
+    etcd_endpoints.py).
     """
     subnet = addresses.sites[environment.control_plane.site].subnet(role)
+    most = min(MOST_MEMBERS, machine_capacity(subnet))
     return {
-        f"{environment.name}-{role}-{index}": str(address)
-        for index, address in enumerate(role_addresses(subnet, MOST_MEMBERS))
+        f"{environment.name}-{role}-{index}": str(address) for index, address in enumerate(role_addresses(subnet, most))
     }

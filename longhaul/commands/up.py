@@ -110,7 +110,7 @@ def _reclaim(environment: Environment, name: str) -> None:
     from components.model import Role
     from longhaul.reclaiming import reclaim
 
-    say(f"{name}: {reclaim(environment, Role(name))}")
+    say(f"{name}: {reclaim(environment, Role(name), tell=say)}")
 
 
 def _run(job: Job) -> list[Outcome]:

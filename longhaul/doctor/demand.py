@@ -45,6 +45,7 @@ def _learner(environment: Environment) -> Iterator[Machines]:
             least=1,
             most=1,
             zones=(control.etcd.learner.zone,),
+            durable_disk=True,
         )
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.restore.fleet import Fleet
 
+GIB = 2**30
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
@@ -73,7 +75,7 @@ def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) 
     if half is not None and not _another(half, wanted) and may_go_on(half, seen):
         return replace(_gone_on(half, found, seen, wanted), before=last)
     try:
-        return replace(_begun(half, found, seen, wanted, last.revisions if last else {}), before=last)
+        return replace(_begun(environment, half, found, seen, wanted, last.revisions if last else {}), before=last)
     except CommandError as error:
         if begun is None:
             raise
@@ -118,7 +120,12 @@ def _joining(half: HalfDone, seen: Seen) -> Iterator[str]:
 
 
 def _begun(
-    half: HalfDone | None, found: Sequence[Backup], seen: Seen, wanted: Wanted, given: Mapping[str, int]
+    environment: Environment,
+    half: HalfDone | None,
+    found: Sequence[Backup],
+    seen: Seen,
+    wanted: Wanted,
+    given: Mapping[str, int],
 ) -> Prepared:
     """Return a new restore. ``given``: the highest revisions that restores have begun with."""
     roles = list(wanted.roles) or (roles_of(half) if half else seen.without_quorum())
@@ -148,7 +155,12 @@ def _begun(
         revisions={**given, **first},
         although_healthy=wanted.although_healthy,
     )
-    notes = [*_given_up(half, seen, roles), *_not_the_last(mine, found, wanted), *_newer(mine, seen)]
+    notes = [
+        *_given_up(half, seen, roles),
+        *_not_the_last(mine, found, wanted),
+        *_newer(mine, seen),
+        *_too_large(mine, environment),
+    ]
     return Prepared(half=new, backups=mine, seen=seen, notes=notes, healthy=healthy, before=None)
 
 
@@ -172,6 +184,20 @@ def _newer(backups: Mapping[Role, Backup], seen: Seen) -> Iterator[str]:
             yield (
                 f"{one.name} has revision {one.revision}, {one.revision - backup.revision} more than that backup: "
                 "`longhaul backups --now --from-learner` first, then this again, and these are not lost"
+            )
+
+
+def _too_large(backups: Mapping[Role, Backup], environment: Environment) -> Iterator[str]:
+    """Yield what is said of backups whose database has reached its members' quota, such as those of a learner."""
+    control = environment.control_plane
+    for role, backup in backups.items():
+        quota_gib = (control.etcd if role is Role.ETCD else control.events).quota_gib
+        if backup.plain_bytes >= quota_gib * GIB:
+            size = f"{backup.plain_bytes / GIB:.1f} GiB"
+            yield (
+                f"{role}: the database in {backup.name} has {size}, and the members' quota is {quota_gib}. It is "
+                "rewritten without its gaps; where that is not enough, writes end with the alarm NOSPACE, and API "
+                f"servers do not get ready: `longhaul up --reclaim {role} --only infrastructure` then, and this again"
             )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longhaul.restore.sealed import Sealed
 
 STOP_S = 600.0
-"""Time limit in seconds: an API server takes up to 90 to stop, etcd up to 60, and a run command 20."""
+"""Time limit in seconds: the programs of an API server take up to 50 to stop, etcd up to 60, and a run command 20."""
 
 REBUILD_S = 5000.0
 """Time limit in seconds: a run command ends after 90 minutes (learn.microsoft.com, "Run scripts in your Linux VM by
@@ -178,6 +178,8 @@ class Restoration:
         self._note(role, answers)
         self.book.set_cluster(role, self.clusters[role])
         self.say(f"{role} has a quorum: cluster {self.clusters[role]}")
+        if lifted := sorted({str(name) for one in answers.values() for name in one.get("lifted", ())}):
+            self.say(f"{role}: lifted the alarm {' and '.join(lifted)}, which the backup was made with")
 
     def _note(self, role: Role, answers: Mapping[str, Answer]) -> None:
         """Note the id of the new etcd cluster; ``CommandError`` unless all members have the same."""

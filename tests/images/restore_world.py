@@ -74,6 +74,9 @@ class LoopbackUnits(Units):
         if "etcd.service" in units and "etcd" in self.place.processes:
             self.place.stop("etcd")
 
+    def end(self, unit: str) -> None:
+        self.stop(unit)
+
     def start(self, *units: str) -> None:
         self.started.extend(units)
         wants = {"etcd.service", "longhaul-etcd.target"} & {*units}

@@ -1,12 +1,17 @@
-"""A member of three whose data changed while it was stopped: it alone refuses, and its last words say why."""
+"""A member of three whose data changed while it was stopped: it alone refuses, and its last words say why. One that
+the alarm names while it runs: it alone may go, and its successor lifts the alarm."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import etcd_checks
 import etcd_join
 import etcd_last_words
+import etcd_promote
+import grpc
 import pytest
+from etcd_client import EtcdError
 from node_config import client_url
 
 from components.control_plane.secrets import first_value
@@ -59,3 +64,60 @@ def test_who_has_other_data_than_was_written_refuses_alone(control: Control, cha
     log = (changed.folder / "etcd.log").read_text(encoding="utf-8")
     assert reason in etcd_last_words.told(log.splitlines())
     assert all(healthy(control[name]) for name in NAMES[:2])
+
+
+def raise_alarm(place: Place, member: int) -> None:
+    """Raise the alarm, as a leader does that found other data at a member; etcdctl cannot."""
+    own = place.etcdctl.certificate.read_bytes()
+    credentials = grpc.ssl_channel_credentials(place.etcdctl.authority.read_bytes(), own, own)
+    with grpc.secure_channel(client_url(place.node.address).removeprefix("https://"), credentials) as channel:
+        # AlarmRequest{action: ACTIVATE, memberID, alarm: CORRUPT} (etcd 3.6, api/etcdserverpb/rpc.proto)
+        assert channel.unary_unary("/etcdserverpb.Maintenance/Alarm")(b"\x08\x01\x10" + varint(member) + b"\x18\x02")
+
+
+def varint(number: int) -> bytes:
+    """Return a number as protobuf writes it."""
+    head = bytes([number & 0x7F | (0x80 if number > 0x7F else 0)])
+    return head + varint(number >> 7) if number > 0x7F else head
+
+
+def votes(place: Place) -> bool:
+    try:
+        return etcd_promote.promote(place.node, place.etcdctl)
+    except EtcdError:
+        return False
+
+
+def joins(place: Place) -> bool:
+    """Return whether the member was let in; etcd refuses for 5 s after another one's arrival."""
+    try:
+        return isinstance(place.prepare(), etcd_join.Join)
+    except EtcdError as error:
+        print(f"{place.machine.name}: {error}")
+        return False
+
+
+def test_who_the_alarm_names_is_replaced_though_all_tell_of_it(control: Control) -> None:
+    control.vault.secrets["etcd-state"] = '{"state": "existing", "cluster": ""}'
+    asked, changed = control[NAMES[0]], control[NAMES[2]]
+    url = client_url(asked.node.address)
+    raise_alarm(asked, changed.etcdctl.status(client_url(changed.node.address)).member)
+    with pytest.raises(EtcdError, match="corrupt cluster"):
+        asked.etcdctl.run(url, "put", "/registry/one", "1")
+    for name in NAMES:
+        _, checks = etcd_checks.checks(control[name].node, asked.etcdctl)
+        (told,) = (check.detail for check in checks if check.name == "quorum")
+        assert "`longhaul up --replace lab-etcd-2`" in told
+    stays = etcd_checks.survival(asked.node, asked.etcdctl, without=NAMES[1])
+    assert not stays.survives
+    assert "the data of lab-etcd-2 differs" in stays.reason
+    assert etcd_checks.survival(asked.node, asked.etcdctl, without=NAMES[2]).survives
+
+    changed.stop("etcd")
+    changed.wipe()
+    eventually(lambda: joins(changed), what="its successor is let in")
+    assert asked.etcdctl.alarms(url) == ()
+    asked.etcdctl.run(url, "put", "/registry/one", "1")
+    changed.start_etcd()
+    eventually(lambda: votes(changed), what="it votes")
+    eventually(lambda: all(healthy(control[name]) for name in NAMES), what="all are healthy")

@@ -105,6 +105,13 @@ def test_another_alarm_than_that_of_the_quota_is_never_lifted(tmp_path: Path, ri
     assert ("compact" in etcdctl.told) == (risen == "after")
 
 
+def test_an_alarm_of_who_is_gone_is_lifted_with_that_of_the_quota(tmp_path: Path) -> None:
+    etcdctl = FakeEtcdctl(alarms_={"before": [{"memberID": 1, "alarm": 1}, {"memberID": 255, "alarm": 2}]})
+    assert reclaimed(etcdctl, tmp_path).done
+    etcdctl = FakeEtcdctl(alarms_={"before": [{"memberID": 0, "alarm": 2}]})
+    assert not reclaimed(etcdctl, tmp_path).done
+
+
 def test_no_alarm_at_all_is_no_reason_to_stop(tmp_path: Path) -> None:
     assert reclaimed(FakeEtcdctl(alarms_={"before": []}), tmp_path).done
 

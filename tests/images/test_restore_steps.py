@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,13 @@ import node
 import pytest
 from backup.snapshot import Programs
 from backup.storage import Storage
-from etcd_client import Etcdctl
+from etcd_client import Cluster, Etcdctl, Member, Status
 from etcd_restore import Restore
 from node_config import Node
+from restore import units
 from restore.data import Data
 from restore.record import Record, Records, RestoreError, Step
-from restore.units import SERVER, Units
+from restore.units import API, CLIENTS, SERVER, Units
 
 from tests.images.restore_world import answered
 from tests.support.programs import write_program
@@ -62,8 +63,8 @@ def test_an_api_server_is_held_until_the_end(machine: Callable[[str], Restore], 
     assert answered(server, ["look"])["held"] == "a"
     assert answered(server, ["finish", "--id", "a"]) == {"started": True}
     assert answered(server, ["look"])["held"] == ""
-    servers = " ".join(SERVER)
-    assert asked(tmp_path) == [f"stop {servers}"] * 2 + [f"start --no-block longhaul-api.target {servers}"]
+    stopped = [f"stop {' '.join(CLIENTS)}", f"stop {API}"]
+    assert asked(tmp_path) == stopped * 2 + [f"start --no-block longhaul-api.target {' '.join(SERVER)}"]
 
 
 def test_the_learner_joins_the_restored_etcd_cluster_without_its_data(
@@ -96,6 +97,25 @@ def test_a_unit_that_does_not_stop_ends_the_step(machine: Callable[[str], Restor
     assert "systemctl stop" in answered(machine("api"), ["stop", "--id", "a"])["error"]
 
 
+def test_an_api_server_that_does_not_end_is_killed(
+    machine: Callable[[str], Restore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without etcd it takes minutes."""
+    monkeypatch.setattr(units, "END_S", 0.5)
+    write_program(
+        tmp_path / "systemctl",
+        f"""#!/bin/sh
+echo "$*" >> {tmp_path}/asked
+case "$*" in
+  "stop {API}") test -e {tmp_path}/killed || exec sleep 600;;
+  kill*) touch {tmp_path}/killed; exit 1;;
+esac
+""",
+    )
+    assert answered(machine("api"), ["stop", "--id", "a"]) == {"stopped": True}
+    assert asked(tmp_path)[1:] == [f"stop {API}", f"kill --signal=SIGKILL {API}", f"stop {API}"]
+
+
 def test_a_members_data_stays_when_no_disk_is_mounted(machine: Callable[[str], Restore], tmp_path: Path) -> None:
     (tmp_path / "etcd" / "member").mkdir(parents=True)
     member = machine("etcd")
@@ -121,3 +141,52 @@ def test_no_backup_is_made_by_hand_meanwhile(
     assert node._backup() == 1
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert "a restore is half done" in told["error"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarmed(Etcdctl):
+    """An etcd cluster of one member, with the alarms of these members."""
+
+    alarmed: list[int]
+    corrupt: bool = False
+
+    def status(self, endpoint: str) -> Status:
+        return Status(member=1, cluster=12, leader=1, learner=False, version="1", db_size=4, revision=7)
+
+    def cluster(self, endpoint: str) -> Cluster:
+        own = Member(id=1, name="lab-etcd-0", learner=False, peer_urls=(), client_urls=(endpoint,))
+        return Cluster(id=12, members=(own,), endpoint=endpoint)
+
+    def ailment(self, endpoint: str) -> str:
+        return "Active Alarm(s): " if self.alarmed else ""
+
+    def run(self, endpoint: str, *arguments: str) -> Any:
+        if arguments == ("alarm", "disarm"):
+            self.alarmed.clear()
+        return {"alarms": [{"memberID": id_, "alarm": 2 if self.corrupt else 1} for id_ in self.alarmed]}
+
+
+@pytest.mark.parametrize(
+    ("alarmed", "corrupt", "lifted"),
+    [([], False, []), ([5, 6], False, ["NOSPACE"]), ([0], True, ["CORRUPT"]), ([5, 1], False, None)],
+    ids=["none", "of the members that were", "of nobody", "of a member that is"],
+)
+def test_alarms_that_came_with_the_backup_are_lifted(
+    machine: Callable[[str], Restore],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    alarmed: list[int],
+    corrupt: bool,
+    lifted: list[str] | None,
+) -> None:
+    monkeypatch.setattr(Data, "cluster", lambda _: "c")
+    alarmed = [*alarmed]
+    etcdctl = Alarmed(certificate=tmp_path, authority=tmp_path, alarmed=alarmed, corrupt=corrupt)
+    member = replace(machine("etcd"), etcdctl=etcdctl)
+    member.records.write(Record(id="r1", backup="b", step=Step.STARTED, cluster="c"))
+    words = ["start", "--id", "r1", "--wait", "0"]
+    if lifted is None:
+        assert "does not commit" in answered(member, words)["error"]
+    else:
+        assert answered(member, words)["lifted"] == lifted
+        assert alarmed == []

@@ -47,6 +47,16 @@ def test_a_learner_that_has_more_than_the_backup_is_told_of(with_learner: Cloud)
     assert with_learner.prepare(roles=[Role.ETCD]).notes == []
 
 
+@pytest.mark.parametrize(("size", "told"), [((8 << 30) - 1, False), (9 << 30, True)])
+def test_a_backup_that_is_larger_than_the_quota_is_told_of(with_learner: Cloud, size: int, told: bool) -> None:
+    with_learner.stored["daily"].append(with_learner.view(1, revision="760", size=str(size)))
+    notes = with_learner.prepare(roles=[Role.ETCD]).notes
+    assert len(notes) == told
+    if told:
+        assert "has 9.0 GiB, and the members' quota is 8" in notes[0]
+        assert "`longhaul up --reclaim etcd --only infrastructure`" in notes[0]
+
+
 def test_a_learner_that_is_silent_or_gone_stops_nothing(with_learner: Cloud) -> None:
     name = "lab-etcd-learner"
     with_learner.answers[name] = AzureError("no answer")

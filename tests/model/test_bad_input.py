@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.model import ConfigurationError, load
+from components.model import ConfigurationError, load, plan
 from tests.model import make
 from tests.model.files import only, problems_of, write
 from tests.model.make import host
@@ -230,6 +230,17 @@ def test_a_control_plane_that_does_not_fit_its_subnets() -> None:
         "control_plane.api.servers",
     ]
     assert all("at most 5" in problem.write for problem in caught.value.problems)
+
+
+def test_the_smallest_block_holds_no_gateway_that_azure_makes(tmp_path: Path) -> None:
+    raw = make.minimal()
+    raw["sites"] = {"weu": {**make.AZURE, "prefix": 20}, "use1": make.AWS}
+    problem = only(write(tmp_path, raw))
+    assert (problem.key, problem.write) == ("sites.weu.prefix", "a block of /19 or larger")
+    assert "VPN gateway of weu" in problem.wrong
+    raw["sites"]["weu"]["prefix"] = 19
+    environment = load(write(tmp_path, raw))
+    assert plan(environment).sites["weu"].subnet("gateway").prefixlen == 27
 
 
 def test_links_that_would_have_one_name() -> None:

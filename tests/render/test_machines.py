@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from components.model import Environment, Role, certificates, control_machines, 
 from components.render import File, UserDataError, files, user_data, vault_secrets
 from components.render.cloud_init import UserData, cloud_config
 from components.render.documents import environment_file
+from tests.model.make import environment, minimal
 from tests.render.conftest import Case, cases
 from tests.support.hosts import stack_file
 
@@ -243,3 +245,18 @@ def test_racks_take_no_user_data() -> None:
 def test_an_environment_file_holds_plain_values_only(value: str) -> None:
     with pytest.raises(ValueError, match="cannot be written plainly"):
         environment_file({"A": value})
+
+
+@pytest.mark.parametrize("prefix", [19, 20])
+def test_a_machine_is_told_of_no_more_members_than_its_subnet_has_addresses(prefix: int) -> None:
+    raw = minimal()
+    raw["sites"]["weu"]["prefix"] = prefix
+    raw["control_plane"]["etcd"]["members"] = 5
+    declared = environment(raw)
+    addresses = plan(declared)
+    for machine in control_machines(declared, addresses):
+        node = json.loads(files(declared, addresses, machine)["/etc/longhaul/node.json"].content)
+        for role, stores in node["stores"].items():
+            assert len(stores) == {19: 7, 20: 5}[prefix]
+            assert len(set(stores.values())) == len(stores)
+            assert all(IPv4Address(one) in addresses.sites["weu"].subnet(role) for one in stores.values())

@@ -2,8 +2,9 @@
 
 Azure acts on them about once a day, by itself; the lab when it is told to. Sources: learn.microsoft.com, "Azure Blob
 Storage lifecycle management overview" (once a day; with a firewall, only where trusted services may pass), "Lifecycle
-management policy structure" (prefixes begin with the container; ages are whole days), "Overview of immutable storage
-for blob data" (what a policy keeps is not deleted by anybody).
+management policy structure" (prefixes begin with the container; ages are whole days). The overview's "Known issues and
+limitations" says that the delete action "won't work with any blob in an immutable container", with no exception for
+blobs whose retention has ended. So rules delete nothing here where there is a retention (docs/first-real-up.md).
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ def _old(store: Store, blobs: BlobStore, account: Document, now: float) -> Itera
         return
     rules = blob_container.rules_of(store, account)
     for container in blob_container.containers_of(store, account):
-        place, kept_s = blob_container.place_of(account, container), blob_container.retention_s(store, container)
+        if blob_container.retention_s(store, container):
+            continue
+        place = blob_container.place_of(account, container)
         for blob in blobs.names(place, container.name, prefix=""):
             name, age_s = f"{container.name}/{blob.name}", now - blob.modified
-            if age_s >= kept_s and any(_covers(rule, name, age_s) for rule in rules):
+            if any(_covers(rule, name, age_s) for rule in rules):
                 yield name, (place, container.name, blob.name)
 
 

@@ -225,6 +225,16 @@ def test_a_zonal_gateway_needs_zonal_addresses(live: Live) -> None:
     assert code(live.arm("PUT", links.GATEWAY, body)) == "VmssVpnGatewayPublicIpsMustHaveZonesConfigured"
 
 
+def test_a_gateway_needs_a_subnet_that_is_not_too_small(live: Live) -> None:
+    estate.build(live, with_machine=False)
+    live.put(links.GATEWAY_SUBNET, estate.subnet("127.8.255.0/28"))
+    for one in links.ADDRESSES:
+        live.put(one, links.address())
+    answer = live.arm("PUT", links.GATEWAY, links.gateway())
+    assert code(answer) == "InvalidParameter"
+    assert "/27" in answer.text
+
+
 def test_a_remote_end_is_not_the_gateway_itself(live: Live) -> None:
     links.build(live)
     live.put(f"{links.REMOTE}2", links.remote("198.51.100.66"))

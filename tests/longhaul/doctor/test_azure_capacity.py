@@ -178,6 +178,37 @@ def test_stores_want_local_nvme(manager: Manager, capabilities: dict[str, str], 
     assert types(manager, stores, SERVERS)[0].severity is severity
 
 
+@pytest.mark.parametrize(
+    ("zones", "restrictions", "said", "do"),
+    [
+        ("123", [], "PremiumV2_LRS disks are offered in zone 2 of westeurope", ""),
+        ("13", [], "not to be had in zone 2 of westeurope, and", "one of the zones: 1, 3"),
+        ("", [], "not to be had in zone 2 of westeurope, and", "no learner in this region"),
+        (None, [], "zone 2 of westeurope (not offered there)", "no learner in this region"),
+        (
+            "123",
+            [{"type": "Location", "values": ["westeurope"], "reasonCode": "NotAvailableForSubscription"}],
+            "zone 2 of westeurope (NotAvailableForSubscription)",
+            "no learner in this region",
+        ),
+    ],
+)
+def test_the_learners_disk_has_to_be_offered_in_its_zone(
+    manager: Manager, zones: str | None, restrictions: list[Any], said: str, do: str
+) -> None:
+    raw = raw_environment()
+    raw["control_plane"]["etcd"]["learner"] = {"zone": "2", "machine_type": "Standard_D8s_v5"}
+    disk = sku("PremiumV2_LRS", "", 0, zones=zones or "", resourceType="disks", restrictions=restrictions)
+    (found,) = (
+        one
+        for one in types(manager, STORES, SERVERS, *([disk] if zones is not None else []), raw=raw)
+        if "PremiumV2_LRS" in one.what
+    )
+    assert said in found.what
+    assert found.severity is (Severity.PROBLEM if do else Severity.OK)
+    assert (found.do, found.where) == (do, (f"control_plane.etcd.learner.zone in {FILE}",))
+
+
 def test_other_cores_than_the_file_says_are_a_problem(manager: Manager) -> None:
     found = types(manager, STORES, sku("Standard_D8s_v5", "standardDSv5Family", 4))[-1]
     assert found.what == "Standard_D8s_v5 has 4 vCPUs, not 8"

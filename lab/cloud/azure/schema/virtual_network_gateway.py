@@ -6,6 +6,7 @@ Azure/Azure-Landing-Zones issues 2660 and 2674, hashicorp/terraform-provider-azu
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Any, Literal, get_args
 
 from pydantic import Field
@@ -29,6 +30,10 @@ SkuName = Literal[
 TUNNELS = {name: 100 if name.startswith(("VpnGw4", "VpnGw5")) else 30 for name in get_args(SkuName)}
 """Largest number of site-to-site tunnels of each SKU (the same page, "Gateway SKUs by tunnel, connection, and
 throughput")."""
+
+SMALLEST = 27
+"""Prefix length of the smallest gateway subnet of these SKUs (learn.microsoft.com, "About VPN Gateway configuration
+settings", "Gateway subnet")."""
 
 
 class Sku(Part):
@@ -102,6 +107,9 @@ def _subnet(put: Put, subnet_id: str) -> Document:
     subnet = put.find(subnet_id, type=SUBNET_TYPE)
     if subnet.name.lower() != GATEWAY_SUBNET.lower():
         raise invalid(f"{put.id.name}: a gateway stands in the subnet {GATEWAY_SUBNET}, not in {subnet.name}.")
+    prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
+    if prefix.prefixlen > SMALLEST:
+        raise invalid(f"{put.id.name}: the subnet {prefix} is too small for a gateway; /{SMALLEST} is the smallest.")
     network = put.store.get(subnet.id.rsplit("/", 2)[0])
     if network:
         put.same_region(network)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import disk_gate
+import etcd_corrupt
 import etcd_last_words
 from backup.turn import MOST_BEHIND
 from checks import Check
@@ -85,7 +86,7 @@ def _votes(node: Node, etcdctl: Etcdctl, endpoint: str, status: Status) -> tuple
             ok=not status.learner,
             detail="is a learner still" if status.learner else "is a voting member",
         ),
-        Check(name="quorum", ok=not ailment, detail=_described(ailment, node) if ailment else "commits"),
+        Check(name="quorum", ok=not ailment, detail=_described(ailment, node, etcdctl) if ailment else "commits"),
     )
 
 
@@ -136,14 +137,15 @@ def room_checks(disk: Path) -> tuple[Check, ...]:
     return (Check(name="room", ok=False, detail=detail),)
 
 
-def _described(ailment: str, node: Node) -> str:
+def _described(ailment: str, node: Node, etcdctl: Etcdctl) -> str:
     """Return what is wrong with a member, and what to do about an alarm that everyone has."""
     if NOSPACE in ailment:
         return (
             f"alarm {NOSPACE}: a database has reached its quota, and the cluster refuses writes until it has room: "
             f"`longhaul up --reclaim {node.role}`"
         )
-    return f"does not commit, or has an alarm: {ailment}"
+    corrupt = etcd_corrupt.told(etcdctl, client_url(node.address)) if etcd_corrupt.is_corrupt(ailment) else ""
+    return corrupt or f"does not commit, or has an alarm: {ailment}"
 
 
 def members(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:
@@ -170,7 +172,9 @@ def survival(node: Node, etcdctl: Etcdctl, *, without: str) -> Survival:
         )
     voters = [member for member in cluster.members if not member.learner]
     quorum = len(voters) // 2 + 1
-    standing = sum(healthy(member, etcdctl) for member in voters if member.name != without)
+    corrupt = etcd_corrupt.excuse(etcdctl, cluster, [member for member in cluster.members if member.name == without])
+    standing = sum(etcd_corrupt.stands(member, etcdctl, corrupt) for member in voters if member.name != without)
+    why = etcd_corrupt.told(etcdctl, cluster.endpoint) if standing < quorum else ""
     present = any(member.name == without for member in cluster.members)
     return Survival(
         without=without,
@@ -179,7 +183,8 @@ def survival(node: Node, etcdctl: Etcdctl, *, without: str) -> Survival:
         quorum=quorum,
         healthy_without=standing,
         survives=standing >= quorum,
-        reason=f"{standing} healthy of {len(voters)} voting members remain without {without}, {quorum} are needed",
+        reason=f"{standing} healthy of {len(voters)} voting members remain without {without}, {quorum} are needed"
+        f"{f'; {why}' if why else ''}",
     )
 
 

@@ -22,8 +22,8 @@ ms."""
 COMMAND_S = 5.0
 """Time limit in seconds of a command; a member without a quorum lets one wait that long."""
 
-NOSPACE = "NOSPACE"
-ALARMS = {1: NOSPACE, 2: "CORRUPT"}
+NOSPACE, CORRUPT = "NOSPACE", "CORRUPT"
+ALARMS = {1: NOSPACE, 2: CORRUPT}
 """Names of alarms by their numbers, as which etcdctl writes them (etcd 3.6, api/etcdserverpb, ``AlarmType``)."""
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import etcd_corrupt
 import fetch_secrets
 from etcd_client import Cluster, Etcdctl, EtcdError, Member
 from etcd_wal import Identity, WalError, identity
@@ -152,11 +153,12 @@ def _join(node: Node, cluster: Cluster, state: State) -> Join | Refuse:
 
 
 def join(node: Node, etcdctl: Etcdctl, cluster: Cluster, stale: tuple[Member, ...]) -> str:
-    """Remove the stale members, become a learner, and return ``ETCD_INITIAL_CLUSTER``; ``EtcdError`` when the cluster
-    refuses."""
+    """Remove the stale members, lift the alarm that only they were the reason of, become a learner, and return
+    ``ETCD_INITIAL_CLUSTER``; ``EtcdError`` when the cluster refuses."""
     for member in stale:
         print(f"removing the old member {member.id:x} ({member.name or 'never started'})", flush=True)
         etcdctl.remove(cluster.endpoint, member.id)
+    etcd_corrupt.lift(etcdctl, cluster, gone=stale)
     own = peer_url(node.address)
     try:
         members = etcdctl.add_learner(cluster.endpoint, name=node.machine, peer_url=own)

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import etcd_corrupt
 from etcd_client import NOSPACE, Cluster, Etcdctl, EtcdError, Member, Status
 from node_config import Node, client_url, peer_url
 
@@ -94,15 +95,16 @@ def _check_joining(node: Node, cluster: Cluster) -> None:
 
 
 def _check_alarms(etcdctl: Etcdctl, cluster: Cluster) -> None:
-    """Raise ``EtcdError`` when there is another alarm than that of the quota: it would be lifted as well."""
+    """Raise ``EtcdError`` when there is another alarm than that of the quota, and who it names is not gone: it would be
+    lifted as well."""
     names = {member.id: member.name for member in cluster.members}
     for alarm in etcdctl.alarms(cluster.endpoint):
-        if alarm.name != NOSPACE:
+        if alarm.name != NOSPACE and not etcd_corrupt.is_of_nobody(alarm, names):
             name = names.get(alarm.member)
             raise EtcdError(
                 f"{name or f'{alarm.member:x}, which is no member any more,'} has the alarm {alarm.name}, so no alarm "
                 f"was lifted: find its cause first{f' (`longhaul up --replace {name}` replaces it)' if name else ''}, "
-                "lift it with `etcdctl alarm disarm` on a member, and reclaim again if the quota's alarm comes back"
+                "and reclaim again. `etcdctl alarm disarm` on a member lifts all alarms, whatever their cause"
             )
 
 

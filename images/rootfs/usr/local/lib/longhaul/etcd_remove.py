@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import etcd_checks
+import etcd_corrupt
 from etcd_client import Cluster, Etcdctl, EtcdError, Member
 from node_config import Node, client_url, peer_url
 
@@ -45,25 +46,33 @@ def _tried(node: Node, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal
         return Removal(removed=False, reason="no other member answers with a quorum")
     leaving = [one for one in cluster.members if one.name == name or _is_at(one, node, address)]
     if not leaving:
-        return Removal(removed=True, reason=f"{name} is no member of cluster {cluster.id:x}")
-    if if_dead and any(etcd_checks.healthy(one, etcdctl) for one in leaving):
+        return _lifted(etcdctl, cluster, f"{name} is no member of cluster {cluster.id:x}")
+    corrupt = etcd_corrupt.excuse(etcdctl, cluster, leaving)
+    if if_dead and any(etcd_corrupt.stands(one, etcdctl, corrupt) for one in leaving):
         return Removal(removed=False, alive=True, reason=f"{name} is alive")
     remaining = [one for one in cluster.members if one not in leaving and not one.learner]
-    healthy = [one for one in remaining if etcd_checks.healthy(one, etcdctl)]
+    healthy = [one for one in remaining if etcd_corrupt.stands(one, etcdctl, corrupt)]
     quorum = len(remaining) // 2 + 1
     if len(healthy) < quorum:
-        return Removal(
-            removed=False,
-            reason=f"{len(healthy)} healthy of {len(remaining)} voting members would remain without {name}, {quorum} "
-            "are needed",
-        )
+        few = f"{len(healthy)} healthy of {len(remaining)} voting members would remain without {name}"
+        why = etcd_corrupt.told(etcdctl, cluster.endpoint)
+        return Removal(removed=False, reason=f"{few}, {quorum} are needed{f'; {why}' if why else ''}")
     try:
         for member in leaving:
             _hand_over(etcdctl, cluster, member, to=healthy[0])
             etcdctl.remove(cluster.endpoint, member.id)
     except EtcdError as error:
         return Removal(removed=False, reason=str(error))
-    return Removal(removed=True, reason=f"{name} is out of cluster {cluster.id:x}")
+    return _lifted(etcdctl, cluster, f"{name} is out of cluster {cluster.id:x}", gone=leaving)
+
+
+def _lifted(etcdctl: Etcdctl, cluster: Cluster, reason: str, *, gone: Sequence[Member] = ()) -> Removal:
+    """Return that a member is out, once the alarm is lifted that only it was the reason of."""
+    try:
+        etcd_corrupt.lift(etcdctl, cluster, gone=gone)
+    except EtcdError as error:
+        return Removal(removed=False, reason=f"{reason}, and the alarm could not be lifted: {error}")
+    return Removal(removed=True, reason=reason)
 
 
 def _is_at(member: Member, node: Node, address: str) -> bool:

@@ -30,7 +30,7 @@ from node_metadata import NotYetError
 from restore.data import Data, Membership, Source
 from restore.key import recipient
 from restore.record import Record, Records, RestoreError, Step
-from restore.units import MEMBER, SERVER, Units
+from restore.units import API, CLIENTS, MEMBER, SERVER, Units
 from vault import VaultError
 
 KEYS = Path("/run/longhaul-restore")
@@ -98,7 +98,8 @@ class Restore:
         has the public half of a key that is used once. A member refuses while its etcd cluster has a quorum."""
         if self.node.role == "api":
             self.records.hold(id_)
-            self.units.stop(*SERVER)
+            self.units.stop(*CLIENTS)
+            self.units.end(API)
             return {"stopped": True}
         if self.node.learner:
             self.records.hold(id_)
@@ -159,7 +160,8 @@ class Restore:
         return self.records.under_way() or made
 
     def start(self, id_: str, *, wait_s: float) -> dict[str, Any]:
-        """Start etcd with the new data, and wait until it commits."""
+        """Start etcd with the new data, and wait until it commits. A backup brings its alarms along (etcd 3.6,
+        etcdutl/snapshot, ``saveDB`` drops the members alone): they are lifted."""
         record = self._mine(id_, at_least=Step.REBUILT)
         if record.step < Step.STARTED:
             record = self.records.write(replace(record, step=Step.STARTED))
@@ -169,15 +171,27 @@ class Restore:
         while True:
             try:
                 status = self.etcdctl.status(client_url(self.node.address))
-                commits = self.etcdctl.healthy(client_url(self.node.address))
-                if commits:
-                    return {"step": record.step, "cluster": f"{status.cluster:x}", "revision": status.revision}
+                lifted = self._lift()
+                if self.etcdctl.healthy(client_url(self.node.address)):
+                    known = {"cluster": f"{status.cluster:x}", "revision": status.revision}
+                    return {"step": record.step, **known, "lifted": lifted}
                 why = "it has no leader"
             except EtcdError as error:
                 why = str(error)
             if time.monotonic() > deadline:
                 raise RestoreError(f"etcd does not commit after {wait_s:.0f} s: {why}")
             time.sleep(RETRY_S)
+
+    def _lift(self) -> list[str]:
+        """Lift the alarms that came with the backup, and return their names. They name members of the cluster that was:
+        the ids of this one's are new. An alarm of one of these keeps all: etcdctl lifts all or none."""
+        url = client_url(self.node.address)
+        members = {member.id for member in self.etcdctl.cluster(url).members}
+        alarms = self.etcdctl.alarms(url)
+        if not alarms or any(alarm.member in members for alarm in alarms):
+            return []
+        self.etcdctl.disarm(url)
+        return sorted({alarm.name for alarm in alarms})
 
     def give_up(self, id_: str) -> dict[str, Any]:
         """Go back to the data that was set aside; ``RestoreError`` once there is new data."""
