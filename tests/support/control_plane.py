@@ -29,10 +29,11 @@ def kept_project(folder: Path, raw: dict[str, Any]) -> Iterator[Project]:
 
 
 def generations(project: Project) -> dict[str, str]:
-    """Return the cloud's id of each machine; another id means another machine."""
+    """Return the cloud's id of each machine; another id means another machine. One that the engine has deleted, and not
+    made anew yet, stays in its state with its old outputs: it has none."""
     exported = json.loads(project.engine("stack", "export").stdout)["deployment"]["resources"]
     machines = [r for r in exported if r["type"] == MACHINE]
-    return {r["urn"].rpartition("::")[2]: r["outputs"]["vmId"] for r in machines}
+    return {r["urn"].rpartition("::")[2]: "" if r.get("pendingReplacement") else r["outputs"]["vmId"] for r in machines}
 
 
 def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
