@@ -164,8 +164,14 @@ def test_training_outlives_more_than_the_default(program: Program) -> None:
 
 
 def test_pods_in_their_nodes_network_are_refused_but_where_allowed(program: Program) -> None:
-    (policy,) = kinds(program, "ValidatingAdmissionPolicy").values()
+    policy = kinds(program, "ValidatingAdmissionPolicy")["longhaul-host-network"]
     exempt = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
     assert {(one["operator"], *one["values"]) for one in exempt} == {("NotIn", "kube-system"), ("NotIn", "allowed")}
-    (binding,) = kinds(program, "ValidatingAdmissionPolicyBinding").values()
-    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+
+
+def test_every_admission_policy_is_in_force(program: Program) -> None:
+    policies = kinds(program, "ValidatingAdmissionPolicy")
+    for name, binding in kinds(program, "ValidatingAdmissionPolicyBinding").items():
+        assert binding["spec"] == {"policyName": name, "validationActions": ["Deny"]}
+        assert policies.pop(name)["spec"]["failurePolicy"] == "Fail"
+    assert policies == {}
