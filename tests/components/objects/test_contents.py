@@ -175,3 +175,15 @@ def test_every_admission_policy_is_in_force(program: Program) -> None:
         assert binding["spec"] == {"policyName": name, "validationActions": ["Deny"]}
         assert policies.pop(name)["spec"]["failurePolicy"] == "Fail"
     assert policies == {}
+
+
+def test_events_that_anybody_writes_have_the_share_of_lists_in_both_their_groups(program: Program) -> None:
+    spec = kinds(program, "FlowSchema")["longhaul-events"]["spec"]
+    assert spec["priorityLevelConfiguration"] == {"name": "longhaul-lists"}
+    (rule,) = spec["rules"]
+    (what,) = rule["resourceRules"]
+    assert set(what["apiGroups"]) == {"", "events.k8s.io"}
+    assert {"create", "update", "patch"} <= set(what["verbs"])
+    assert (
+        900 < spec["matchingPrecedence"] < kinds(program, "FlowSchema")["longhaul-lists"]["spec"]["matchingPrecedence"]
+    )

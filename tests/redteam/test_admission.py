@@ -1,0 +1,53 @@
+"""What a member of a team tries with the role ``edit`` in a namespace, against a real API server with our admission."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.render.admission import USER_EVENTS_BURST
+from tests.redteam.conftest import TEAM
+from tests.support.api_server import ApiServer
+
+pytestmark = pytest.mark.engine
+
+
+def said(guarded: ApiServer, member: Path, document: dict[str, Any], *words: str) -> str:
+    """Return what the API server says when the member makes an object."""
+    verb = words or ("create",)
+    return guarded.kubectl(*verb, "--filename=-", kubeconfig=member, stdin=json.dumps(document), check=False)
+
+
+def event(index: int) -> dict[str, Any]:
+    about = {"kind": "Pod", "name": "a", "namespace": TEAM}
+    metadata = {"name": f"flood-{index}", "namespace": TEAM}
+    return {"apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": about, "reason": "Flood"}
+
+
+def test_a_flood_of_events_is_cut_off(guarded: ApiServer, member: Path) -> None:
+    """Those of the group ``events.k8s.io`` have a share of requests (``tests/components/objects/test_contents.py``)."""
+    items = [event(index) for index in range(4 * USER_EVENTS_BURST)]
+    created = said(guarded, member, {"apiVersion": "v1", "kind": "List", "items": items}).count(" created")
+    assert USER_EVENTS_BURST <= created < len(items)
+
+
+def test_no_cipher_without_authenticated_encryption_is_offered(guarded: ApiServer) -> None:
+    """CBC is what a scanner looks for first; RSA's key exchange would not keep what was said secret."""
+
+    def shaken(cipher: str) -> str:
+        words = ["openssl", "s_client", "-connect", f"127.0.0.1:{guarded.port}", "-tls1_2", "-cipher", cipher]
+        done = subprocess.run(words, input="", capture_output=True, text=True, check=False)
+        return "handshake failure" if "handshake failure" in done.stderr else done.stdout
+
+    assert "ECDHE-ECDSA-AES256-GCM-SHA384" in shaken("ECDHE-ECDSA-AES256-GCM-SHA384")
+    for cipher in (
+        "ECDHE-ECDSA-AES128-SHA",
+        "ECDHE-ECDSA-AES256-SHA",
+        "ECDHE-ECDSA-AES128-SHA256",
+        "AES128-GCM-SHA256",
+    ):
+        assert shaken(f"{cipher}:@SECLEVEL=0") == "handshake failure", cipher
