@@ -22,6 +22,26 @@ def said(guarded: ApiServer, member: Path, document: dict[str, Any], *words: str
     return guarded.kubectl(*verb, "--filename=-", kubeconfig=member, stdin=json.dumps(document), check=False)
 
 
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    found = {"selector": {"app": "mine"}, "ports": [{"port": 80}], **spec}
+    metadata = {"name": name, "namespace": TEAM}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": found}
+
+
+def test_nobody_s_address_is_taken_by_a_service(guarded: ApiServer, member: Path) -> None:
+    """An address of the depot, of the API or of a cloud's DNS would lead to the member's pods from every node."""
+    taken = {"externalIPs": ["10.66.32.5"]}
+    assert "external IPs is denied" in said(guarded, member, service("new", **taken))
+    assert "service/own created" in said(guarded, member, service("own"))
+    assert "external IPs is denied" in said(guarded, member, service("own", **taken), "apply")
+    words = ("service", "own", f"--namespace={TEAM}", "--type=merge")
+    balanced = json.dumps({"status": {"loadBalancer": {"ingress": [{"ip": "10.66.32.5"}]}}})
+    patch = ("patch", *words, "--subresource=status", "--patch", balanced)
+    assert "forbidden" in guarded.kubectl(*patch, kubeconfig=member, check=False)
+    asked = ("auth", "can-i", "create", "endpointslices.discovery.k8s.io", f"--namespace={TEAM}")
+    assert guarded.kubectl(*asked, kubeconfig=member, check=False).strip() == "no"
+
+
 def event(index: int) -> dict[str, Any]:
     about = {"kind": "Pod", "name": "a", "namespace": TEAM}
     metadata = {"name": f"flood-{index}", "namespace": TEAM}
