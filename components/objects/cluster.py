@@ -62,9 +62,11 @@ class ClusterObjects(ComponentResource):
             opts=child,
         )
         Fairness(f"{name}-fairness", opts=child)
-        PriorityClasses(f"{name}-priorities", opts=child)
+        priorities = PriorityClasses(f"{name}-priorities", opts=child)
         TrainingPods(f"{name}-training", opts=child)
         InstanceMetadata(f"{name}-metadata", opts=child)
+        # Their pods have the system's priorities, which need their quota.
+        child = ResourceOptions.merge(child, ResourceOptions(depends_on=[priorities]))
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)
         if has_gpus(environment):
             Gpus(f"{name}-gpus", opts=child)

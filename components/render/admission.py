@@ -7,6 +7,9 @@ from typing import Any
 from components.model import Environment
 from components.model.control_size import declared_nodes, size_of
 
+SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
+"""Kubernetes' own priority classes. Their pods push out any other, and are evicted last."""
+
 EVENTS_PER_S = 200
 """Number of events a second that one namespace may make for long, at each server. At five servers it is a quarter of
 what the events store of the largest environments holds, and half of that of others
@@ -25,7 +28,34 @@ def admission(environment: Environment) -> dict[str, Any]:
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AdmissionConfiguration",
-        "plugins": [{"name": "EventRateLimit", "configuration": _events(environment)}],
+        "plugins": [
+            {"name": "EventRateLimit", "configuration": _events(environment)},
+            {"name": "PodSecurity", "configuration": _pod_security(environment)},
+            {"name": "ResourceQuota", "configuration": _quotas()},
+        ],
+    }
+
+
+def _pod_security(environment: Environment) -> dict[str, Any]:
+    """Return Pod Security's defaults, for namespaces whose labels say nothing else (kubernetes.io, "Pod Security
+    Admission"). ``baseline`` keeps pods out of their nodes; ``restricted`` is a namespace's choice, and a warning
+    elsewhere."""
+    return {
+        "apiVersion": "pod-security.admission.config.k8s.io/v1",
+        "kind": "PodSecurityConfiguration",
+        "defaults": {"enforce": "baseline", "warn": "restricted", "audit": "restricted"},
+        "exemptions": {"namespaces": sorted({"kube-system", *environment.pod_security.exempt_namespaces})},
+    }
+
+
+def _quotas() -> dict[str, Any]:
+    """Return the limit on pods of the system's priorities: only where a quota speaks of them, which is in
+    ``kube-system`` (:mod:`components.objects.priorities`)."""
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": list(SYSTEM_PRIORITIES)}
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "ResourceQuotaConfiguration",
+        "limitedResources": [{"resource": "pods", "matchScopes": [scope]}],
     }
 
 

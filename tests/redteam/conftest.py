@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from components.model import Environment, Role, control_machines, load, plan
-from components.render import api_server as rendering
+from components.model import Environment, load, plan
 from lab import tools
 from tests.support.api_server import ApiServer, api_server, eventually
+from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
 
-ROOT = Path(__file__).parents[2]
-UNIT = ROOT / "images/rootfs/etc/systemd/system/kube-apiserver.service"
-FLAGS = r"^  (--(?:enable-admission-plugins|tls-cipher-suites|tls-min-version)=\S+)"
 TEAM = "team-a"
+OPEN = "monitoring"
+"""Namespace that the environment's file exempts."""
 
 
 @pytest.fixture(scope="session", name="environment")
 def _environment() -> Environment:
-    return load(STACKS / "Pulumi.lab.yaml")
+    environment = load(STACKS / "Pulumi.lab.yaml")
+    exempt = environment.pod_security.model_copy(update={"exempt_namespaces": (OPEN,)})
+    return environment.model_copy(update={"pod_security": exempt})
 
 
 @pytest.fixture(scope="module", name="guarded")
 def _guarded(tmp_path_factory: pytest.TempPathFactory, environment: Environment) -> Iterator[ApiServer]:
-    """Run an API server with the flags of the unit and the files of the lab's environment."""
+    """Run an API server with the flags of the unit and the files of the environment."""
     folder = tmp_path_factory.mktemp("guarded")
-    addresses = plan(environment)
-    machine = next(one for one in control_machines(environment, addresses) if one.role is Role.API)
-    file = folder / "admission.yaml"
-    file.write_text(rendering.files(environment, addresses, machine)["/etc/longhaul/admission.yaml"].content)
     names = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"]
     binaries = tools.ensure(names, log_dir=folder, progress=print)
-    flags = re.findall(FLAGS, UNIT.read_text(encoding="utf-8"), re.MULTILINE)
-    arguments = [*flags, f"--admission-control-config-file={file}"]
-    with api_server(folder, tools=binaries, services=addresses.services, arguments=arguments) as server:
+    arguments = guarded_arguments(environment, folder)
+    with api_server(folder, tools=binaries, services=plan(environment).services, arguments=arguments) as server:
         server.start_controllers()
-        for name in (TEAM, "team-b"):
+        for name in (TEAM, OPEN):
             server.kubectl("create", "namespace", name)
-            server.kubectl(*_may_edit(name))
+            server.kubectl("create", "rolebinding", "a", "--clusterrole=edit", "--user=alice", f"--namespace={name}")
+        for name in (TEAM, OPEN, "kube-system"):
             there = ("get", "serviceaccounts", "default", f"--namespace={name}", "--ignore-not-found", "--output=name")
             eventually(lambda there=there: server.kubectl(*there), what=f"{name} has its service account")
         yield server
@@ -49,9 +45,5 @@ def _guarded(tmp_path_factory: pytest.TempPathFactory, environment: Environment)
 
 @pytest.fixture(scope="module", name="member")
 def _member(guarded: ApiServer) -> Path:
-    """Kubeconfig of somebody with the role ``edit`` in one namespace."""
+    """Kubeconfig of somebody with the role ``edit`` in two namespaces."""
     return guarded.user("alice")
-
-
-def _may_edit(namespace: str) -> tuple[str, ...]:
-    return ("create", "rolebinding", "alice", "--clusterrole=edit", "--user=alice", f"--namespace={namespace}")

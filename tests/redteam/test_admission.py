@@ -1,4 +1,4 @@
-"""What a member of a team tries with the role ``edit`` in a namespace, against a real API server with our admission."""
+"""Attempts of a member of a team who has the role ``edit`` in a namespace, against a real API server with our admission."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from components.render.admission import USER_EVENTS_BURST
-from tests.redteam.conftest import TEAM
+from components.render.admission import SYSTEM_PRIORITIES, USER_EVENTS_BURST
+from tests.redteam.conftest import OPEN, TEAM
 from tests.support.api_server import ApiServer
 
 pytestmark = pytest.mark.engine
@@ -20,6 +20,66 @@ def said(guarded: ApiServer, member: Path, document: dict[str, Any], *words: str
     """Return what the API server says when the member makes an object."""
     verb = words or ("create",)
     return guarded.kubectl(*verb, "--filename=-", kubeconfig=member, stdin=json.dumps(document), check=False)
+
+
+def pod(namespace: str = TEAM, *, container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    one = {"name": "a", "image": "registry.k8s.io/pause:3.10", **(container or {})}
+    metadata = {"generateName": "a-", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [one], **spec}}
+
+
+def of_the_host(path: str) -> dict[str, Any]:
+    return {"volumes": [{"name": "host", "hostPath": {"path": path}}]}
+
+
+INTO_THE_NODE = {
+    "privileged": pod(container={"securityContext": {"privileged": True}}),
+    "hostPID": pod(hostPID=True),
+    "hostIPC": pod(hostIPC=True),
+    "hostNetwork": pod(hostNetwork=True),
+    "hostPath": pod(**of_the_host("/var/lib/kubelet/pki")),
+    "port 22": pod(container={"ports": [{"containerPort": 22, "hostPort": 22}]}),
+    "port 10250": pod(container={"ports": [{"containerPort": 80, "hostPort": 10250}]}),
+    "capabilities": pod(container={"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}),
+    "every system call": pod(securityContext={"seccompProfile": {"type": "Unconfined"}}),
+}
+
+
+@pytest.mark.parametrize("way", INTO_THE_NODE)
+def test_an_ordinary_namespace_has_no_way_into_its_nodes(guarded: ApiServer, member: Path, way: str) -> None:
+    document = INTO_THE_NODE[way]
+    assert 'violates PodSecurity "baseline:latest"' in said(guarded, member, document)
+    open_ = {**document, "metadata": {**document["metadata"], "namespace": OPEN}}
+    assert " created" in said(guarded, member, open_)
+
+
+def test_nor_by_a_container_that_is_added_later(guarded: ApiServer, member: Path) -> None:
+    name = said(guarded, member, pod()).split()[0]
+    added = {"name": "b", "image": "a", "securityContext": {"privileged": True}}
+    patch = json.dumps({"spec": {"ephemeralContainers": [added]}})
+    words = ("patch", name, f"--namespace={TEAM}", "--subresource=ephemeralcontainers", "--patch", patch)
+    answer = guarded.kubectl(*words, kubeconfig=member, check=False)
+    assert "violates PodSecurity" in answer or "forbidden" in answer
+
+
+def test_nobody_opens_a_namespace_with_its_label(guarded: ApiServer, member: Path) -> None:
+    words = ("label", "namespace", TEAM, "pod-security.kubernetes.io/enforce=privileged")
+    assert "forbidden" in guarded.kubectl(*words, kubeconfig=member, check=False)
+
+
+@pytest.mark.parametrize("name", SYSTEM_PRIORITIES)
+def test_the_system_s_priorities_are_the_system_s(guarded: ApiServer, member: Path, name: str) -> None:
+    for namespace in (TEAM, OPEN):
+        assert "insufficient quota to match these scopes" in said(
+            guarded, member, pod(namespace, priorityClassName=name)
+        )
+        quota = {"hard": {"pods": "9"}, "scopes": ["PriorityClass"]}
+        own = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "own", "namespace": namespace}}
+        assert "forbidden" in said(guarded, member, own | {"spec": quota})
+
+
+def test_an_ordinary_pod_is_made(guarded: ApiServer, member: Path) -> None:
+    assert " created" in said(guarded, member, pod())
 
 
 def service(name: str, **spec: Any) -> dict[str, Any]:

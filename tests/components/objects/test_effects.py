@@ -296,8 +296,12 @@ def test_training_pods_bear_a_cut_for_longer(applied: ApiServer) -> None:
 
 def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: ApiServer) -> None:
     applied.kubectl("create", "namespace", "fast")
+    applied.kubectl("create", "namespace", "wide")
+    for name in ("fast", "wide"):
+        applied.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=privileged")
     applied.kubectl("label", "namespace", "fast", f"{metadata.LABEL}={metadata.ALLOWED}")
-    eventually(lambda: metadata.REFUSAL in str(pod(applied, hostNetwork=True)), what="the policy holds")
+    refused = lambda: metadata.REFUSAL in str(pod(applied, namespace="wide", hostNetwork=True))  # noqa: E731
+    eventually(refused, what="the policy holds")
     assert isinstance(pod(applied), dict)
     # The API server learns of a namespace, and of its labels, by a watch.
     for namespace in ("fast", "kube-system"):
