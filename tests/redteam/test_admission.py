@@ -1,7 +1,8 @@
-"""Attempts of a member of a team who has the role ``edit`` in a namespace, against a real API server with our admission."""
+"""Attempts of a member of a team with the role ``edit`` in a namespace, at a real API server that admits as ours."""
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from pathlib import Path
@@ -113,6 +114,17 @@ def test_a_flood_of_events_is_cut_off(guarded: ApiServer, member: Path) -> None:
     items = [event(index) for index in range(4 * USER_EVENTS_BURST)]
     created = said(guarded, member, {"apiVersion": "v1", "kind": "List", "items": items}).count(" created")
     assert USER_EVENTS_BURST <= created < len(items)
+
+
+@pytest.mark.parametrize(("asked_s", "given_s"), [(3607, 3607), (365 * 86_400, 86_400)])
+def test_a_pod_s_token_is_not_good_for_a_year(guarded: ApiServer, member: Path, asked_s: int, given_s: int) -> None:
+    """A kubelet asks for 3,607 s, which Kubernetes by itself makes a year; ``edit`` may ask for any time."""
+    name = said(guarded, member, pod()).split()[0]
+    words = ("create", "token", "default", f"--namespace={TEAM}", f"--duration={asked_s}s")
+    bound = ("--bound-object-kind=Pod", f"--bound-object-name={name.removeprefix('pod/')}")
+    token = guarded.kubectl(*words, *bound, kubeconfig=member).strip()
+    claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    assert claims["exp"] - claims["iat"] == given_s
 
 
 def test_no_cipher_without_authenticated_encryption_is_offered(guarded: ApiServer) -> None:

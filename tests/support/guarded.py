@@ -10,7 +10,9 @@ from components.render import api_server
 from longhaul.toolchain.spec import repository
 
 UNIT = repository() / "images/rootfs/etc/systemd/system/kube-apiserver.service"
-FLAGS = r"^  (--(?:enable-admission-plugins|tls-cipher-suites|tls-min-version)=\S+)"
+FLAGS = (
+    r"^  (--(?:enable-admission-plugins|service-account-(?:extend|max)-[a-z-]+|tls-cipher-suites|tls-min-version)=\S+)"
+)
 
 
 def guarded_arguments(environment: Environment, folder: Path) -> list[str]:

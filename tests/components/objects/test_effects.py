@@ -147,6 +147,15 @@ def test_the_controller_deletes_tokens_of_hosts_and_no_other_secret(applied: Api
     assert json.loads(said("bootstrap-token-ofhost"))["status"] == "Success"
 
 
+def test_no_secret_gets_a_token_without_an_end(applied: ApiServer) -> None:
+    metadata = {"name": "kept", "annotations": {"kubernetes.io/service-account.name": "default"}}
+    kept = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token", "metadata": metadata}
+    words = ("create", "--dry-run=server", "--namespace=default", "--filename=-")
+    refused = lambda: "has no end" in applied.kubectl(*words, stdin=json.dumps(kept), check=False)  # noqa: E731
+    eventually(refused, what="the policy holds")
+    assert "created" in applied.kubectl(*words, stdin=json.dumps(kept | {"type": "Opaque"}))
+
+
 def test_a_rack_s_token_may_ask_for_a_certificate_and_nothing_else(applied: ApiServer) -> None:
     id_, _, rest = TOKEN.partition(".")
     given = {"token-id": id_, "token-secret": rest, "usage-bootstrap-authentication": "true"}
