@@ -9,11 +9,11 @@ import pytest
 
 from components.model import Environment, load, plan
 from lab import tools
+from tests.redteam.attacks import TEAM
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
 
-TEAM = "team-a"
 OPEN = "monitoring"
 """Namespace that the environment's file exempts."""
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from components.render.admission import SYSTEM_PRIORITIES, USER_EVENTS_BURST
-from tests.redteam.conftest import OPEN, TEAM
+from tests.redteam.attacks import INTO_THE_NODE, TEAM, pod, service
+from tests.redteam.conftest import OPEN
 from tests.support.api_server import ApiServer
 
 pytestmark = pytest.mark.engine
@@ -21,29 +22,6 @@ def said(guarded: ApiServer, member: Path, document: dict[str, Any], *words: str
     """Return what the API server says when the member makes an object."""
     verb = words or ("create",)
     return guarded.kubectl(*verb, "--filename=-", kubeconfig=member, stdin=json.dumps(document), check=False)
-
-
-def pod(namespace: str = TEAM, *, container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    one = {"name": "a", "image": "registry.k8s.io/pause:3.10", **(container or {})}
-    metadata = {"generateName": "a-", "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [one], **spec}}
-
-
-def of_the_host(path: str) -> dict[str, Any]:
-    return {"volumes": [{"name": "host", "hostPath": {"path": path}}]}
-
-
-INTO_THE_NODE = {
-    "privileged": pod(container={"securityContext": {"privileged": True}}),
-    "hostPID": pod(hostPID=True),
-    "hostIPC": pod(hostIPC=True),
-    "hostNetwork": pod(hostNetwork=True),
-    "hostPath": pod(**of_the_host("/var/lib/kubelet/pki")),
-    "port 22": pod(container={"ports": [{"containerPort": 22, "hostPort": 22}]}),
-    "port 10250": pod(container={"ports": [{"containerPort": 80, "hostPort": 10250}]}),
-    "capabilities": pod(container={"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}),
-    "every system call": pod(securityContext={"seccompProfile": {"type": "Unconfined"}}),
-}
 
 
 @pytest.mark.parametrize("way", INTO_THE_NODE)
@@ -81,12 +59,6 @@ def test_the_system_s_priorities_are_the_system_s(guarded: ApiServer, member: Pa
 
 def test_an_ordinary_pod_is_made(guarded: ApiServer, member: Path) -> None:
     assert " created" in said(guarded, member, pod())
-
-
-def service(name: str, **spec: Any) -> dict[str, Any]:
-    found = {"selector": {"app": "mine"}, "ports": [{"port": 80}], **spec}
-    metadata = {"name": name, "namespace": TEAM}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": found}
 
 
 def test_nobody_s_address_is_taken_by_a_service(guarded: ApiServer, member: Path) -> None:
