@@ -43,17 +43,14 @@ class Project:
     def definition(self) -> dict[str, Any]:
         """Return the content of ``Pulumi.yaml``; ``ConfigurationError`` when it cannot be read or has no name. It has
         the limits of an environment's file."""
-        import yaml
-
         from components.model import ConfigurationError, Problem
         from components.model.document import read_document
 
         path = self.root / PROJECT_FILE
-        if not isinstance(read_document(path).data.get("name"), str):
+        content = read_document(path).data
+        if not isinstance(content.get("name"), str):
             wrong, write = "is not a Pulumi project file: it has no `name`", "name: longhaul"
             raise ConfigurationError([Problem(file=str(path), key="name", wrong=wrong, write=write)])
-        # As the engine reads it: what is written back is plain data.
-        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
         return content
 
     def load(self, env: str) -> Environment:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.support.golden import Golden
+
+if TYPE_CHECKING:
+    from tests.support.shared_lab import SharedLab
 
 # No deadline: the time that an example takes on a busy machine proves nothing. The examples are the same each time, so
 # that a failure on one machine is a failure on every machine.
@@ -38,6 +43,19 @@ def _golden(request: pytest.FixtureRequest) -> Golden:
 def root() -> Path:
     """The top of the project."""
     return Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session", name="shared_lab")
+def _shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedLab]:
+    """The lab that some modules share, in the order of ``tests/lab/conftest.py``. A machine's inotify instances allow
+    only one lab at a time, so these modules are the last of a run, and the lab ends with the run."""
+    from tests.support.shared_lab import SharedLab
+
+    lab = SharedLab(lambda: tmp_path_factory.mktemp("shared"))
+    try:
+        yield lab
+    finally:
+        lab.down()
 
 
 def pytest_collection_finish() -> None:

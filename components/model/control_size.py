@@ -40,12 +40,15 @@ class Size:
     """``--max-mutating-requests-inflight``."""
     event_minutes: int
     """``--event-ttl``, in minutes."""
+    event_burst: int
+    """Number of events that one namespace may make at once, at each server: five for each pod of a job that has one on
+    every node (scheduled, pulling, pulled, created, started)."""
 
 
 SIZES = (
-    Size(nodes=500, requests=400, mutating=200, event_minutes=60),
-    Size(nodes=3_000, requests=1_500, mutating=500, event_minutes=60),
-    Size(nodes=None, requests=3_000, mutating=1_000, event_minutes=30),
+    Size(nodes=500, requests=400, mutating=200, event_minutes=60, event_burst=2_500),
+    Size(nodes=3_000, requests=1_500, mutating=500, event_minutes=60, event_burst=15_000),
+    Size(nodes=None, requests=3_000, mutating=1_000, event_minutes=30, event_burst=37_500),
 )
 """Classes, the smallest first. Its values are kube-apiserver's defaults.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from components.model.document_error import DocumentError
 from components.model.errors import ConfigurationError, Problem
 from components.model.text_file import read_text
 
-_TEXT_TAG = "tag:yaml.org,2002:str"
+_TAGS = "tag:yaml.org,2002:"
+_TEXT_TAG = f"{_TAGS}str"
 _CONSTANTS: Mapping[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -86,11 +88,49 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Read the YAML mapping in ``path``; raise ``ConfigurationError`` with one problem when that cannot be done."""
-    try:
+    with _as_problem(path):
         return parse_document(read_text(path))
+
+
+def read_source(path: Path) -> str:
+    """Return the text of a file that may hold YAML, with the limits and the error of :func:`read_document`."""
+    with _as_problem(path):
+        return read_text(path)
+
+
+@contextmanager
+def _as_problem(path: Path) -> Iterator[None]:
+    try:
+        yield
     except DocumentError as error:
         problem = Problem(file=str(path), line=error.line, key="", wrong=error.wrong, write=error.write)
         raise ConfigurationError([problem]) from None
+
+
+def document_text(data: Mapping[str, Any]) -> str:
+    """Return ``data`` as YAML. A number that was read from a file is written as it stood there."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False)
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML dumper that knows the numbers of this reader."""
+
+    def represent_data(self, data: Any) -> yaml.Node:
+        if isinstance(data, _Integer):
+            return self.represent_scalar(f"{_TAGS}int", data.text)
+        if isinstance(data, _Decimal):
+            return self.represent_scalar(f"{_TAGS}float", data.text)
+        return super().represent_data(data)
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: tuple[bool, bool]) -> str:
+        """Return the tag that ``value`` has without quotes: for numbers, that of this reader."""
+        if kind is yaml.ScalarNode and implicit[0]:
+            if _INTEGER.fullmatch(value):
+                return f"{_TAGS}int"
+            if _FLOAT.fullmatch(value):
+                return f"{_TAGS}float"
+        tag: str = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+        return tag
 
 
 def parse_document(text: str) -> Document:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,17 @@ from components.model.machine_types import MachineType, known_machine_types
 from components.model.sites import Site
 from components.model.versions import Versions
 from components.model.waivers import Waiver
+
+Namespace = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
+        json_schema_extra={
+            "patternErrorMessage": "a namespace's name: lower-case letters, digits and hyphens, at most 63 characters"
+        },
+    ),
+]
+"""Name of a namespace (RFC 1123, a label)."""
 
 FORMAT = 1
 """Version of the environment's format that this code reads without migration."""
@@ -170,6 +181,16 @@ class Images(Section):
     credentials. Left out, pods get no adapters of pools with `efa`."""
 
 
+class PodSecurity(Section):
+    """Namespaces for pods that reach into their nodes, such as exporters and storage drivers."""
+
+    exempt_namespaces: tuple[Namespace, ...] = Field(default=(), examples=[["monitoring"]])
+    """Namespaces in which pods may be privileged, share their node's network and use its files, beside `kube-system`.
+    Whoever may make pods there is root on every node. A change makes the API servers anew, one at a time; the label
+    `pod-security.kubernetes.io/enforce: privileged` on a namespace does the same for that one, and changes no
+    machine."""
+
+
 class Environment(Section):
     """One cluster: everything below `longhaul:environment` in its stack file."""
 
@@ -215,6 +236,8 @@ class Environment(Section):
     """Access from outside to the private parts of the environment."""
     images: Images = Field(default_factory=Images)
     """Container images that Longhaul cannot pin by itself."""
+    pod_security: PodSecurity = Field(default_factory=PodSecurity)
+    """Namespaces in which pods may do more than `baseline` of Kubernetes' Pod Security Standards allows."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
     clouds must accept the names and values. At most 46 tags; at most 13 where Longhaul makes the DNS zone, because an

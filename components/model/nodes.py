@@ -71,7 +71,11 @@ PREFLIGHT_TAINT = "longhaul.dev/preflight"
 test."""
 
 HOST_VCPUS = 64
-"""Number of cores assumed for every host; only its reserved resources depend on it."""
+"""Number of cores assumed for every host; only its reserved resources and the processes of a pod depend on it."""
+
+PIDS_PER_CPU = 1_024
+LEAST_PIDS = 4_096
+"""Number of processes that a pod may have on the smallest machines: the default of OpenShift's nodes."""
 
 _OWN_LABELS = frozenset(
     (
@@ -195,6 +199,13 @@ def kube_reserved(vcpus: int) -> dict[str, str]:
         "memory": f"{255 + 11 * MAX_PODS}Mi",
         "ephemeral-storage": "1Gi",
     }
+
+
+def pod_pids(vcpus: int) -> int:
+    """Return the most processes and threads of one pod: as many for each core as the kernel itself reckons with (linux,
+    include/linux/threads.h, ``PIDS_PER_CPU_DEFAULT``), so that who has a whole machine of eight GPUs finds room for its
+    loaders' threads."""
+    return max(LEAST_PIDS, PIDS_PER_CPU * vcpus)
 
 
 def label_fault(key: str) -> str | None:

@@ -11,6 +11,7 @@ from pulumi_kubernetes import Provider
 from components.model import AddressPlan, Environment, plan
 from components.model.gpu_promises import has_gpus
 from components.model.rdma import SHARED, rdma_kinds
+from components.objects.account_tokens import AccountTokens
 from components.objects.dns import Dns, DnsArgs
 from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
@@ -62,9 +63,12 @@ class ClusterObjects(ComponentResource):
             opts=child,
         )
         Fairness(f"{name}-fairness", opts=child)
-        PriorityClasses(f"{name}-priorities", opts=child)
+        priorities = PriorityClasses(f"{name}-priorities", opts=child)
         TrainingPods(f"{name}-training", opts=child)
         InstanceMetadata(f"{name}-metadata", opts=child)
+        AccountTokens(f"{name}-account-tokens", opts=child)
+        # Their pods have the system's priorities, which need their quota.
+        child = ResourceOptions.merge(child, ResourceOptions(depends_on=[priorities]))
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)
         if has_gpus(environment):
             Gpus(f"{name}-gpus", opts=child)

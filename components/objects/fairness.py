@@ -6,8 +6,10 @@ lists, the requests that cost most memory and time, have the whole share of thei
 
 So ours join the levels of Kubernetes' controllers, and lists of service accounts and people have a level of their own:
 its share is small, and at most doubled by what others leave idle. Watches are among them, because a watch may begin
-with a list. Nodes, controllers and ``kube-system`` are not, because their schemas come first. What all levels share are
-kube-apiserver's limits of requests (:mod:`components.model.control_size`).
+with a list. Events that they write are there too, because the admission plugin that limits events looks at one of their
+two API groups alone (kubernetes 1.36, plugin/pkg/admission/eventratelimit, ``Validate``). Nodes, controllers and
+``kube-system`` are not among them, because their schemas come first. What all levels share are kube-apiserver's limits
+of requests (:mod:`components.model.control_size`).
 """
 
 from __future__ import annotations
@@ -48,6 +50,10 @@ class Schema:
     rule: ResourcePolicyRuleArgsDict
 
 
+EVERYBODY: tuple[SubjectArgsDict, ...] = ({"kind": "Group", "group": {"name": "system:authenticated"}},)
+"""All who have an identity. Nodes, controllers and ``kube-system`` are in schemas that come first."""
+
+
 def _users(*names: str) -> tuple[SubjectArgsDict, ...]:
     return tuple({"kind": "User", "user": {"name": name}} for name in names)
 
@@ -83,10 +89,22 @@ SCHEMAS = (
         rule=_every("*"),
     ),
     Schema(
+        name="longhaul-events",
+        level=LISTS,
+        precedence=7900,
+        subjects=EVERYBODY,
+        rule={
+            "verbs": ["create", "update", "patch", "delete", "deletecollection"],
+            "api_groups": ["", "events.k8s.io"],
+            "resources": ["events"],
+            "namespaces": ["*"],
+        },
+    ),
+    Schema(
         name=LISTS,
         level=LISTS,
         precedence=8000,
-        subjects=({"kind": "Group", "group": {"name": "system:authenticated"}},),
+        subjects=EVERYBODY,
         rule=_every("list", "watch"),
     ),
 )

@@ -7,8 +7,8 @@ it is not relied on.
 
 The rule cannot distinguish a pod that shares its node's network from the node. So a ValidatingAdmissionPolicy refuses
 such pods everywhere but in ``kube-system`` and in namespaces labelled ``longhaul.dev/host-network: allowed``. Pods have
-addresses of their own in the network, so training does not need it. Privileged containers can take the node over; that
-is a matter of pod security, not of this policy.
+addresses of their own in the network, so training does not need it. Pod Security refuses them too, and privileged ones
+(:mod:`components.render.admission`); this policy holds also where a namespace's label lifts Pod Security.
 """
 
 from __future__ import annotations

@@ -3,19 +3,29 @@
 Pods without a class have priority 0. System classes of Kubernetes start at 2,000,000,000, and 1,000,000,000 is the
 largest that others may have (kubernetes.io, "Pod Priority and Preemption"). The steps between ours leave room for
 classes of your own.
+
+Pods of the system classes may be made only where a quota speaks of them (:mod:`components.render.admission`). The one
+quota is here, in ``kube-system``; it has no bound that anybody reaches.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.core.v1 import ResourceQuota
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
+from components.objects.labels import SYSTEM as KUBE_SYSTEM
 from components.objects.labels import meta
+from components.render.admission import SYSTEM_PRIORITIES
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.core.v1 import ScopedResourceSelectorRequirementArgsDict
 
 PART = "priorities"
+QUOTA = "longhaul-system-priorities"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +79,21 @@ TRAINING_CLASSES = (TRAINING_HIGH, TRAINING, BORROWED)
 
 
 class PriorityClasses(ComponentResource):
-    """All priority classes."""
+    """All priority classes, and the quota for the system's."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:PriorityClasses", name, None, opts)
+        scope: ScopedResourceSelectorRequirementArgsDict = {
+            "scope_name": "PriorityClass",
+            "operator": "In",
+            "values": SYSTEM_PRIORITIES,
+        }
+        ResourceQuota(
+            QUOTA,
+            metadata=meta(QUOTA, part=PART, namespace=KUBE_SYSTEM),
+            spec={"hard": {"pods": "1G"}, "scope_selector": {"match_expressions": [scope]}},
+            opts=ResourceOptions(parent=self),
+        )
         for priority in CLASSES:
             PriorityClass(
                 priority.name,

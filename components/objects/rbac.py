@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Resource, ResourceOptions
+from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.objects.labels import SYSTEM, meta
 from components.render.controller import CONFIGMAP
 
 if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
 PART = "access"
@@ -29,6 +31,10 @@ NODE_CONTROLLER = "longhaul:node-controller"
 JOIN_USER = "longhaul:join"
 """User of the join service, to which cloud machines prove their identity. The node controller decides on its
 requests."""
+ONE_TIME = "bootstrap.kubernetes.io/token"
+"""Type of the Secrets that hold bootstrap tokens. Kubernetes reads them in ``kube-system`` alone."""
+HOST = "longhaul.dev/node"
+"""Label of a host's token: the host's name."""
 LEASE = "longhaul-node-controller"
 
 NODE_LEASES = "kube-node-lease"
@@ -76,11 +82,17 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "resource_names": [CONFIGMAP],
         "verbs": ["get", "list", "watch"],
     },
-    # Tokens of hosts: read one by one, by the name in a request, never listed; they are deleted after use.
-    {"api_groups": [""], "resources": ["secrets"], "verbs": ["get", "delete"]},
+    # Tokens of hosts are deleted after use. Their names are random, and a role knows no beginnings of names: which
+    # Secrets these are is held by TOKENS_ALONE. None is read: whose a token is, is in its groups.
+    {"api_groups": [""], "resources": ["secrets"], "verbs": ["delete"]},
 )
-"""Permissions of the node controller in ``kube-system``. A role cannot tell one type of Secret from another: keep no
-others there."""
+"""Permissions of the node controller in ``kube-system``."""
+
+TOKENS_ALONE = (
+    f"oldObject.type == '{ONE_TIME}' && has(oldObject.metadata.labels) && '{HOST}' in oldObject.metadata.labels"
+)
+"""Condition for a Secret that the node controller may delete, in CEL: a token of a host. A Secret's type cannot be
+changed (kubernetes, pkg/apis/core/validation, ``ValidateSecretUpdate``)."""
 
 NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
     SYSTEM: SYSTEM_RULES,
@@ -104,6 +116,28 @@ JOIN_NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
 """Permissions of the join service in each namespace."""
 
 
+def tokens_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the admission policy that the node controller deletes tokens of hosts and no other Secret."""
+    return {
+        "match_constraints": {
+            "resource_rules": [
+                {"api_groups": [""], "api_versions": ["v1"], "operations": ["DELETE"], "resources": ["secrets"]}
+            ]
+        },
+        "match_conditions": [
+            {"name": "node-controller", "expression": f"request.userInfo.username == '{NODE_CONTROLLER}'"}
+        ],
+        "failure_policy": "Fail",
+        "validations": [
+            {
+                "expression": TOKENS_ALONE,
+                "message": "the node controller deletes one-time tokens of hosts and no other Secret",
+                "reason": "Forbidden",
+            }
+        ],
+    }
+
+
 class NodeAccess(ComponentResource):
     """All permissions that nodes need to join and work."""
 
@@ -114,18 +148,37 @@ class NodeAccess(ComponentResource):
         self._bind_group("longhaul:node-bootstrappers", BOOTSTRAPPERS, "system:node-bootstrapper")
         self._bind_group("longhaul:node-proxiers", NODES, "system:node-proxier")
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
-        self._program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES)
+        held = self._tokens_alone()
+        self._program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, held=held)
         self._program(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
         self.register_outputs({})
+
+    def _tokens_alone(self) -> Resource:
+        """Keep the node controller from all Secrets but the tokens of hosts."""
+        name = "longhaul-node-controller-tokens"
+        policy = ValidatingAdmissionPolicy(
+            name,
+            metadata=meta(name, part=PART),
+            spec=tokens_policy(),
+            opts=self._child,
+        )
+        return ValidatingAdmissionPolicyBinding(
+            f"{name}-everywhere",
+            metadata=meta(name, part=PART),
+            spec={"policy_name": name, "validation_actions": ["Deny"]},
+            opts=ResourceOptions(parent=self, depends_on=[policy]),
+        )
 
     def _program(
         self,
         user: str,
         everywhere: Sequence[PolicyRuleArgsDict],
         inside: Mapping[str, Sequence[PolicyRuleArgsDict]],
+        *,
+        held: Resource | None = None,
     ) -> None:
         """Grant permissions to a program of ours with a certificate: its user, its roles and their bindings have one
-        name."""
+        name. The roles in namespaces wait for ``held``, which limits what they grant."""
         subject: SubjectArgsDict = {"kind": "User", "name": user, "api_group": API}
         role = ClusterRole(user, metadata=meta(user, part=PART), rules=list(everywhere), opts=self._child)
         ClusterRoleBinding(
@@ -136,12 +189,15 @@ class NodeAccess(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[role]),
         )
         for namespace, rules in inside.items():
-            self._in_namespace(namespace, rules, subject)
+            self._in_namespace(namespace, rules, subject, held=held)
 
-    def _in_namespace(self, namespace: str, rules: Sequence[PolicyRuleArgsDict], subject: SubjectArgsDict) -> None:
+    def _in_namespace(
+        self, namespace: str, rules: Sequence[PolicyRuleArgsDict], subject: SubjectArgsDict, *, held: Resource | None
+    ) -> None:
         user = str(subject["name"])
         metadata = meta(user, part=PART, namespace=namespace)
-        role = Role(f"{user}-{namespace}", metadata=metadata, rules=list(rules), opts=self._child)
+        options = ResourceOptions(parent=self, depends_on=[] if held is None else [held])
+        role = Role(f"{user}-{namespace}", metadata=metadata, rules=list(rules), opts=options)
         RoleBinding(
             f"{user}-{namespace}-binding",
             metadata=metadata,

@@ -16,6 +16,7 @@ from components.model import AddressPlan, Environment, Machine, Role
 from components.model.certificates import NODES
 from components.model.control_size import api_arguments
 from components.model.joining import JOIN_PORT
+from components.render.admission import admission
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.etcd_members import places
 from components.render.file import File
@@ -45,7 +46,8 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
     }
     arguments = environment_file({"KUBE_APISERVER_ARGS": " ".join(_arguments(environment, addresses, machine))})
     return {
-        "/etc/longhaul/authentication.yaml": File(content=HEADER + yaml_document(_authentication())),
+        "/etc/longhaul/admission.yaml": _own(yaml_document(admission(environment))),
+        "/etc/longhaul/authentication.yaml": _own(yaml_document(_authentication())),
         "/etc/longhaul/controller-manager.kubeconfig": _kubeconfig(environment, "controller-manager"),
         "/etc/longhaul/kube-apiserver.env": File(content=arguments),
         "/etc/longhaul/node.json": File(content=json_document(node)),
@@ -135,4 +137,9 @@ def _kubeconfig(environment: Environment, component: str) -> File:
         "contexts": [{"name": name, "context": {"cluster": name, "user": component}}],
         "current-context": name,
     }
-    return File(content=HEADER + yaml_document(value))
+    return _own(yaml_document(value))
+
+
+def _own(content: str) -> File:
+    """Return a file that the programs' user alone may read."""
+    return File(content=HEADER + content, mode=0o600, owner=f"{USER}:{USER}")

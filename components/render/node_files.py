@@ -29,6 +29,7 @@ from components.model.nodes import (
     host_nodes,
     kube_reserved,
     pod_mtu,
+    pod_pids,
     pool_labels,
     pool_taints,
 )
@@ -46,6 +47,14 @@ COMPLETE = f"{FOLDER}/complete"
 
 ROLE = "node"
 """Role of a worker in ``node.json``."""
+
+TLS_CIPHER_SUITES = (
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+)
+"""Cipher suites of TLS 1.2: authenticated encryption alone, for keys as ours are. Those of TLS 1.3 all are, and cannot
+be chosen (Go, crypto/tls, ``Config.CipherSuites``). The units of the API servers name the same."""
 
 CLUSTER_DOMAIN = "cluster.local"
 KUBELET_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
@@ -151,8 +160,8 @@ def _shared(
     kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))
     found = {
         f"{FOLDER}/node.json": File(content=json_document(node)),
-        f"{FOLDER}/kubelet.yaml": File(content=HEADER + yaml_document(kubelet)),
-        f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(_kube_proxy(addresses.supernet))),
+        f"{FOLDER}/kubelet.yaml": File(content=HEADER + yaml_document(kubelet), mode=0o600),
+        f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(_kube_proxy(addresses.supernet)), mode=0o600),
     }
     return found | _registry(site)
 
@@ -189,6 +198,10 @@ def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint
         "rotateCertificates": True,
         "serverTLSBootstrap": True,
         "tlsMinVersion": "VersionTLS12",
+        "tlsCipherSuites": list(TLS_CIPHER_SUITES),
+        # A pod that wants another profile says so, which `baseline` refuses.
+        "seccompDefault": True,
+        "podPidsLimit": pod_pids(hardware.vcpus),
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "cgroupDriver": "systemd",
         "clusterDNS": [str(addresses.dns_service)],
@@ -198,7 +211,8 @@ def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint
         "serializeImagePulls": False,
         "maxParallelImagePulls": 10,
         "kubeReserved": kube_reserved(hardware.vcpus),
-        "systemReserved": {"memory": "256Mi"},
+        # Processes: what all pods together leave to the machine, however many they are.
+        "systemReserved": {"memory": "256Mi", "pid": "4096"},
         "enableProfilingHandler": False,
         **(_near_the_gpus() if hardware.gpus.gpus else {}),
         **({"registerWithTaints": [taint.model_dump() for taint in taints]} if taints else {}),

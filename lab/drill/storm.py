@@ -1,8 +1,9 @@
 """Storm of Events: ``python -m lab.drill.storm --kubeconfig FILE --rate N``, run as the lab's operator.
 
-It asks for the creation of N Events a second, as a service account of its own namespace, over many connections with
-several requests in flight on each. It prints ``ready`` once some are there, ends when its input ends, and then prints
-what came of them as JSON.
+It asks for the creation of N Events a second, as many service accounts of its own namespaces, over many connections
+with several requests in flight on each. They are as many as a storm of a whole cluster has, because one user or one
+namespace alone would be cut off (:mod:`components.render.admission`). It prints ``ready`` once some are there, ends
+when its input ends, and then prints what came of them as JSON.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ LAST_ANSWER_S = 10.0
 READY = 100
 """Number of Events after which the storm blows."""
 USER = "storm"
+NAMESPACES, USERS = 8, 128
 
 
 @dataclass
 class Storm:
-    """Events in a namespace."""
+    """Events in namespaces."""
 
     api: Api
     rate: float
@@ -51,26 +53,34 @@ class Storm:
     _over: asyncio.Event = field(default_factory=asyncio.Event)
     _asked: int = 0
 
+    @property
+    def namespaces(self) -> list[str]:
+        """Names of the namespaces."""
+        return [f"{self.name}-{index}" for index in range(NAMESPACES)]
+
     def make(self) -> None:
-        """Make the namespace, and let its service account create Events there."""
-        where = path_of("api", "v1", "namespaces", self.name)
-        roles = path_of("apis", "rbac.authorization.k8s.io", "v1", "namespaces", self.name)
-        self.api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.name}})
-        self.api.post(f"{where}/serviceaccounts", {"metadata": {"name": USER}})
+        """Make the namespaces, and let service accounts create Events there."""
+        for name in self.namespaces:
+            self._make(name)
+
+    def _make(self, name: str) -> None:
+        roles = path_of("apis", "rbac.authorization.k8s.io", "v1", "namespaces", name)
+        self.api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         rules = [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
         self.api.post(f"{roles}/roles", {"metadata": {"name": USER}, "rules": rules})
         binding = {
             "metadata": {"name": USER},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": USER},
-            "subjects": [{"kind": "ServiceAccount", "name": USER, "namespace": self.name}],
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts"}],
         }
         self.api.post(f"{roles}/rolebindings", binding)
 
     def remove(self) -> None:
-        """Delete the namespace, and leave it to the cluster to empty it."""
-        path = path_of("api", "v1", "namespaces", self.name)
-        if (found := self.api.find(path)) is not None:
-            self.api.delete(path, uid=found["metadata"]["uid"])
+        """Delete the namespaces, and leave it to the cluster to empty them."""
+        for name in self.namespaces:
+            path = path_of("api", "v1", "namespaces", name)
+            if (found := self.api.find(path)) is not None:
+                self.api.delete(path, uid=found["metadata"]["uid"])
 
     async def blow(self, until: Callable[[], object]) -> float:
         """Create Events until ``until``, which runs in a thread, returns; return for how many seconds."""
@@ -122,9 +132,10 @@ class Storm:
             self.ready()
 
     def _request(self, number: int) -> bytes:
+        namespace = self.namespaces[number % NAMESPACES]
         event = {
             "metadata": {"name": f"storm-{number}"},
-            "involvedObject": {"kind": "Pod", "namespace": self.name, "name": f"pod-{number % 1000}"},
+            "involvedObject": {"kind": "Pod", "namespace": namespace, "name": f"pod-{number % 1000}"},
             "reason": "Storm",
             "message": "Back-off restarting failed container in a pod of a job that a thousand others wait for",
             "type": "Warning",
@@ -133,9 +144,9 @@ class Storm:
         }
         body = json.dumps(event).encode()
         head = (
-            f"POST /api/v1/namespaces/{self.name}/events HTTP/1.1\r\n"
+            f"POST /api/v1/namespaces/{namespace}/events HTTP/1.1\r\n"
             f"Host: {self.api.access.host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-            f"Impersonate-User: system:serviceaccount:{self.name}:{USER}\r\n"
+            f"Impersonate-User: system:serviceaccount:{namespace}:{USER}-{number % USERS}\r\n"
             "Impersonate-Group: system:serviceaccounts\r\nImpersonate-Group: system:authenticated\r\n\r\n"
         )
         return head.encode() + body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from longhaul.context import Context, context, enter_lab
 from longhaul.doctor import LIMIT_S, NAMES
@@ -61,20 +61,18 @@ def run(invocation: Invocation) -> int:
 
 
 def _subject(where: Context, environment: Environment) -> Target:
-    import yaml
-
+    from components.model.document import read_document
     from longhaul.doctor.target import Target
     from longhaul.engine.backend import current_backend
     from longhaul.report.text import seen_from
 
     path = where.project.stack_file(where.env)
-    stack: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     hosts = path.with_name(environment.bare_metal) if environment.bare_metal else None
     return Target(
         environment=environment,
         file=str(seen_from(where.project.root, path)),
         hosts_file=str(seen_from(where.project.root, hosts)) if hosts else "",
-        stack=stack if isinstance(stack, dict) else {},
+        stack=read_document(path).data,
         backend=current_backend(where.project.definition(), os.environ),
         environ=os.environ,
         lab=where.lab is not None,

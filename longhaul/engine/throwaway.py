@@ -58,16 +58,16 @@ def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:
-    """Copy a stack file. Without ``decrypts``, leave out encrypted values and the settings of their encryption."""
-    text = source.read_text(encoding="utf-8")
+    """Copy a stack file. Without ``decrypts``, leave out encrypted values and the settings of their encryption.
+    ``ConfigurationError`` for a file that cannot be read."""
+    from components.model.document import document_text, read_document, read_source
+
+    text = read_source(source)
     if decrypts or not _encrypts(text):
         target.write_text(text, encoding="utf-8")
         return
-    import yaml
-
-    content = yaml.safe_load(text)
-    kept = {key: value for key, value in content.items() if key not in _ENCRYPTION}
-    target.write_text(yaml.safe_dump(_without_secrets(kept)), encoding="utf-8")
+    kept = {key: value for key, value in read_document(source).data.items() if key not in _ENCRYPTION}
+    target.write_text(document_text(_without_secrets(kept)), encoding="utf-8")
 
 
 def can_decrypt(source: Path, environ: Mapping[str, str]) -> bool:

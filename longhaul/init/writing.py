@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -78,15 +79,15 @@ def _load(folder: Path, stack: str, *, called: Path) -> Environment:
 def encryption(path: Path) -> dict[str, str]:
     """Return the settings in a stack file for the encryption of secrets. A file that replaces it must keep them, or the
     state's secrets are lost. Empty when there is no such file."""
-    import yaml
+    from components.model import ConfigurationError
+    from components.model.document import read_document
 
-    try:
-        known = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return {}
-    except (UnicodeDecodeError, yaml.YAMLError):
+    try:
+        known = read_document(path).data
+    except ConfigurationError:
         raise CommandError(
             f"{path} cannot be read, so what encrypts its stack's secrets would be lost: move it away first"
         ) from None
-    found = known if isinstance(known, dict) else {}
-    return {key: str(found[key]) for key in ENCRYPTION if key in found}
+    return {key: str(known[key]) for key in ENCRYPTION if key in known}

@@ -93,14 +93,15 @@ def _cloud_config_change(before: str, after: str) -> TextChange:
 
 def _files(text: str) -> dict[str, str]:
     """Return the files that user-data writes, by path; empty when it cannot be parsed."""
-    import yaml
+    from components.model.document import parse_document
+    from components.model.document_error import DocumentError
 
     try:
-        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
-    except yaml.YAMLError:
+        entries = parse_document(text).data.get("write_files") or []
+    except DocumentError:
         return {}
-    entries = content.get("write_files", []) if isinstance(content, Mapping) else []
-    return {str(entry["path"]): str(entry.get("content", "")) for entry in entries if "path" in entry}
+    files = (entry for entry in entries if isinstance(entry, Mapping) and "path" in entry)
+    return {str(entry["path"]): str(entry.get("content", "")) for entry in files}
 
 
 def machine_files(inputs: Mapping[str, Any]) -> dict[str, str]:

@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from clouds.base.inputs import SECRET, SIGNATURE
+from components.model.document import document_text, read_source
+from components.model.errors import ConfigurationError
 from longhaul.engine.backend import current_backend
 from longhaul.engine.locate import engine_binary
 from longhaul.engine.throwaway import throwaway_backend
 from longhaul.exits import CommandError
-from longhaul.project import PROJECT_FILE, Project
+from longhaul.project import OBJECTS, PROJECT_FILE, Project
 
 PLACEHOLDER = '"taken out for this preview"'
 """Text in place of every secret's value. It is JSON, because a state holds the plain values of secrets as JSON."""
@@ -50,7 +52,7 @@ def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, st
     Raises:
         CommandError: the backend cannot be read.
     """
-    copy = _project(project, folder / "project")
+    copy = _project(project, folder / "project", env=env)
     state = _exported(project, env, environ)
     kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
     # The code under review is what runs, wherever the command itself is installed.
@@ -78,17 +80,24 @@ def without_secrets(value: Any) -> Any:
     return value
 
 
-def _project(project: Project, root: Path) -> Project:
-    """Copy the project's program and environments, without the keys that say how their secrets are encrypted."""
-    import yaml
+def _project(project: Project, root: Path, *, env: str) -> Project:
+    """Copy the project's program and environments, without the keys that say how their secrets are encrypted.
 
+    Links stay links: what one points to is not copied, and may have no end. Files of other environments that cannot be
+    read are left out, so that they end no plan but their own.
+    """
     root.mkdir(parents=True)
     definition = {key: value for key, value in project.definition().items() if key != "backend"}
-    (root / PROJECT_FILE).write_text(yaml.safe_dump(definition, sort_keys=False), encoding="utf-8")
-    shutil.copytree(project.stacks, root / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    (root / PROJECT_FILE).write_text(document_text(definition), encoding="utf-8")
+    shutil.copytree(project.stacks, root / "stacks", ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
     copy = Project(root=root)
+    own = {copy.stack_file(name) for name in (env, f"{env}{OBJECTS}")}
     for path in copy.stacks.glob("Pulumi.*.yaml"):
-        path.write_text(_plain(path.read_text(encoding="utf-8")), encoding="utf-8")
+        try:
+            path.write_text(_plain(read_source(path)), encoding="utf-8")
+        except ConfigurationError:
+            if path not in own:
+                path.unlink()
     return copy
 
 

@@ -49,7 +49,7 @@ def test_what_follows_the_size_is_the_models(root: Path) -> None:
     table = text.partition("<!-- sizing:control -->")[2].lstrip("\n").partition("\n\n")[0].splitlines()[2:]
     assert table == [
         f"| {f'{size.nodes:,}' if size.nodes else 'more'} | {size.requests:,} | {size.mutating:,} "
-        f"| {size.event_minutes} min |"
+        f"| {size.event_minutes} min | {size.event_burst:,} |"
         for size in SIZES
     ]
     for nodes, memory, servers in rows(text, "memory"):

@@ -19,7 +19,7 @@ from tests.render.conftest import node_cases
 OTHER = {
     *("apiVersion", "kind", "authentication", "authorization", "rotateCertificates", "serverTLSBootstrap"),
     *("tlsMinVersion", "containerRuntimeEndpoint", "cgroupDriver", "clusterDNS", "clusterDomain", "maxPods"),
-    *("enableProfilingHandler", "registerWithTaints"),
+    *("enableProfilingHandler", "registerWithTaints", "tlsCipherSuites", "seccompDefault", "podPidsLimit"),
 }
 """Keys of the kubelet's configuration that are not for speed: access, addresses and paths, and the number of pods,
 which is the address plan's. A new key belongs here or on the page."""
@@ -110,7 +110,8 @@ def test_the_kubelets_settings(rows: list[Row]) -> None:
         if not isinstance(value, dict):
             assert values[key].split()[0] == str(value).lower(), key
     assert found["cpuManagerPolicyOptions"] == {values["cpuManagerPolicyOptions"]: "true"}
-    assert found["systemReserved"] == {"memory": values["systemReserved"].split()[0]}
+    memory, _, pids, _ = values["systemReserved"].replace(",", "").split()
+    assert found["systemReserved"] == {"memory": memory, "pid": pids}
 
 
 def test_kube_proxy_leaves_the_number_alone(rows: list[Row]) -> None:

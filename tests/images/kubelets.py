@@ -73,8 +73,10 @@ def received(posted: dict[str, Any], *, user: str, groups: Sequence[str] = ()) -
     return {**posted, "metadata": metadata, "spec": {**posted["spec"], "username": user, "groups": list(groups)}}
 
 
-def by_token(posted: dict[str, Any], token: str = "abcdef") -> dict[str, Any]:
-    return received(posted, user=f"system:bootstrap:{token}", groups=["system:bootstrappers:longhaul"])
+def by_token(posted: dict[str, Any], *hosts: str, token: str = "abcdef") -> dict[str, Any]:
+    """Return a request made with a token that is for ``hosts``."""
+    groups = ["system:bootstrappers:longhaul", *(f"system:bootstrappers:longhaul:host:{host}" for host in hosts)]
+    return received(posted, user=f"system:bootstrap:{token}", groups=groups)
 
 
 def by_node(posted: dict[str, Any], node: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from controller.metrics import Metrics
 from controller.run import Controller
 from controller.sources import source
 
+from components.objects.rbac import BOOTSTRAPPERS
 from tests.images import kubelets
 from tests.images.api_server import API, Machines
 from tests.images.machines import eventually
@@ -132,9 +133,9 @@ class World:
         document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "longhaul-environment"}}
         document["data"] = {"environment.json": json.dumps(ENVIRONMENT)}  # type: ignore[assignment]
         self.admin.post("/api/v1/namespaces/kube-system/configmaps", document)
-        self.token(HOST_TOKEN, {"longhaul.dev/node": "lab-node-0"})
+        self.token(HOST_TOKEN, "lab-node-0")
 
-    def token(self, token: str, notes: dict[str, str]) -> None:
+    def token(self, token: str, host: str) -> None:
         id_, secret = token.split(".")
         self.admin.post(
             "/api/v1/namespaces/kube-system/secrets",
@@ -142,12 +143,12 @@ class World:
                 "apiVersion": "v1",
                 "kind": "Secret",
                 "type": "bootstrap.kubernetes.io/token",
-                "metadata": {"name": f"bootstrap-token-{id_}", "annotations": notes},
+                "metadata": {"name": f"bootstrap-token-{id_}", "labels": {"longhaul.dev/node": host}},
                 "stringData": {
                     "token-id": id_,
                     "token-secret": secret,
                     "usage-bootstrap-authentication": "true",
-                    "auth-extra-groups": "system:bootstrappers:longhaul",
+                    "auth-extra-groups": f"{BOOTSTRAPPERS},{BOOTSTRAPPERS}:host:{host}",
                 },
             },
         )

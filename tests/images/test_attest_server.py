@@ -62,6 +62,27 @@ def test_what_it_answers(world: JoinWorld, method: str, path: str, more: dict[st
     assert ask(world, method, path, **more) == status
 
 
+@pytest.mark.parametrize(
+    ("ciphers", "good"),
+    [
+        ("ECDHE-ECDSA-AES128-GCM-SHA256", True),
+        ("ECDHE-ECDSA-CHACHA20-POLY1305", True),
+        ("ECDHE-ECDSA-AES128-SHA256", False),
+        ("ECDHE-ECDSA-AES256-SHA", False),
+    ],
+)
+def test_old_ciphers_are_refused(world: JoinWorld, ciphers: str, good: bool) -> None:
+    context = ssl.create_default_context(cafile=str(world.folder / "ca.crt"))
+    context.check_hostname = False
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
+    refused = contextlib.nullcontext() if good else pytest.raises(ssl.SSLError, match="handshake failure")
+    with socket.create_connection(("127.0.0.1", world.port)) as plain, refused:
+        agreed = context.wrap_socket(plain).cipher()
+        assert agreed is not None
+        assert agreed[0] == ciphers
+
+
 def test_who_says_nothing_holds_up_nobody(world: JoinWorld) -> None:
     with socket.create_connection(("127.0.0.1", world.port)), socket.create_connection(("127.0.0.1", world.port)):
         assert ask(world, "GET", "/healthz") == 200

@@ -60,8 +60,8 @@ def test_what_nobody_asks_for_any_more_is_forgotten(near: Neighbours) -> None:
 
 def test_a_token_that_could_not_be_deleted_is_deleted_later(near: Neighbours) -> None:
     secret = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef"
-    near.api.objects[secret] = {"metadata": {"annotations": {"longhaul.dev/node": NODE}}}
-    near.cluster.granted(parse(kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key())))))
+    near.api.objects[secret] = {}
+    near.cluster.granted(parse(kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key())), NODE)))
     near.api.refuse = 503
     with pytest.raises(ApiError):
         near.cluster.joined(NODE)
@@ -100,14 +100,12 @@ def test_who_lives(near: Neighbours, renewed: str | None, ready: str | None, liv
 
 def test_only_a_token_for_one_host_is_deleted_once_it_was_used(near: Neighbours) -> None:
     secret = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef"
-    host = kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key())))
-    near.cluster.granted(parse(joining()))
-    near.cluster.joined(NODE)
-    near.api.objects[secret] = {"metadata": {"annotations": {}}}
-    near.cluster.granted(parse(host))
-    near.cluster.joined(NODE)
+    near.api.objects[secret] = {}
+    asked = kubelets.document(kubelets.csr(NODE, kubelets.key()))
+    for document in (joining(), kubelets.by_token(asked), kubelets.by_token(asked, "other")):
+        near.cluster.granted(parse(document))
+        near.cluster.joined(NODE)
     assert near.api.written == []
-    near.api.objects[secret] = {"metadata": {"annotations": {"longhaul.dev/node": NODE}}}
-    near.cluster.granted(parse(host))
+    near.cluster.granted(parse(kubelets.by_token(asked, NODE)))
     near.cluster.joined(NODE)
     assert [(method, path) for method, path, _ in near.api.written] == [("DELETE", secret)]

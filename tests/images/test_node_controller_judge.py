@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from controller.environment import Environment, Host, Pool, Site
 from controller.inventory import Inventory, Listed, Machine, SourceError, State
-from controller.judge import SETTLE_S, Judge, Token, WaitError
+from controller.judge import SETTLE_S, Judge, WaitError
 from controller.request import RefusedError, Request, parse
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -53,7 +53,6 @@ class JudgeWorld:
 
     def __init__(self, cloud: Cloud) -> None:
         self.now = 1000.0
-        self.tokens = {"rackid": Token(node=HOST)}
         self.alive: set[str] = set()
         self.taken: set[str] = set()
         self.members: set[str] = set()
@@ -66,9 +65,6 @@ class JudgeWorld:
         self.host.list()
         self.now += 1
         self.first: dict[str, float] = {}
-
-    def token(self, id_: str) -> Token | None:
-        return self.tokens.get(id_)
 
     def live(self, node: str) -> bool:
         return node in self.alive
@@ -156,8 +152,8 @@ def test_the_join_service_asks_for_clients_alone(world: JudgeWorld) -> None:
 
 
 def test_a_rack_s_host_joins_with_its_own_token_alone(world: JudgeWorld) -> None:
-    assert world.says(kubelets.by_token(client(HOST), "rackid")) == "granted"
-    assert world.says(kubelets.by_token(client(NODE), "rackid")) == "WrongName"
+    assert world.says(kubelets.by_token(client(HOST), HOST)) == "granted"
+    assert world.says(kubelets.by_token(client(NODE), HOST)) == "WrongName"
 
 
 def test_a_node_renews_and_serves(world: JudgeWorld) -> None:
@@ -184,30 +180,31 @@ def test_nobody_asks_for_another(world: JudgeWorld, user: str, groups: list[str]
 
 
 @pytest.mark.parametrize(
-    ("token", "reason"),
+    ("hosts", "reason"),
     [
-        (None, "UnknownToken"),
-        (Token(node=""), "UnknownToken"),
-        (Token(node=NODE), "UnknownMachine"),
-        (Token(node=HOST), "WrongName"),
+        ([], "UnknownToken"),
+        ([""], "UnknownToken"),
+        ([NODE], "UnknownMachine"),
+        ([HOST], "WrongName"),
+        ([NODE, HOST], "UnknownToken"),
     ],
 )
-def test_a_token_is_for_a_rack_s_host(world: JudgeWorld, token: Token | None, reason: str) -> None:
-    world.tokens = {"abcdef": token} if token else {}
-    assert world.says(kubelets.by_token(client())) == reason
+def test_a_token_is_for_a_rack_s_host(world: JudgeWorld, hosts: list[str], reason: str) -> None:
+    assert world.says(kubelets.by_token(client(), *hosts)) == reason
 
 
 def test_a_token_of_somebody_else_s_is_none(world: JudgeWorld) -> None:
-    document = kubelets.received(client(HOST), user="system:bootstrap:rackid", groups=["system:bootstrappers"])
+    groups = ["system:bootstrappers", f"system:bootstrappers:longhaul:host:{HOST}"]
+    document = kubelets.received(client(HOST), user="system:bootstrap:rackid", groups=groups)
     assert world.says(document) == "UnknownToken"
 
 
 def test_a_token_gives_no_server_s_certificate(world: JudgeWorld) -> None:
     asked = serving(HOST, addresses=[HOST_ADDRESS])
-    assert world.says(kubelets.by_token(asked, "rackid")) == "NotAllowed"
+    assert world.says(kubelets.by_token(asked, HOST)) == "NotAllowed"
 
 
-@pytest.mark.parametrize("document", [proved, lambda: kubelets.by_token(client(HOST), "rackid")])
+@pytest.mark.parametrize("document", [proved, lambda: kubelets.by_token(client(HOST), HOST)])
 def test_a_live_name_and_one_just_given_are_taken(world: JudgeWorld, document: Callable[[], dict[str, Any]]) -> None:
     world.alive |= {NODE, HOST}
     assert world.says(document()) == "NameIsLive"
@@ -220,7 +217,7 @@ def test_a_silent_node_s_name_is_for_nobody_but_a_rack_s_host(world: JudgeWorld)
     """A host may use the name again: a person works on it."""
     world.members |= {NODE, HOST}
     assert world.says(proved()) == "NameIsTaken"
-    assert world.says(kubelets.by_token(client(HOST), "rackid")) == "granted"
+    assert world.says(kubelets.by_token(client(HOST), HOST)) == "granted"
 
 
 @pytest.mark.parametrize("state", [State.ENDING, State.ENDED])

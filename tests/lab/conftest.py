@@ -1,12 +1,8 @@
-"""The lab that modules share, and the order in which they use it."""
+"""Order in which modules use the lab that they share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-
-from tests.support.shared_lab import SharedLab
 
 SHARERS = (
     "test_depot_only",
@@ -14,6 +10,7 @@ SHARERS = (
     "test_short_drills",
     "test_hybrid",
     "test_attest",
+    "test_inside",
     "test_gone",
     "test_acceptance",
     "test_roll",
@@ -25,17 +22,6 @@ SHARERS = (
 )
 """Modules in their order. The first has to see the lab being made; the one before the last leaves a degraded host in
 it."""
-
-
-@pytest.fixture(scope="session", name="shared_lab")
-def _shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedLab]:
-    """The lab that all of these modules share. A machine's inotify instances allow only one lab at a time, so these
-    modules are the last of a run, and the lab ends with the run."""
-    lab = SharedLab(lambda: tmp_path_factory.mktemp("shared"))
-    try:
-        yield lab
-    finally:
-        lab.down()
 
 
 @pytest.hookimpl(trylast=True)

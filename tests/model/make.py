@@ -105,6 +105,7 @@ def full() -> dict[str, Any]:
         "daily_days": 365,
     }
     raw["max_nodes"] = 5000
+    raw["pod_security"] = {"exempt_namespaces": ["monitoring", "0-storage"]}
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}

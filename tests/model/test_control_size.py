@@ -64,6 +64,7 @@ def test_classes_rise_and_the_last_has_no_end() -> None:
         assert smaller.requests < larger.requests
         assert smaller.mutating < larger.mutating
         assert smaller.event_minutes >= larger.event_minutes
+        assert smaller.event_burst < larger.event_burst
         assert size_of(smaller.nodes + 1) is larger
 
 

@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.model.document import MOST_REPEATED, parse_document, read_document
+from components.model.document import MOST_REPEATED, document_text, parse_document, read_document
 from components.model.document_error import DocumentError
 from components.model.errors import ConfigurationError
 
@@ -133,6 +133,15 @@ def test_what_cannot_be_read(text: str, line: int | None, wrong: str) -> None:
 def test_a_number_is_shown_as_it_was_written(text: str) -> None:
     found = parse_document(f"key: {text}").data["key"]
     assert repr(found) == f"{found}" == repr(copy.deepcopy(found)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["012", "08", "0x1F", "0o17", "+3", "1e3", "1.10", "7", "0.5", "no", '"1.10"', '"1e3"', '"0o17"', "~"],
+)
+def test_what_is_written_back_reads_the_same(text: str) -> None:
+    data = parse_document(f"key: [{text}]").data
+    assert repr(parse_document(document_text(data)).data["key"]) == repr(data["key"])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Network
@@ -39,9 +39,16 @@ class ApiServer:
     """One API server and its etcd, below ``folder``; everything it starts ends with :meth:`close`."""
 
     def __init__(
-        self, folder: Path, *, tools: dict[str, Path], services: IPv4Network, storage: Storage | None = None
+        self,
+        folder: Path,
+        *,
+        tools: dict[str, Path],
+        services: IPv4Network,
+        storage: Storage | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
-        self.folder, self._tools, self._services = folder, tools, services
+        """``arguments``: more of kube-apiserver's."""
+        self.folder, self._tools, self._services, self._arguments = folder, tools, services, arguments
         self._storage = storage or Storage()
         self._processes: list[subprocess.Popen[bytes]] = []
         self.port, self._controllers = free_ports(2)
@@ -73,6 +80,7 @@ class ApiServer:
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--enable-bootstrap-token-auth=true",
+            *self._arguments,
         )
         eventually(lambda: self.kubectl("get", "--raw", "/readyz", check=False) == "ok", what="the API server is ready")
 
@@ -217,10 +225,15 @@ class ApiServer:
 
 @contextmanager
 def api_server(
-    folder: Path, *, tools: dict[str, Path], services: IPv4Network, storage: Storage | None = None
+    folder: Path,
+    *,
+    tools: dict[str, Path],
+    services: IPv4Network,
+    storage: Storage | None = None,
+    arguments: Sequence[str] = (),
 ) -> Iterator[ApiServer]:
     """Run an API server; it is ready when the block begins."""
-    server = ApiServer(folder, tools=tools, services=services, storage=storage)
+    server = ApiServer(folder, tools=tools, services=services, storage=storage, arguments=arguments)
     try:
         server.start()
         yield server

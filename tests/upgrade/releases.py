@@ -45,7 +45,9 @@ class Entry(BaseModel):
 
     @model_validator(mode="after")
     def _names_a_property(self) -> Self:
-        if bool(self.property) != (self.action in ("change", "replace")):
+        # A provider of the program's own may name none of what changes.
+        dynamic = self.action == "change" and self.type.startswith("pulumi-python:dynamic/")
+        if bool(self.property) != (self.action in ("change", "replace")) and not dynamic:
             raise ValueError(f"{self.action} {self.type}: `property` belongs to `change` and `replace`")
         return self
 

@@ -10,6 +10,7 @@ import pytest
 from components.model import load, plan
 from lab import tools
 from tests.support.api_server import ApiServer, api_server, eventually
+from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
 
 TOOLS = ["pulumi", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "coredns"]
@@ -22,8 +23,10 @@ def _binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module", name="cluster")
 def _cluster(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path]) -> Iterator[ApiServer]:
-    services = plan(load(STACKS / "Pulumi.lab.yaml")).services
-    with api_server(tmp_path_factory.mktemp("cluster"), tools=binaries, services=services) as server:
+    environment, folder = load(STACKS / "Pulumi.lab.yaml"), tmp_path_factory.mktemp("cluster")
+    arguments = guarded_arguments(environment, folder)
+    services = plan(environment).services
+    with api_server(folder, tools=binaries, services=services, arguments=arguments) as server:
         server.start_controllers()
         accounts = ("get", "serviceaccounts", "--namespace=default", "--output=name")
         eventually(lambda: server.kubectl(*accounts), what="the controllers work")

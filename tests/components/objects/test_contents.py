@@ -164,8 +164,26 @@ def test_training_outlives_more_than_the_default(program: Program) -> None:
 
 
 def test_pods_in_their_nodes_network_are_refused_but_where_allowed(program: Program) -> None:
-    (policy,) = kinds(program, "ValidatingAdmissionPolicy").values()
+    policy = kinds(program, "ValidatingAdmissionPolicy")["longhaul-host-network"]
     exempt = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
     assert {(one["operator"], *one["values"]) for one in exempt} == {("NotIn", "kube-system"), ("NotIn", "allowed")}
-    (binding,) = kinds(program, "ValidatingAdmissionPolicyBinding").values()
-    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+
+
+def test_every_admission_policy_is_in_force(program: Program) -> None:
+    policies = kinds(program, "ValidatingAdmissionPolicy")
+    for name, binding in kinds(program, "ValidatingAdmissionPolicyBinding").items():
+        assert binding["spec"] == {"policyName": name, "validationActions": ["Deny"]}
+        assert policies.pop(name)["spec"]["failurePolicy"] == "Fail"
+    assert policies == {}
+
+
+def test_events_that_anybody_writes_have_the_share_of_lists_in_both_their_groups(program: Program) -> None:
+    spec = kinds(program, "FlowSchema")["longhaul-events"]["spec"]
+    assert spec["priorityLevelConfiguration"] == {"name": "longhaul-lists"}
+    (rule,) = spec["rules"]
+    (what,) = rule["resourceRules"]
+    assert set(what["apiGroups"]) == {"", "events.k8s.io"}
+    assert {"create", "update", "patch"} <= set(what["verbs"])
+    assert (
+        900 < spec["matchingPrecedence"] < kinds(program, "FlowSchema")["longhaul-lists"]["spec"]["matchingPrecedence"]
+    )

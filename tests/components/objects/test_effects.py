@@ -78,7 +78,7 @@ CLIENTS, SERVING = ":kubernetes.io/kube-apiserver-client-kubelet", ":kubernetes.
         (CONTROLLER, ("update", LEASE, "leases", "kube-system:longhaul-node-controller")),
         (CONTROLLER, ("get", LEASE, "leases", "kube-node-lease:a")),
         (CONTROLLER, ("watch", "", "configmaps", "kube-system:longhaul-environment")),
-        (CONTROLLER, ("get", "", "secrets", "kube-system:bootstrap-token-abcdef")),
+        (CONTROLLER, ("delete", "", "secrets", "kube-system:bootstrap-token-abcdef")),
         (CONTROLLER, ("create", "", "events", "default:")),
         (CONTROLLER, ("create", "", "events", "kube-system:")),
         (JOINING, ("create", CSR, "certificatesigningrequests")),
@@ -100,7 +100,9 @@ def test_what_is_allowed(applied: ApiServer, who: dict[str, Any], what: tuple[st
         (CONTROLLER, ("create", CSR, "certificatesigningrequests")),
         (CONTROLLER, ("create", "", "nodes")),
         (CONTROLLER, ("list", "", "secrets", "kube-system:")),
-        (CONTROLLER, ("get", "", "secrets", "default:a")),
+        (CONTROLLER, ("get", "", "secrets", "kube-system:bootstrap-token-abcdef")),
+        (CONTROLLER, ("deletecollection", "", "secrets", "kube-system:")),
+        (CONTROLLER, ("delete", "", "secrets", "default:a")),
         (CONTROLLER, ("get", "", "configmaps", "kube-system:coredns")),
         (CONTROLLER, ("update", LEASE, "leases", "kube-system:kube-scheduler")),
         (CONTROLLER, ("update", LEASE, "leases", "kube-node-lease:a")),
@@ -122,26 +124,50 @@ def test_what_is_not(applied: ApiServer, who: dict[str, Any], what: tuple[str, .
     assert not may(applied, who, *what)
 
 
+def secret(name: str, *, host: str = "", kind: str = "Opaque", **values: str) -> str:
+    labels = {"longhaul.dev/node": host} if host else {}
+    metadata = {"name": name, "namespace": "kube-system", "labels": labels}
+    return json.dumps({"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata, "stringData": values})
+
+
+def test_the_controller_deletes_tokens_of_hosts_and_no_other_secret(applied: ApiServer) -> None:
+    token = "bootstrap.kubernetes.io/token"
+    others = [secret("plain"), secret("bootstrap-token-plain1", host="a"), secret("bootstrap-token-foreig", kind=token)]
+    for text in (*others, secret("bootstrap-token-ofhost", host="a", kind=token)):
+        applied.kubectl("create", "--filename=-", stdin=text)
+    controller = applied.user(NODE_CONTROLLER)
+
+    def said(name: str) -> str:
+        words = ("delete", "--raw", f"/api/v1/namespaces/kube-system/secrets/{name}")
+        return applied.kubectl(*words, kubeconfig=controller, check=False)
+
+    for name in ("plain", "bootstrap-token-plain1", "bootstrap-token-foreig"):
+        assert "deletes one-time tokens of hosts and no other Secret" in said(name)
+        assert applied.get("secret", name, *SYSTEM)
+    assert json.loads(said("bootstrap-token-ofhost"))["status"] == "Success"
+
+
+def test_no_secret_gets_a_token_without_an_end(applied: ApiServer) -> None:
+    metadata = {"name": "kept", "annotations": {"kubernetes.io/service-account.name": "default"}}
+    kept = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token", "metadata": metadata}
+    words = ("create", "--dry-run=server", "--namespace=default", "--filename=-")
+    refused = lambda: "has no end" in applied.kubectl(*words, stdin=json.dumps(kept), check=False)  # noqa: E731
+    eventually(refused, what="the policy holds")
+    assert "created" in applied.kubectl(*words, stdin=json.dumps(kept | {"type": "Opaque"}))
+
+
 def test_a_rack_s_token_may_ask_for_a_certificate_and_nothing_else(applied: ApiServer) -> None:
     id_, _, rest = TOKEN.partition(".")
-    token = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "bootstrap.kubernetes.io/token",
-        "metadata": {"name": f"bootstrap-token-{id_}", "namespace": "kube-system"},
-        "stringData": {
-            "token-id": id_,
-            "token-secret": rest,
-            "usage-bootstrap-authentication": "true",
-            "auth-extra-groups": BOOTSTRAPPERS,
-        },
-    }
-    applied.kubectl("create", "--filename=-", stdin=json.dumps(token))
+    given = {"token-id": id_, "token-secret": rest, "usage-bootstrap-authentication": "true"}
+    given["auth-extra-groups"] = f"{BOOTSTRAPPERS},{BOOTSTRAPPERS}:host:lab-node-0"
+    text = secret(f"bootstrap-token-{id_}", host="lab-node-0", kind="bootstrap.kubernetes.io/token", **given)
+    applied.kubectl("create", "--filename=-", stdin=text)
     joining = applied.bearer(TOKEN)
     groups = applied.kubectl("auth", "whoami", "--output", "json", kubeconfig=joining)
     assert set(json.loads(groups)["status"]["userInfo"]["groups"]) == {
         "system:bootstrappers",
         "system:bootstrappers:longhaul",
+        "system:bootstrappers:longhaul:host:lab-node-0",
         "system:authenticated",
     }
 
@@ -279,8 +305,12 @@ def test_training_pods_bear_a_cut_for_longer(applied: ApiServer) -> None:
 
 def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: ApiServer) -> None:
     applied.kubectl("create", "namespace", "fast")
+    applied.kubectl("create", "namespace", "wide")
+    for name in ("fast", "wide"):
+        applied.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=privileged")
     applied.kubectl("label", "namespace", "fast", f"{metadata.LABEL}={metadata.ALLOWED}")
-    eventually(lambda: metadata.REFUSAL in str(pod(applied, hostNetwork=True)), what="the policy holds")
+    refused = lambda: metadata.REFUSAL in str(pod(applied, namespace="wide", hostNetwork=True))  # noqa: E731
+    eventually(refused, what="the policy holds")
     assert isinstance(pod(applied), dict)
     # The API server learns of a namespace, and of its labels, by a watch.
     for namespace in ("fast", "kube-system"):

@@ -15,7 +15,7 @@ from components.objects import gpus
 from components.objects.device_plugins import AT_ONCE, SKIP_AWAIT
 from longhaul.depot import contents
 from longhaul.toolchain.spec import load as load_spec
-from tests.support.api_server import ApiServer
+from tests.support.api_server import ApiServer, eventually
 from tests.support.declared import plain
 from tests.support.hosts import STACKS
 from tests.support.whole import declare_objects
@@ -31,6 +31,12 @@ def _declared(production: Environment) -> dict[str, Any]:
     """Inputs of the objects for GPUs, by kind."""
     found = [plain(one.inputs) for one in declare_objects(production).clouds()]
     return {one["kind"]: one for one in found if one.get("metadata", {}).get("labels", {}).get(NAME_LABEL) == gpus.PART}
+
+
+@pytest.fixture(name="quota")
+def _quota(production: Environment) -> dict[str, Any]:
+    found = (plain(one.inputs) for one in declare_objects(production).clouds())
+    return next(one for one in found if one.get("kind") == "ResourceQuota")
 
 
 @pytest.fixture(name="pod")
@@ -120,12 +126,17 @@ def test_who_has_no_gpus_makes_no_image_for_them() -> None:
 
 
 @pytest.mark.engine
-def test_the_api_server_takes_it_and_its_pods(declared: dict[str, Any], pod: Any, cluster: ApiServer) -> None:
+def test_the_api_server_takes_it_and_its_pods(
+    declared: dict[str, Any], pod: Any, quota: dict[str, Any], cluster: ApiServer
+) -> None:
     def create(document: Any, *words: str) -> Any:
         asked = ("create", "--validate=strict", "--output=json", "--filename=-", *words)
         return json.loads(cluster.kubectl(*asked, stdin=json.dumps(document)))
 
     create(declared["RuntimeClass"])
+    create(quota)
+    counted = ("resourcequota", quota["metadata"]["name"], "--namespace=kube-system")
+    eventually(lambda: cluster.get(*counted)["status"], what="the quota is counted")
     made = create(declared["DaemonSet"], "--dry-run=server")
     assert made["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == AT_ONCE
     meta = {"name": "x", "namespace": "kube-system"}

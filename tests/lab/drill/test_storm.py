@@ -9,9 +9,12 @@ from ipaddress import IPv4Network
 
 import pytest
 
+from components.model import load
 from lab import tools
 from lab.drill.storm import READY, Storm
 from tests.support.api_server import ApiServer, api_server
+from tests.support.guarded import guarded_arguments
+from tests.support.hosts import STACKS
 
 pytestmark = pytest.mark.engine
 
@@ -21,7 +24,10 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     binaries = tools.ensure(
         ["etcd", "kube-apiserver", "kubectl"], log_dir=tmp_path_factory.mktemp("tools"), progress=print
     )
-    with api_server(tmp_path_factory.mktemp("cluster"), tools=binaries, services=IPv4Network("10.79.0.0/17")) as server:
+    folder = tmp_path_factory.mktemp("cluster")
+    arguments = guarded_arguments(load(STACKS / "Pulumi.lab.yaml"), folder)
+    services = IPv4Network("10.79.0.0/17")
+    with api_server(folder, tools=binaries, services=services, arguments=arguments) as server:
         yield server
 
 
@@ -31,7 +37,8 @@ def test_it_makes_events_at_its_rate_and_counts_them(server: ApiServer) -> None:
     storm.make()
     lasted = asyncio.run(storm.blow(lambda: some.wait(60)))
     assert some.is_set()
-    there = server.get("events", f"--namespace={storm.name}")["items"]
+    events = server.get("events", "--all-namespaces")["items"]
+    there = [one for one in events if one["metadata"]["namespace"] in storm.namespaces]
     assert len(there) >= storm.answers[201] >= READY, "requests that were in flight at the end may be there as well"
     assert len(there) <= 400 * lasted + 1
     assert set(storm.answers) == {201}

@@ -7,15 +7,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from controller.api import METADATA, Api, Object
-from controller.judge import Token
+from controller.api import Api, Object
 from controller.request import CLIENT, RefusedError, Request, issued, moment, parse
 from controller.signing import LIFETIME
 from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
 
-NODE = "longhaul.dev/node"
 SECRETS = "/api/v1/namespaces/kube-system/secrets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODES = "/api/v1/nodes"
@@ -47,14 +45,6 @@ class KubernetesCluster:
     def __init__(self, api: Api, *, nodes: Watch, wall: Callable[[], float] = time.time) -> None:
         self._api, self._nodes, self._wall = api, nodes, wall
         self._grants: dict[str, Grant] = {}
-
-    def token(self, id_: str) -> Token | None:
-        """Return a token, or None when it does not exist. Only its annotations are read, not its values."""
-        found = self._api.find(f"{SECRETS}/bootstrap-token-{quoted(id_)}", accept=METADATA)
-        if found is None:
-            return None
-        notes = found["metadata"].get("annotations", {})
-        return Token(node=notes.get(NODE, ""))
 
     def live(self, node: str) -> bool:
         """Return whether the node is ready or its lease is fresh. Either may lag: readiness 50 s behind a failure, a
@@ -97,7 +87,8 @@ class KubernetesCluster:
         if request.joining and request.signer == CLIENT and (known is None or known.at <= when):
             over = self._wall() - RIVAL_S
             self._grants = {node: grant for node, grant in self._grants.items() if grant.token or grant.at > over}
-            self._grants[request.node] = Grant(fingerprint=request.fingerprint, token=request.token, at=when)
+            token = request.token if request.host == request.node else ""
+            self._grants[request.node] = Grant(fingerprint=request.fingerprint, token=token, at=when)
 
     def rival(self, request: Request) -> bool:
         """Return whether another key was granted this name within :data:`RIVAL_S` and there is no Node yet."""
@@ -112,8 +103,6 @@ class KubernetesCluster:
         grant = self._grants.get(node)
         if grant is None or not grant.token:
             return
-        token = self.token(grant.token)
-        if token is not None and token.node == node:
-            log.info("deleting the one-time token of %s", node)
-            self._api.delete(f"{SECRETS}/bootstrap-token-{quoted(grant.token)}")
+        if self._api.delete(f"{SECRETS}/bootstrap-token-{quoted(grant.token)}"):
+            log.info("deleted the one-time token of %s", node)
         self._grants[node] = replace(grant, token="")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 from controller.environment import Environment
 from controller.inventory import Inventory, Machine, State
-from controller.request import BOOTSTRAPPERS, CLIENT, NODE, NODES, SERVING, Attested, RefusedError, Request
+from controller.request import CLIENT, NODE, NODES, SERVING, Attested, RefusedError, Request
 
 SETTLE_S = 15.0
 """Time in seconds after a request was first seen. A missing machine is refused only by a query that began later than
@@ -18,23 +17,12 @@ LOOK_AGAIN_S = 1.0
 """Seconds between two looks at a request that waits; it is also looked at whenever an answer comes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Token:
-    """Purpose of a bootstrap token."""
-
-    node: str
-    """Name of the one host that the token is for."""
-
-
 class WaitError(Exception):
     """Raised when a request cannot be decided yet. The text says what is missing."""
 
 
 class Cluster(Protocol):
-    """State of tokens and Nodes, as the API knows it."""
-
-    def token(self, id_: str) -> Token | None:
-        """Return a token, or None when it does not exist."""
+    """State of Nodes, as the API knows it."""
 
     def live(self, node: str) -> bool:
         """Return whether a live Node has this name: it is ready or renews its lease."""
@@ -110,15 +98,14 @@ class Judge:
         """Check a request with a token: only for a client certificate, and only for the host that the token is for."""
         if request.signer != CLIENT:
             raise RefusedError("NotAllowed", "a bootstrap token is for a client's certificate alone")
-        token = self._cluster.token(request.token) if BOOTSTRAPPERS in request.groups else None
-        if token is None or not token.node:
+        if not request.host:
             raise RefusedError("UnknownToken", f"token {request.token} is of no host of this environment")
-        if token.node != request.node:
-            raise RefusedError("WrongName", f"token {request.token} is of {token.node}, not of {request.node}")
-        host = self._environment.hosts.get(token.node)
+        if request.host != request.node:
+            raise RefusedError("WrongName", f"token {request.token} is of {request.host}, not of {request.node}")
+        host = self._environment.hosts.get(request.host)
         inventory = self._inventories.get(host.site) if host else None
         if inventory is None:
-            raise RefusedError("UnknownMachine", f"{token.node} is no host of the environment")
+            raise RefusedError("UnknownMachine", f"{request.host} is no host of the environment")
         self._check_machine(request, self._look([inventory], request.node, seen_at=seen_at))
         self._check_free(request)
 

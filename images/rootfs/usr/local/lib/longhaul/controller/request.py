@@ -26,6 +26,9 @@ NODE = "system:node:"
 BOOTSTRAP = "system:bootstrap:"
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
 """Group that a host's bootstrap token gives its bearer."""
+HOST = f"{BOOTSTRAPPERS}:host:"
+"""Beginning of the group that the token gives beside it. The host's name follows. The API server writes the groups of
+who asks into a request, so nobody has to read the token for it."""
 
 JOIN_USER = "longhaul:join"
 """User that makes the requests of cloud machines: the join endpoint, which has verified each machine's proof."""
@@ -99,6 +102,12 @@ class Request:
     def token(self) -> str:
         """Id of the bootstrap token that the request was made with; empty when it was made without one."""
         return self.user.removeprefix(BOOTSTRAP) if self.user.startswith(BOOTSTRAP) else ""
+
+    @property
+    def host(self) -> str:
+        """Name of the host that the bootstrap token is for; empty when it is for none, or for several."""
+        names = [group.removeprefix(HOST) for group in self.groups if group.startswith(HOST)]
+        return names[0] if self.token and BOOTSTRAPPERS in self.groups and len(names) == 1 else ""
 
     @property
     def fingerprint(self) -> str:

@@ -1,0 +1,72 @@
+"""Configuration of kube-apiserver's admission plugins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from components.model import Environment
+from components.model.control_size import declared_nodes, size_of
+
+SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
+"""Kubernetes' own priority classes. Their pods push out any other, and are evicted last."""
+
+EVENTS_PER_S = 200
+"""Number of events a second that one namespace may make for long, at each server. At five servers it is a quarter of
+what the events store of the largest environments holds, and half of that of others
+(:data:`components.model.control_size.SIZES`)."""
+
+USER_EVENTS_PER_S, USER_EVENTS_BURST = 50, 100
+"""Number of events of one user: what a kubelet allows itself (kubernetes 1.36, pkg/kubelet/apis/config/v1beta1,
+``EventRecordQPS``, ``EventBurst``), and the most that the scheduler's and the controllers' clients send."""
+
+BUCKETS = 16_384
+"""Number of users whose events are counted: more than nodes, so that none is forgotten and begins anew."""
+
+
+def admission(environment: Environment) -> dict[str, Any]:
+    """Return the ``AdmissionConfiguration``."""
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [
+            {"name": "EventRateLimit", "configuration": _events(environment)},
+            {"name": "PodSecurity", "configuration": _pod_security(environment)},
+            {"name": "ResourceQuota", "configuration": _quotas()},
+        ],
+    }
+
+
+def _pod_security(environment: Environment) -> dict[str, Any]:
+    """Return Pod Security's defaults, for namespaces whose labels say nothing else (kubernetes.io, "Pod Security
+    Admission"). ``baseline`` keeps pods out of their nodes; ``restricted`` is a namespace's choice, and a warning
+    elsewhere."""
+    return {
+        "apiVersion": "pod-security.admission.config.k8s.io/v1",
+        "kind": "PodSecurityConfiguration",
+        "defaults": {"enforce": "baseline", "warn": "restricted", "audit": "restricted"},
+        "exemptions": {"namespaces": sorted({"kube-system", *environment.pod_security.exempt_namespaces})},
+    }
+
+
+def _quotas() -> dict[str, Any]:
+    """Return the limit on pods of the system's priorities: only where a quota speaks of them, which is in
+    ``kube-system`` (:mod:`components.objects.priorities`)."""
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": list(SYSTEM_PRIORITIES)}
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "ResourceQuotaConfiguration",
+        "limitedResources": [{"resource": "pods", "matchScopes": [scope]}],
+    }
+
+
+def _events(environment: Environment) -> dict[str, Any]:
+    """Return the limits of events. There is none for a whole server: a flood would take everybody's events with it."""
+    burst = size_of(declared_nodes(environment)).event_burst
+    return {
+        "apiVersion": "eventratelimit.admission.k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "limits": [
+            {"type": "Namespace", "qps": EVENTS_PER_S, "burst": burst},
+            {"type": "User", "qps": USER_EVENTS_PER_S, "burst": USER_EVENTS_BURST, "cacheSize": BUCKETS},
+        ],
+    }

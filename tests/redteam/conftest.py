@@ -1,0 +1,49 @@
+"""A real API server with the admission and the cipher suites of ours, and a member of a team in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.model import Environment, load, plan
+from lab import tools
+from tests.redteam.attacks import TEAM
+from tests.support.api_server import ApiServer, api_server, eventually
+from tests.support.guarded import guarded_arguments
+from tests.support.hosts import STACKS
+
+OPEN = "monitoring"
+"""Namespace that the environment's file exempts."""
+
+
+@pytest.fixture(scope="session", name="environment")
+def _environment() -> Environment:
+    environment = load(STACKS / "Pulumi.lab.yaml")
+    exempt = environment.pod_security.model_copy(update={"exempt_namespaces": (OPEN,)})
+    return environment.model_copy(update={"pod_security": exempt})
+
+
+@pytest.fixture(scope="module", name="guarded")
+def _guarded(tmp_path_factory: pytest.TempPathFactory, environment: Environment) -> Iterator[ApiServer]:
+    """Run an API server with the flags of the unit and the files of the environment."""
+    folder = tmp_path_factory.mktemp("guarded")
+    names = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"]
+    binaries = tools.ensure(names, log_dir=folder, progress=print)
+    arguments = guarded_arguments(environment, folder)
+    with api_server(folder, tools=binaries, services=plan(environment).services, arguments=arguments) as server:
+        server.start_controllers()
+        for name in (TEAM, OPEN):
+            server.kubectl("create", "namespace", name)
+            server.kubectl("create", "rolebinding", "a", "--clusterrole=edit", "--user=alice", f"--namespace={name}")
+        for name in (TEAM, OPEN, "kube-system"):
+            there = ("get", "serviceaccounts", "default", f"--namespace={name}", "--ignore-not-found", "--output=name")
+            eventually(lambda there=there: server.kubectl(*there), what=f"{name} has its service account")
+        yield server
+
+
+@pytest.fixture(scope="module", name="member")
+def _member(guarded: ApiServer) -> Path:
+    """Kubeconfig of somebody with the role ``edit`` in two namespaces."""
+    return guarded.user("alice")

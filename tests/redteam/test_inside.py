@@ -1,0 +1,105 @@
+"""Attacks from inside a whole environment in the lab: from a namespace, from a pod, from a machine that was taken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from components.model import load
+from components.model.nodes import pod_pids
+from components.model.versions import pinned
+from components.objects.rbac import NODE_CONTROLLER
+from tests.redteam.attacks import INTO_THE_NODE, TEAM, pod, service
+from tests.support.cloud import instances
+from tests.support.project import Project
+from tests.support.shared_lab import GROUP, HOST, POOL, SERVERS, SharedLab
+from tests.support.workload import talkers
+
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
+
+MEMBER = ("--as=alice", "--as-group=system:authenticated")
+OLD_CIPHERS = ("ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-AES128-SHA256")
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(shared_lab: SharedLab) -> Iterator[Project]:
+    project = shared_lab.take()
+    project.kubectl("create", "namespace", TEAM)
+    role = ("create", "rolebinding", "alice", "--clusterrole=edit", "--user=alice", f"--namespace={TEAM}")
+    project.kubectl(*role)
+    yield project
+    project.kubectl("delete", "namespace", TEAM, "--wait=true", check=False)
+
+
+def tried(project: Project, document: dict[str, Any]) -> str:
+    """Return what the API server says to the team's member; empty when it does as asked."""
+    return project.create(document, *MEMBER, check=False).stderr
+
+
+@pytest.mark.parametrize("way", INTO_THE_NODE)
+def test_a_team_has_no_way_into_its_nodes(project: Project, way: str) -> None:
+    assert "violates PodSecurity" in tried(project, INTO_THE_NODE[way])
+
+
+@pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
+def test_a_team_pushes_nobody_out(project: Project, name: str) -> None:
+    assert "insufficient quota" in tried(project, pod(priorityClassName=name))
+
+
+def test_a_team_takes_no_address(project: Project) -> None:
+    assert "external IPs is denied" in tried(project, service("taken", externalIPs=["10.144.0.4"]))
+
+
+@pytest.mark.parametrize("name", ["nobody", "longhaul-environment"])
+def test_the_node_controller_s_key_reads_no_secret(project: Project, name: str) -> None:
+    """The key is used on the machine that has it, as a thief there would."""
+    folder = "/etc/longhaul/pki"
+    secret = f"https://127.0.0.1:6443/api/v1/namespaces/kube-system/secrets/{name}"
+    words = f"curl --silent --cacert {folder}/kubernetes-ca.crt --cert {folder}/node-controller.pem {secret}"
+    answer = json.loads(project.on(SERVERS[0], words).stdout)
+    assert (answer["code"], NODE_CONTROLLER in answer["message"]) == (403, True)
+
+
+@pytest.mark.parametrize(("machine", "port"), [(SERVERS[0], 6443), (SERVERS[0], 6444), (HOST, 10250)])
+def test_no_old_cipher_is_offered(project: Project, machine: str, port: int) -> None:
+    asking = f"openssl s_client -connect 127.0.0.1:{port} -tls1_2 -cipher"
+    good = project.on(machine, f"{asking} ECDHE-ECDSA-AES128-GCM-SHA256 < /dev/null", check=False)
+    assert "ECDHE-ECDSA-AES128-GCM-SHA256" in good.stdout
+    for cipher in OLD_CIPHERS:
+        answer = project.on(machine, f"{asking} {cipher}:@SECLEVEL=0 < /dev/null 2>&1", check=False)
+        assert "handshake failure" in answer.stdout, cipher
+
+
+@pytest.mark.parametrize(
+    ("machine", "files"),
+    [
+        (
+            SERVERS[0],
+            ["controller-manager.kubeconfig", "scheduler.kubeconfig", "admission.yaml", "authentication.yaml"],
+        ),
+        (HOST, ["kubelet.yaml", "kube-proxy.yaml"]),
+    ],
+)
+def test_configurations_are_their_programs_alone(project: Project, machine: str, files: list[str]) -> None:
+    paths = " ".join(f"/etc/longhaul/{name}" for name in files)
+    assert project.on(machine, f"stat --format=%a {paths}").stdout.split() == ["600"] * len(files)
+
+
+def test_a_pod_has_few_processes_and_system_calls(project: Project) -> None:
+    """The pool's machines are asked, whose number of cores the environment's file knows."""
+    talker = talkers(project, pinned("agnhost"), inside="use1")["inside"]
+    assert talker.node in instances(project, GROUP)
+    environment = load(project.stack_file)
+    vcpus = environment.machine_type(environment.pools[POOL].machine_type).vcpus
+    script = """\
+set -eu
+pid=$(pgrep --newest --full 'agnhost netexec')
+grep '^Seccomp:' "/proc/$pid/status" | tr -dc 0-9; echo
+pod=/sys/fs/cgroup$(cut -d: -f3 "/proc/$pid/cgroup" | head -n 1)
+cat "$(dirname "$pod")/pids.max"
+"""
+    seccomp, most = project.on(talker.node, script).stdout.split()
+    assert (seccomp, int(most)) == ("2", pod_pids(vcpus))

@@ -1,0 +1,43 @@
+"""Settings of what machines start that an attacker would look for, without a machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from components.model import Environment, Role, control_machines, plan
+from components.model.nodes import LEAST_PIDS, pod_pids
+from components.render import api_server as rendering
+from components.render.node_files import TLS_CIPHER_SUITES
+
+ROOT = Path(__file__).parents[2]
+UNITS = ROOT / "images/rootfs/etc/systemd/system"
+
+
+@pytest.mark.parametrize("unit", ["kube-apiserver", "kube-controller-manager", "kube-scheduler"])
+def test_every_server_of_tls_1_2_has_the_same_ciphers(unit: str) -> None:
+    text = (UNITS / f"{unit}.service").read_text(encoding="utf-8")
+    (found,) = re.findall(r"--tls-cipher-suites=(\S+)", text)
+    assert tuple(found.split(",")) == TLS_CIPHER_SUITES
+    assert all("_ECDHE_" in suite and ("_GCM_" in suite or "_CHACHA20_" in suite) for suite in TLS_CIPHER_SUITES)
+
+
+def test_etcd_speaks_tls_1_3_alone() -> None:
+    assert "Environment=ETCD_TLS_MIN_VERSION=TLS1.3\n" in (UNITS / "etcd.service").read_text(encoding="utf-8")
+
+
+def test_what_an_api_server_s_machine_keeps_to_its_programs(environment: Environment) -> None:
+    """CIS Kubernetes Benchmark 1.12, 1.1.15 to 1.1.18."""
+    addresses = plan(environment)
+    machine = next(one for one in control_machines(environment, addresses) if one.role is Role.API)
+    files = rendering.files(environment, addresses, machine)
+    closed = {path: (file.mode, file.owner) for path, file in files.items() if path.endswith((".kubeconfig", ".yaml"))}
+    assert set(closed.values()) == {(0o600, "kube:kube")}
+    assert {"/etc/longhaul/controller-manager.kubeconfig", "/etc/longhaul/scheduler.kubeconfig"} <= set(closed)
+
+
+@pytest.mark.parametrize(("vcpus", "most"), [(1, LEAST_PIDS), (4, LEAST_PIDS), (8, 8_192), (192, 196_608)])
+def test_a_pod_s_processes_follow_the_machine(vcpus: int, most: int) -> None:
+    assert pod_pids(vcpus) == most
