@@ -24,7 +24,8 @@ def main() -> None:
         declare(environment)
         return
     from components.cluster import Cluster
-    from components.control_plane.guard import confirmed, guards
+    from components.control_plane.guard import confirmed
+    from components.control_plane.hooks import machine_hooks
     from components.immutable_guard import keeps
 
     source = STACKS / f"Pulumi.{stack}.yaml"
@@ -32,7 +33,7 @@ def main() -> None:
     environment = load(source)
     if environment.destroyable and confirmed(environment.name):
         # The engine deletes what the state holds; of the program it needs only the hooks that it looks up by name.
-        guards(environment, plan(environment))
+        machine_hooks(environment, plan(environment))
         keeps(environment)
         return
     check_neighbours(environment, source=source)

@@ -19,8 +19,8 @@ from components.azure.network import SiteNetwork
 from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
 from components.control_plane.founding import Bootstrapped
-from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard, guards
-from components.control_plane.learner import learner_guard
+from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard
+from components.control_plane.hooks import machine_hooks
 from components.control_plane.readiness import Readiness, ReadinessArgs
 from components.control_plane.secrets import VaultSecret
 from components.model import (
@@ -100,7 +100,7 @@ class ControlPlane(ComponentResource):
             for secret in shared_secrets(self._machines)
         }
         self._backups = self._backup_storage()
-        self._hooks = guards(args.environment, args.addresses) | learner_guard(args.environment, args.addresses)
+        self._hooks = machine_hooks(args.environment, args.addresses)
         self.api_principal_ids = {}
         ready, bootstrapped = self._etcd_clusters()
         # Access to the etcd clusters is given only once they are known to exist, so that no second one is bootstrapped.

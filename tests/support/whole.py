@@ -51,7 +51,7 @@ def declare_objects(environment: Environment) -> Program:
 def without_hooks() -> Iterator[None]:
     """Declare a cluster without what only an engine can call."""
     with (
-        mock.patch("components.control_plane.plane.guards", return_value={}),
+        mock.patch("components.control_plane.plane.machine_hooks", return_value={}),
         mock.patch("components.immutable_guard.keeps", return_value=None),
     ):
         yield

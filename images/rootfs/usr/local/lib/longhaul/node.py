@@ -41,6 +41,8 @@ from node_place import Worker
 from restore.record import Records
 
 BACKUP = "/usr/local/lib/longhaul/etcd_backup.py"
+FOLDERS = {backups.FOLDER: "0755", "/var/lib/longhaul/ssd/backup": "0700"}
+"""Folders of backups and their modes, as in longhaul-backup.service."""
 
 RETRY_S = 0.5
 """Seconds between looks while waiting: nothing signals from outside when an etcd cluster has a leader or a server has
@@ -131,6 +133,9 @@ def _backup(*options: str) -> int:
     if Records().under_way() is not None:
         print(json.dumps({"error": "a restore is half done here: no backup is made before it is finished"}))
         return 1
+    for folder, mode in FOLDERS.items():
+        # As longhaul-backup.service does, which may not have run yet.
+        subprocess.run(["install", "-d", "-o", "etcd", "-g", "etcd", "-m", mode, folder], check=True)
     command = ["runuser", "-u", "etcd", "--", BACKUP, "--now", *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     words = done.stderr.strip().splitlines() or [f"{BACKUP} ended with {done.returncode}"]
