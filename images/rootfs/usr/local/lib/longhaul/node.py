@@ -41,7 +41,7 @@ from node_place import Worker
 from restore.record import Records
 
 BACKUP = "/usr/local/lib/longhaul/etcd_backup.py"
-FOLDERS = {backups.FOLDER: "0755", "/var/lib/longhaul/ssd/backup": "0700"}
+FOLDERS = {str(backups.FOLDER): "0755", "/var/lib/longhaul/ssd/backup": "0700"}
 """Folders of backups and their modes, as in longhaul-backup.service."""
 
 RETRY_S = 0.5
