@@ -21,7 +21,7 @@ from longhaul.context import Context
 from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
 from longhaul.engine.recovery import recover
-from longhaul.engine.run import Result, fork, run_together
+from longhaul.engine.run import Result, fork, hold_signals, run_together
 from longhaul.exits import Exit
 from longhaul.judged import is_judged, refused, seen
 from longhaul.outcome import Done, Outcome, attempt, caught, of_engine
@@ -190,10 +190,18 @@ class Forked:
 
     def run(self) -> int:
         """Run the phase, and leave its outcome for :meth:`outcome`."""
-        outcome = run_phase(self._job, self._phase, beside=True)
+        progress = self._job.progress(self._phase, beside=True)
+        outcome = attempt(progress, lambda: self._work(progress))
         json.dump(asdict(outcome), self._report)
         self._report.flush()
         return outcome.code
+
+    def _work(self, progress: Progress) -> Done:
+        """Do the phase's work; an interrupt that comes after its end must not cost the account of it."""
+        try:
+            return _work(self._job, self._phase, progress)
+        finally:
+            hold_signals()
 
     def outcome(self, result: Result) -> Outcome:
         """Return the outcome after the end of :meth:`run`; that of ``result`` when it was killed."""

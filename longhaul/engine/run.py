@@ -155,6 +155,11 @@ def _watched() -> set[signal.Signals]:
     return {one for one in _WATCHED if one not in _MAY_BE_IGNORED or signal.getsignal(one) is not signal.SIG_IGN}
 
 
+def hold_signals() -> None:
+    """Let nothing interrupt this process any more: a fork whose work has ended has only to say what came of it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _watched())
+
+
 @contextmanager
 def _signals_held() -> Iterator[set[signal.Signals | int]]:
     """Block signals until :func:`_wait` reads them; yield the mask that was set before."""

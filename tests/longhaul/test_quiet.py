@@ -15,9 +15,10 @@ from longhaul import phases
 from longhaul.cli import parse, parser
 from longhaul.context import Context
 from longhaul.exits import Exit
-from longhaul.outcome import Outcome
+from longhaul.outcome import Done
 from longhaul.output import Output
 from longhaul.phases import Job, Phase, run_side_by_side
+from longhaul.progress import Progress
 from longhaul.project import Project
 from longhaul.run_log import KEPT, new_log
 from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
@@ -309,11 +310,11 @@ def test_every_option_of_up_reaches_every_phase(
     options = parse(["up", *given]).options
     assert all(getattr(options, one.dest) != one.default for one in actions)
 
-    def noted(job: Job, phase: Phase, *, beside: bool) -> Outcome:
+    def noted(job: Job, phase: Phase, _: Progress) -> Done:
         (tmp_path / phase).write_text(repr(sorted(vars(job.options).items())))
-        return Outcome(title=phase, code=Exit.OK, seconds=0.0)
+        return Done(code=Exit.OK)
 
-    monkeypatch.setattr(phases, "run_phase", noted)
+    monkeypatch.setattr(phases, "_work", noted)
     where = Context(project=Project(root=checkout.path), env="dev", lab=None)
     job = Job(
         where=where,

@@ -84,9 +84,9 @@ def one_zone(raw: Raw) -> None:
 
 
 def azure_room(raw: Raw) -> None:
-    raw["sites"]["weu"]["prefix"] = 20
+    raw["sites"]["weu"]["prefix"] = 19
     raw["control_plane"]["api"]["servers"] = 2
-    raw["pools"]["a100"]["max"] = 121
+    raw["pools"]["a100"]["max"] = 241
 
 
 def azure_network(raw: Raw) -> None:
@@ -230,7 +230,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         {},
     ),
     "one-zone": (one_zone, {"sites.use1.prefix": "may have 600 nodes, which do not fit into 10.65.128.0/19 (480)"}, {}),
-    "azure-room": (azure_room, {"pools.a100.max": "121 nodes do not fit into 10.64.8.0/21 (120)"}, {}),
+    "azure-room": (azure_room, {"pools.a100.max": "241 nodes do not fit into 10.64.16.0/20 (240)"}, {}),
     "azure-network": (azure_network, {"pools.a100.max": "3,852 nodes do not fit into 10.66.0.0/15 (3,851)"}, {}),
     "azure-peered": (
         azure_peered,
