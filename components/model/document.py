@@ -238,7 +238,7 @@ class _Builder:
             key = event.value
             value = self._value(next(self.events))
             if key == "<<" and event.implicit[0]:
-                merged = {**_mergeable(value, line), **merged}
+                _merge(merged, value, line)
                 continue
             if key in given:
                 raise DocumentError(f"holds {key!r} twice, first on line {where[key]}", "each key once", line)
@@ -248,14 +248,13 @@ class _Builder:
         return mapping
 
 
-def _mergeable(value: Any, line: int) -> dict[str, Any]:
-    """Return the mapping that ``<<`` merges. In a list of mappings, earlier ones take precedence."""
-    result: dict[str, Any] = {}
+def _merge(into: dict[str, Any], value: Any, line: int) -> None:
+    """Merge what ``<<`` names. Earlier mappings take precedence, in a list too."""
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, dict):
             raise DocumentError("merges something that is not a mapping", "`<<: *name` of a mapping", line)
-        result = {**one, **result}
-    return result
+        for key, inner in one.items():
+            into.setdefault(key, inner)
 
 
 def _line(event: yaml.Event) -> int:

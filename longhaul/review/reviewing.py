@@ -63,7 +63,7 @@ class Reviewer:
         """Return the environment files of the work tree."""
         root = self.project.root
         paths = [str(path.relative_to(root)) for path in sorted(self.project.stacks.glob("Pulumi.*.yaml"))]
-        return side(paths, lambda path: (root / path).read_text(encoding="utf-8", errors="replace"))
+        return side(paths, lambda path: _text(root / path))
 
     def _entry(self, env: str, *, base: Path | None, drift: bool) -> Entry:
         wrong = _problems(self.project, env)
@@ -149,3 +149,14 @@ def _base_file(repository: Repository, commit: str, env: str, *, before: Side, f
     except ConfigurationError:
         return None
     return path
+
+
+def _text(path: Path) -> str:
+    """Return the text of an environment's file; empty for what is no file of text, which its own entry tells."""
+    from components.model.document import read_source
+    from components.model.errors import ConfigurationError
+
+    try:
+        return read_source(path)
+    except ConfigurationError:
+        return ""

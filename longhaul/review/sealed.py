@@ -96,7 +96,9 @@ def _project(project: Project, root: Path, *, env: str) -> Project:
         try:
             path.write_text(_plain(read_source(path)), encoding="utf-8")
         except ConfigurationError:
-            if path not in own:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path not in own:
                 path.unlink()
     return copy
 

@@ -42,6 +42,8 @@ class FakeEtcdctl(Etcdctl):
     alarmed: list[dict[str, int]] = field(default_factory=list)
     members: list[Member] = field(default_factory=lambda: list(MEMBERS))
     silent: tuple[str, ...] = ()
+    leads: int = 1
+    moved: list[tuple[str, int]] = field(default_factory=list)
 
     def first_cluster(self, endpoints: Any) -> Cluster | None:
         return self.cluster(next(iter(endpoints)))
@@ -50,13 +52,16 @@ class FakeEtcdctl(Etcdctl):
         return Cluster(id=12, members=tuple(self.members), endpoint=endpoint)
 
     def status(self, endpoint: str) -> Status:
-        return Status(member=1, cluster=12, leader=1, learner=False, version="3.6.8", db_size=4)
+        return Status(member=1, cluster=12, leader=self.leads, learner=False, version="3.6.8", db_size=4)
 
     def ailment(self, endpoint: str) -> str:
         if any(client_url(ADDRESSES[name]) == endpoint for name in self.silent):
             return "context deadline exceeded"
         words = "".join({1: "NOSPACE ", 2: "CORRUPT "}[one["alarm"]] for one in self.alarmed)
         return f"Active Alarm(s): {words}" if words else ""
+
+    def move_leader(self, endpoint: str, to: int) -> None:
+        self.moved.append((endpoint, to))
 
     def remove(self, endpoint: str, member: int) -> None:
         self.members[:] = [one for one in self.members if one.id != member]
@@ -140,3 +145,10 @@ def test_members_say_what_to_do(alarmed: list[dict[str, int]], told: str) -> Non
     _, checks = etcd_checks.checks(NODE, FakeEtcdctl(alarmed=alarmed))
     (detail,) = (check.detail for check in checks if not check.ok)
     assert told in detail
+
+
+@pytest.mark.parametrize(("leads", "moved"), [(1, []), (4, [1]), (5, [1])])
+def test_a_corrupt_leader_hands_over_before_another_corrupt_member_goes(leads: int, moved: list[int]) -> None:
+    etcdctl = FakeEtcdctl(alarmed=corrupt(4, 5), leads=leads)
+    assert etcd_remove.remove(NODE, etcdctl, name="e-etcd-4").removed
+    assert etcdctl.moved == [(client_url(ADDRESSES[f"e-etcd-{leads - 1}"]), to) for to in moved]

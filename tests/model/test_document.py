@@ -63,11 +63,13 @@ def test_a_plain_value_is_what_yaml_1_2_says(text: str, value: object) -> None:
 
 def test_anchors_and_merged_keys() -> None:
     text = "a: &a {x: 1, y: 2}\nb: *a\nc:\n  <<: *a\n  y: 3\nd:\n  <<: [{x: 9}, *a]\n"
+    text += "e: {<<: *a, <<: {x: 5, z: 6}}\n"
     assert parse_document(text).data == {
         "a": {"x": 1, "y": 2},
         "b": {"x": 1, "y": 2},
         "c": {"x": 1, "y": 3},
         "d": {"x": 9, "y": 2},
+        "e": {"x": 1, "y": 2, "z": 6},
     }
 
 

@@ -37,6 +37,11 @@ def _guarded(tmp_path_factory: pytest.TempPathFactory, environment: Environment)
         for name in (TEAM, OPEN):
             server.kubectl("create", "namespace", name)
             server.kubectl("create", "rolebinding", "a", "--clusterrole=edit", "--user=alice", f"--namespace={name}")
+            # As `kubectl debug` needs it, which `edit` alone may not.
+            server.kubectl(
+                "create", "role", "debug", "--verb=get,patch", "--resource=pods/ephemeralcontainers", f"-n={name}"
+            )
+            server.kubectl("create", "rolebinding", "debug", "--role=debug", "--user=alice", f"-n={name}")
         for name in (TEAM, OPEN, "kube-system"):
             there = ("get", "serviceaccounts", "default", f"--namespace={name}", "--ignore-not-found", "--output=name")
             eventually(lambda there=there: server.kubectl(*there), what=f"{name} has its service account")

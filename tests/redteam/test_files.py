@@ -70,6 +70,9 @@ def _strange(stacks: Path) -> Iterator[Path]:
     path = stacks / "Pulumi.latin.yaml"
     path.write_bytes(b"\xe9")
     yield path
+    path = stacks / "Pulumi.folder.yaml"
+    path.mkdir()
+    yield path
     path = stacks / "notes"
     path.symlink_to("/dev/zero")
     yield path

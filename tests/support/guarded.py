@@ -10,8 +10,10 @@ from components.render import api_server
 from longhaul.toolchain.spec import repository
 
 UNIT = repository() / "images/rootfs/etc/systemd/system/kube-apiserver.service"
+CONFIGURATION = "/etc/longhaul/admission.yaml"
 FLAGS = (
-    r"^  (--(?:enable-admission-plugins|service-account-(?:extend|max)-[a-z-]+|tls-cipher-suites|tls-min-version)=\S+)"
+    r"^  (--(?:enable-admission-plugins|admission-control-config-file|service-account-(?:extend|max)-[a-z-]+"
+    r"|tls-cipher-suites|tls-min-version)=\S+)"
 )
 
 
@@ -20,6 +22,6 @@ def guarded_arguments(environment: Environment, folder: Path) -> list[str]:
     addresses = plan(environment)
     machine = next(one for one in control_machines(environment, addresses) if one.role is Role.API)
     file = folder / "admission.yaml"
-    file.write_text(api_server.files(environment, addresses, machine)["/etc/longhaul/admission.yaml"].content)
+    file.write_text(api_server.files(environment, addresses, machine)[CONFIGURATION].content)
     flags = re.findall(FLAGS, UNIT.read_text(encoding="utf-8"), re.MULTILINE)
-    return [*flags, f"--admission-control-config-file={file}"]
+    return [flag.replace(CONFIGURATION, str(file)) for flag in flags]

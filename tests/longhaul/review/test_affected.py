@@ -145,6 +145,20 @@ def test_a_project_may_be_a_folder_of_its_repository(checkout: Checkout) -> None
     assert plans.asked["two"] is not None
 
 
+@pytest.mark.parametrize("target", ["/dev/zero", "none.yaml", "../../outside.yaml", ""])
+def test_a_strange_file_ends_no_review_but_its_own(checkout: Checkout, target: str) -> None:
+    path = checkout.path / "stacks/Pulumi.strange.yaml"
+    if target:
+        path.symlink_to(target)
+    else:
+        checkout.write("stacks/Pulumi.strange.yaml/file")
+    checkout.resize("two", 3)
+    checkout.commit()
+    found = {entry.name: entry.outcome for entry in checkout.review(Plans()).environments}
+    assert found["two"] is Outcome.SAFE
+    assert found.get("strange", Outcome.INVALID) is Outcome.INVALID
+
+
 def test_a_base_that_is_not_there_says_what_to_fetch(checkout: Checkout) -> None:
     with pytest.raises(CommandError, match="fetch-depth: 0") as caught:
         Reviewer(project=checkout.project, planner=None).change("origin/nowhere")

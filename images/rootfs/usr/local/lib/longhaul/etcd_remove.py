@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import etcd_corrupt
@@ -58,8 +58,8 @@ def _tried(node: Node, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal
         why = etcd_corrupt.told(etcdctl, cluster.endpoint)
         return Removal(removed=False, reason=f"{few}, {quorum} are needed{f'; {why}' if why else ''}")
     try:
+        _hand_over(etcdctl, cluster, {*corrupt, *(member.id for member in leaving)}, to=healthy[0])
         for member in leaving:
-            _hand_over(etcdctl, cluster, member, to=healthy[0])
             etcdctl.remove(cluster.endpoint, member.id)
     except EtcdError as error:
         return Removal(removed=False, reason=str(error))
@@ -84,7 +84,10 @@ def _is_at(member: Member, node: Node, address: str) -> bool:
     return not member.name and known.isdisjoint(member.peer_urls)
 
 
-def _hand_over(etcdctl: Etcdctl, cluster: Cluster, member: Member, *, to: Member) -> None:
-    """Make another member the leader if ``member`` leads."""
-    if etcdctl.status(cluster.endpoint).leader == member.id:
-        etcdctl.move_leader(member.client_urls[0], to.id)
+def _hand_over(etcdctl: Etcdctl, cluster: Cluster, away: Collection[int], *, to: Member) -> None:
+    """Make another member the leader if one of ``away`` leads: who leaves, and who is corrupt, because a successor gets
+    its data from the leader."""
+    leader = etcdctl.status(cluster.endpoint).leader
+    if leader in away:
+        leads = next(member for member in cluster.members if member.id == leader)
+        etcdctl.move_leader(leads.client_urls[0], to.id)
