@@ -68,7 +68,7 @@ def _told(result: Result) -> str:
     told += [f"write p99 {times.quiet_p99_ms:.0f} ms before, {times.fault_p99_ms:.0f} ms during"]
     told += [f"{result.terms} elections"]
     moved = [f"{one}, as it tolerates" for one in result.moved]
-    return "\n  ".join(["; ".join(told), *moved, *result.failures])
+    return "\n  ".join(["; ".join(told), *result.notes, *moved, *result.failures])
 
 
 def _measured(time: Figure) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class DrillEnvironment:
 
     project: LabProject
     environment: Environment
+    notes: list[str] = field(default_factory=list)
+    """Sentences of the fault about what it did, for the report of its drill."""
 
     @cached_property
     def _addresses(self) -> dict[str, str]:

@@ -73,6 +73,7 @@ def _result(told: Mapping[str, Any]) -> Result:
         | {
             "timing": Timing(**told["timing"]),
             "figures": tuple(Figure(**one) for one in told["figures"]),
+            "notes": tuple(told.get("notes", ())),
             "moved": tuple(told["moved"]),
             "failures": tuple(told["failures"]),
         }
@@ -82,6 +83,7 @@ def _result(told: Mapping[str, Any]) -> Result:
 def _further(result: Result) -> Iterator[str]:
     others = [one for one in result.figures if one.what != ERRORS_END]
     yield from (f"{one.what} {one.seconds:.1f} s (goal {one.goal_s:g} s)" for one in others)
+    yield from result.notes
     yield from (f"{moved}, as it tolerates" for moved in result.moved)
 
 

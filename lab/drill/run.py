@@ -56,6 +56,8 @@ class Result:
     """The verifier's verdict (:class:`lab.drill.verdict.Verdict`)."""
     figures: tuple[Figure, ...] = ()
     """Further times that the drill has goals for."""
+    notes: tuple[str, ...] = ()
+    """Sentences of the fault about what it did."""
     moved: tuple[str, ...] = ()
     """Pods that did not run on, as their tolerations say."""
     failures: tuple[str, ...]
@@ -109,6 +111,7 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
     is not healthy before it, or the drill itself cannot be done."""
     if not environment.status()["healthy"]:
         raise LabError(f"{drill.name}: the environment is not healthy before the drill: `longhaul status`")
+    environment.notes.clear()
     first_term = _term(environment)
     with drill.observing(environment) as observer, _verifier(environment, folder) as verifier:
         pods = environment.pods()
@@ -142,6 +145,7 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
         timing=times,
         verdict=verdict,
         figures=(*_calm(drill, times), *figures),
+        notes=tuple(environment.notes),
         moved=disturbed(moved, after),
         failures=(
             *broken(drill, verdict, said=said, terms=terms),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
@@ -82,11 +83,16 @@ def events_storm(environment: DrillEnvironment) -> Iterator[str]:
             yield f"{RATE} Events a second are asked for"
             told, _ = storm.communicate()
             found = json.loads(told)
-            print(f"storm: {found['made']} Events, {found['rate']:.0f} a second; answers by status: {found['answers']}")
+            environment.notes.append(_storm(found))
         finally:
             if storm.poll() is None:
                 storm.kill()
                 storm.wait()
+
+
+def _storm(told: dict[str, Any]) -> str:
+    answers = ", ".join(f"{count:,} of status {status}" for status, count in sorted(told["answers"].items()))
+    return f"{told['made']:,} Events were made, {told['rate']:.0f} a second; answers: {answers}"
 
 
 DRILLS: tuple[Drill, ...] = (

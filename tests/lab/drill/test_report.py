@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +74,14 @@ def test_what_was_lost_is_counted_and_told() -> None:
     assert "1 drills on 2026-01-31, 0 safe, 2 acknowledged writes lost." in page
     assert "- one: 2 acknowledged writes are lost: a, b" in page
     assert "| 2 | 2 | 20 ms" in page
+
+
+def test_notes_of_a_fault_stand_below_the_table_and_last(tmp_path: Path) -> None:
+    report.write(tmp_path, [replace(_result("events-storm"), notes=("10 Events were made",))])
+    assert "Measured besides:\n\n- events-storm: 10 Events were made\n" in (tmp_path / report.PAGE).read_text(
+        encoding="utf-8"
+    )
+    assert report.earlier(tmp_path)[0].notes == ("10 Events were made",)
 
 
 def test_programs_get_the_machine_and_all_figures() -> None:
