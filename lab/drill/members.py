@@ -122,7 +122,7 @@ def hashes(machines: Machines, names: Sequence[str]) -> dict[str, int]:
 
 def _hash(machines: Machines, machine: str, revision: int) -> int:
     answer = ask(machines, machine, "endpoint", "hashkv", f"--rev={revision}")[0]
-    return int((answer.get("HashKV") or answer["Status"])["hash"])
+    return int(answer["HashKV"]["hash"])
 
 
 def ask(machines: Machines, machine: str, *command: str) -> Any:

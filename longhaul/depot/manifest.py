@@ -160,7 +160,7 @@ def _read_manifest(root: Path, problems: list[Problem]) -> dict[str, Any]:
             raise ValueError("a file without `sha256`")
     except FileNotFoundError:
         return {}  # SHA256SUMS lists it, so it is reported as missing
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         message = f"cannot be understood ({type(error).__name__}: {error})"
         problems.append(Problem(kind="unreadable", path=MANIFEST, message=message))
         return {}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from longhaul.cluster import GIVEN
 from longhaul.context import Context
@@ -22,7 +22,7 @@ from longhaul.hosts.reach import IMPATIENT
 from longhaul.hosts.run import LOOK, PREPARE, SITE, find_kubeconfig, run_playbook
 from longhaul.hosts.tasks import Tasks
 from longhaul.hosts.text import to_text
-from longhaul.hosts.verdicts import Account, read
+from longhaul.hosts.verdicts import Account, Written, read
 from longhaul.progress import Progress
 from longhaul.report.text import counted
 from longhaul.say import say
@@ -59,7 +59,7 @@ def play(
     api: bool = True,
     stdout: IO[bytes] | None = None,
     progress: Progress | None = None,
-) -> tuple[Result, dict[str, Any] | None]:
+) -> tuple[Result, Written | None]:
     """Run a playbook as :func:`run_playbook` does, and show its progress if that is given. Return its result, and what
     Ansible's callback wrote of each machine."""
     with tempfile.TemporaryDirectory(prefix="longhaul-rack-") as folder, ExitStack() as stack:

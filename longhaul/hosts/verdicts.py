@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from signal import SIGINT, SIGTERM
-from typing import Any
+from typing import Any, Literal, NotRequired
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from clouds.base.findings import Severity
 from longhaul.exits import Exit
@@ -57,6 +59,40 @@ _SEVERITIES = {
 """Severities of states that are no problem."""
 
 
+class Failed(TypedDict):
+    """Failure, as the callback writes it."""
+
+    task: str
+    role: str | None
+    messages: list[str]
+
+
+class WrittenHost(TypedDict):
+    """Account of one host, as the callback writes it."""
+
+    state: Literal["ok", "changed", "failed", "unreachable", "unfinished", "held"]
+    changed: int
+    seconds: float
+    failed: Failed | None
+    held: NotRequired[list[str]]
+
+
+class WrittenTask(TypedDict):
+    """Duration of one task, as the callback writes it."""
+
+    hosts: int
+    seconds: float
+    slowest: float
+
+
+class Written(TypedDict):
+    """Document that the callback writes of a run."""
+
+    failed: Failed | None
+    hosts: dict[str, WrittenHost]
+    tasks: dict[str, WrittenTask]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """Verdict of one machine."""
@@ -98,9 +134,9 @@ class Account:
         """Return the number of machines that are neither as declared nor held."""
         return sum(not (one.state.healthy or one.state is State.HELD) for one in self.verdicts.values())
 
-    def add(self, document: Mapping[str, Any] | None, machines: Iterable[OnpremMachine], *, code: int) -> None:
+    def add(self, document: Written | None, machines: Iterable[OnpremMachine], *, code: int) -> None:
         """Add what one run reported of its machines; ``code`` is the exit code of Ansible."""
-        hosts = document["hosts"] if document else {}
+        hosts: Mapping[str, WrittenHost] = document["hosts"] if document else {}
         run_failed = document["failed"] if document else None
         found = {one.name: _verdict(hosts.get(one.name), one, run_failed, code) for one in machines}
         self.verdicts |= found
@@ -129,26 +165,24 @@ class Account:
         return Exit.UNREACHABLE if states <= {State.UNREACHABLE, State.NOT_BEGUN} else Exit.FAILED
 
 
-def read(path: Path) -> dict[str, Any] | None:
-    """Read what the callback wrote; None when it wrote nothing, as when Ansible was killed."""
+def read(path: Path) -> Written | None:
+    """Read what the callback wrote; None when it wrote nothing, or not all of it, as when Ansible was killed."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return TypeAdapter(Written).validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
 
 
-def _verdict(
-    host: Mapping[str, Any] | None, machine: OnpremMachine, run_failed: Mapping[str, Any] | None, code: int
-) -> Verdict:
-    if host is None or host["state"] == State.UNFINISHED:
+def _verdict(host: WrittenHost | None, machine: OnpremMachine, run_failed: Failed | None, code: int) -> Verdict:
+    if host is None or host["state"] == "unfinished":
         why = _what(run_failed) if run_failed else {"messages": (_ended(code),)}
-        done = {"changed": host["changed"], "seconds": host["seconds"]} if host else {}
+        done: dict[str, Any] = {"changed": host["changed"], "seconds": host["seconds"]} if host else {}
         return Verdict(state=State.UNFINISHED, **why, **done)
     failed, held = host["failed"], host.get("held", [])
-    if host["state"] == State.HELD:
+    if host["state"] == "held":
         return Verdict(state=State.HELD, messages=tuple(held), seconds=host["seconds"])
     return Verdict(
-        **(_failure(host["state"], failed, machine) if failed else {"state": _fine(host["state"])}),
+        **(_failure(host["state"], failed, machine) if failed else {"state": _state(host["state"])}),
         changed=host["changed"],
         seconds=host["seconds"],
     )
@@ -159,11 +193,11 @@ def _ended(code: int) -> str:
     return f"ansible-playbook {'was interrupted' if -code in (SIGINT, SIGTERM) else ended} before it did"
 
 
-def _fine(state: str) -> State:
-    return State.CHANGED if state == "changed" else State.READY
+def _state(state: str) -> State:
+    return {"ok": State.READY, "changed": State.CHANGED}.get(state) or State(state)
 
 
-def _failure(state: str, failed: Mapping[str, Any], machine: OnpremMachine) -> dict[str, Any]:
+def _failure(state: str, failed: Failed, machine: OnpremMachine) -> dict[str, Any]:
     what = _what(failed)
     said = "\n".join(what["messages"])
     if state == State.UNREACHABLE and WRONG_KEY in said:
@@ -171,9 +205,9 @@ def _failure(state: str, failed: Mapping[str, Any], machine: OnpremMachine) -> d
         line = f"its SSH host key{shown} is not the pinned one ({machine.pin_at}): find out who answers, and why"
         return {**what, "state": State.REFUSED, "messages": (line,)}
     refused = state == State.FAILED and failed["role"] == PREFLIGHT
-    return {**what, "state": State.REFUSED if refused else State(state)}
+    return {**what, "state": State.REFUSED if refused else _state(state)}
 
 
-def _what(failed: Mapping[str, Any]) -> dict[str, Any]:
+def _what(failed: Failed) -> dict[str, Any]:
     messages: Sequence[str] = failed["messages"]
     return {"task": failed["task"], "role": failed["role"], "messages": tuple(messages)}

@@ -60,8 +60,10 @@ def _upgrade(where: Context, environment: Environment, name: str, environ: Mappi
         raise KeyboardInterrupt
     if result.code == 0:
         return ""
-    host = ((document or {}).get("hosts") or {}).get(name) or {}
-    failed = host.get("failed") or {"task": "", "messages": [f"ansible-playbook ended with {result.code}"]}
+    host = document["hosts"].get(name) if document else None
+    failed = host["failed"] if host else None
+    if failed is None:
+        return f"its upgrade failed: ansible-playbook ended with {result.code}"
     return f"its upgrade failed at {failed['task']}: {'; '.join(failed['messages'])}"
 
 

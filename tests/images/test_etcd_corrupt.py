@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import etcd_checks
+import etcd_compare
 import etcd_join
 import etcd_last_words
 import etcd_promote
@@ -64,6 +65,29 @@ def test_who_has_other_data_than_was_written_refuses_alone(control: Control, cha
     log = (changed.folder / "etcd.log").read_text(encoding="utf-8")
     assert reason in etcd_last_words.told(log.splitlines())
     assert all(healthy(control[name]) for name in NAMES[:2])
+
+
+def test_history_that_was_dropped_meanwhile_hides_nobody(control: Control) -> None:
+    """etcd itself passes over peers that have dropped more of it, and serves."""
+    changed, asked = control[NAMES[2]], control[NAMES[0]]
+    changed.stop("etcd")
+    changed.wipe()
+    control.vault.secrets["etcd-state"] = '{"state": "existing", "cluster": ""}'
+    eventually(lambda: joins(changed), what="its successor is let in")
+    changed.start_etcd()
+    eventually(lambda: votes(changed), what="it votes")
+    assert all(etcd_compare.compared(control[name].node, control[name].etcdctl) for name in NAMES)
+
+    url = client_url(asked.node.address)
+    asked.etcdctl.run(url, "put", MARK, WRITTEN)
+    changed.stop("etcd")
+    exec(DAMAGE_PAGES.replace(DISK, str(changed.path(DISK))), {})
+    asked.etcdctl.run(url, "put", "/registry/two", "1")
+    asked.etcdctl.compact(url, asked.etcdctl.status(url).revision, limit_s=10.0)
+    changed.start_etcd()
+    eventually(lambda: healthy(changed), what="it serves")
+    assert not etcd_compare.verdict(changed.node, changed.etcdctl)
+    assert all(etcd_compare.verdict(control[name].node, control[name].etcdctl) for name in NAMES[:2])
 
 
 def raise_alarm(place: Place, member: int) -> None:

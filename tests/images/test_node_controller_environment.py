@@ -91,8 +91,8 @@ def changed(value: Any, *path: str) -> str:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is not JSON"),
-        ("[]", "is not a mapping"),
+        ("", "cannot be read"),
+        ("[]", "it is no mapping"),
         (changed(2, "format"), "format: is 2, this controller reads 1"),
         (without("environment"), "environment: is missing"),
         (without("sites"), "sites: is not a mapping of mappings"),

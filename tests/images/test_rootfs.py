@@ -44,6 +44,7 @@ PROGRAMS = (
     "etcd_endpoints",
     "etcd_backup",
     "etcd_join",
+    "etcd_compare",
     "etcd_promote",
     "events_relay",
     "fetch_secrets",

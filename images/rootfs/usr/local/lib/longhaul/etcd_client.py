@@ -70,6 +70,15 @@ class Status:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Hash:
+    """Hash of all keys and their history up to a revision. Two are comparable when as much of the history is gone."""
+
+    value: int
+    compacted: int
+    """Revision before which the history is gone."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Alarm:
     """An alarm that a member raised, and that holds for the whole cluster."""
 
@@ -146,6 +155,11 @@ class Etcdctl:
             db_size=raw.get("dbSize", 0),
             revision=raw["header"].get("revision", 0),
         )
+
+    def hash(self, endpoint: str, revision: int) -> Hash:
+        """Return the hash of the data of the member at ``endpoint`` up to a revision that it has."""
+        raw = self.run(endpoint, "endpoint", "hashkv", f"--rev={revision}")[0]["HashKV"]
+        return Hash(value=raw["hash"], compacted=raw["compact_revision"])
 
     def healthy(self, endpoint: str) -> bool:
         """Return whether the member at ``endpoint`` commits through a quorum and has raised no alarm."""

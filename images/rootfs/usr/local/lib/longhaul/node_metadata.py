@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http
 import http.client
-import json
 import socket
 import urllib.error
 import urllib.request
@@ -12,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, summarize_address_range
 from pathlib import Path
-from typing import Any
+
+from json_object import json_object
 
 METADATA = "http://169.254.169.254"
 HOST_PLACE = Path("/etc/longhaul/place.json")
@@ -73,13 +73,17 @@ def aws(metadata: str) -> NodePlace:
     prefixes = tell(f"network/interfaces/macs/{tell('mac')}/ipv4-prefix")
     if not prefixes:
         raise NotYetError("the interface has no prefix")
-    return NodePlace(
-        name=instance,
-        address=IPv4Address(tell("local-ipv4")),
-        provider_id=f"aws:///{zone}/{instance}",
-        zone=zone,
-        pods=tuple(sorted(map(IPv4Network, prefixes.split()))),
-    )
+    address = tell("local-ipv4")
+    try:
+        return NodePlace(
+            name=instance,
+            address=IPv4Address(address),
+            provider_id=f"aws:///{zone}/{instance}",
+            zone=zone,
+            pods=tuple(sorted(map(IPv4Network, prefixes.split()))),
+        )
+    except ValueError as error:
+        raise NotYetError(f"the metadata service's answer is no address: {error}") from None
 
 
 def azure(metadata: str, *, own: IPv4Address) -> NodePlace:
@@ -87,19 +91,19 @@ def azure(metadata: str, *, own: IPv4Address) -> NodePlace:
     machine's."""
     text = ask(f"{metadata}/metadata/instance?api-version={AZURE_VERSION}", headers={"Metadata": "true"})
     try:
-        document = json.loads(text)
+        document = json_object(text)
         compute, interfaces = document["compute"], document["network"]["interface"]
         addresses = {IPv4Address(entry["privateIpAddress"]) for one in interfaces for entry in one["ipv4"]["ipAddress"]}
-        name, resource = compute["osProfile"]["computerName"], compute["resourceId"]
+        # Names of Nodes are in lower case; the suffix that Azure gives is not.
+        name, resource = compute["osProfile"]["computerName"].lower(), compute["resourceId"]
         region, zone = compute["location"], compute["zone"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotYetError(f"the metadata service's answer is incomplete: {error!r}") from None
     pods = addresses - {own}
     if own not in addresses or not pods:
         raise NotYetError(f"the metadata service knows of {len(addresses)} addresses, the pods' are not among them")
     return NodePlace(
-        # Names of Nodes are in lower case; the suffix that Azure gives is not.
-        name=name.lower(),
+        name=name,
         address=own,
         provider_id=f"azure://{resource}",
         zone=f"{region}-{zone}" if zone else region,
@@ -110,7 +114,7 @@ def azure(metadata: str, *, own: IPv4Address) -> NodePlace:
 def host(path: Path, *, own: IPv4Address) -> NodePlace:
     """Return the place of a host from its file, after checking that the file has this host's address."""
     try:
-        raw: dict[str, Any] = json.loads(path.read_text())
+        raw = json_object(path.read_text())
         place = NodePlace(
             name=raw["name"],
             address=IPv4Address(raw["address"]),

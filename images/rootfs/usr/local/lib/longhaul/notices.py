@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
+from json_object import json_object
 from node_metadata import AZURE_VERSION, METADATA, TOKEN_LIFE_S, NotThereError, NotYetError, ask
 
 EVENTS_VERSION = "2020-07-01"
@@ -91,7 +92,8 @@ class AzureNotices:
     def spot(self) -> bool:
         """Return whether the machine gets notices: whether it is a spot machine, or its set asks for them. Others are
         left alone, because Azure delays restarts of machines that have once asked for events."""
-        compute = self._document("instance", AZURE_VERSION).get("compute") or {}
+        told = self._document("instance", AZURE_VERSION).get("compute")
+        compute = told if isinstance(told, dict) else {}
         self._name = str(compute.get("name") or "")
         return self._deletion_notice or compute.get("priority") == "Spot"
 
@@ -123,8 +125,9 @@ class AzureNotices:
 
     def _events(self) -> list[dict[str, Any]]:
         """Return the events by which this machine ends."""
-        found = self._document("scheduledevents", EVENTS_VERSION).get("Events") or []
-        return [one for one in found if one.get("EventType") in ENDS and self._name in (one.get("Resources") or ())]
+        told = self._document("scheduledevents", EVENTS_VERSION).get("Events")
+        found = [one for one in told if _is_event(one)] if isinstance(told, list) else []
+        return [one for one in found if one["EventType"] in ENDS and self._name in one["Resources"]]
 
     def _document(self, path: str, version: str) -> dict[str, Any]:
         url = f"{self._metadata}/metadata/{path}?api-version={version}"
@@ -143,20 +146,27 @@ def notices(kind: str, *, deletion_notice: bool = False) -> Notices | None:
             return None
 
 
+def _is_event(told: object) -> bool:
+    """Return whether it has what every scheduled event has."""
+    texts = ("EventId", "EventType")
+    return (
+        isinstance(told, dict)
+        and all(isinstance(told.get(key), str) for key in texts)
+        and isinstance(told.get("Resources"), list)
+    )
+
+
 def _is_open(event: Mapping[str, Any]) -> bool:
     """Return whether an event is a deletion of one machine that has not begun."""
-    only = len(event.get("Resources") or ()) == 1
-    return only and event.get("EventType") == "Terminate" and event.get("EventStatus") == "Scheduled"
+    only = len(event["Resources"]) == 1
+    return only and event["EventType"] == "Terminate" and event.get("EventStatus") == "Scheduled"
 
 
 def _mapping(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        return json_object(text)
     except ValueError as error:
-        raise NotYetError(f"the metadata service's answer is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise NotYetError("the metadata service's answer is no mapping")
-    return found
+        raise NotYetError(f"the metadata service's answer cannot be read: {error}") from None
 
 
 def _not_before(text: str) -> str:

@@ -8,7 +8,6 @@ the first.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import tempfile
@@ -16,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from controller.request import UNREADABLE, RefusedError
 from cryptography import x509
 from cryptography.x509.oid import NameOID
+from json_object import json_object
 
 ROOTS = Path("/etc/ssl/certs/ca-certificates.crt")
 
@@ -87,7 +86,7 @@ def _check_signer(path: Path) -> None:
 
 def _document(content: bytes) -> Document:
     try:
-        said: dict[str, Any] = json.loads(content)
+        said = json_object(content)
         created = datetime.strptime(str(said["timeStamp"]["createdOn"]), _CREATED).astimezone(UTC)
         found = Document(
             machine=str(said["vmId"]).lower(),

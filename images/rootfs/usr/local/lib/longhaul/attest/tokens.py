@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from controller.web import fetch_json
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from json_object import json_object
 
 from attest.proof import FRESH
 
@@ -112,7 +112,7 @@ def claims(token: str, tenant: Tenant, *, now: datetime) -> dict[str, Any]:
     skew = FRESH.total_seconds()
     try:
         good = float(body["nbf"]) - skew <= now.timestamp() < float(body["exp"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise RefusedError("Malformed", "the token does not say from when to when it is good") from None
     if not good:
         raise RefusedError("StaleProof", "the token is not good now")
@@ -122,12 +122,9 @@ def claims(token: str, tenant: Tenant, *, now: datetime) -> dict[str, Any]:
 def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes]:
     try:
         head, body, signature = map(_decoded, token.split("."))
-        found = json.loads(head), json.loads(body)
+        return json_object(head), json_object(body), signature
     except ValueError:
         raise RefusedError("Malformed", "the token cannot be read") from None
-    if not all(isinstance(part, dict) for part in found):
-        raise RefusedError("Malformed", "the token cannot be read")
-    return found[0], found[1], signature
 
 
 def _decoded(part: str) -> bytes:

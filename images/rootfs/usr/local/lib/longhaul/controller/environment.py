@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
+
+from json_object import json_object
 
 CONFIGMAP = "longhaul-environment"
 KEY = "environment.json"
@@ -106,9 +107,9 @@ class Environment:
 def parse(text: str) -> Environment:
     """Read the document in ``text``; ``DocumentError`` names everything that is wrong with it."""
     try:
-        raw = json.loads(text)
+        raw = json_object(text)
     except ValueError as error:
-        raise DocumentError(f"{KEY}: is not JSON: {error}") from None
+        raise DocumentError(f"{KEY}: cannot be read: {error}") from None
     faults = list(_faults(raw))
     if faults:
         raise DocumentError("\n".join(f"{KEY}: {fault}" for fault in faults))
@@ -138,16 +139,13 @@ def _unread(sites: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 def _without(raw: Mapping[str, Any], sites: Iterable[str]) -> dict[str, Any]:
     """The document without some sites and their pools."""
-    left_out = set(sites)
+    left_out = list(sites)
     pools = {name: pool for name, pool in raw["pools"].items() if pool.get("site") not in left_out}
     return {**raw, "sites": {name: site for name, site in raw["sites"].items() if name not in left_out}, "pools": pools}
 
 
-def _faults(raw: Any) -> Iterator[str]:
+def _faults(raw: Mapping[str, Any]) -> Iterator[str]:
     """Yield everything that is wrong. Unknown keys are allowed: a newer Longhaul may write them."""
-    if not isinstance(raw, dict):
-        yield "is not a mapping"
-        return
     if raw.get("format") != FORMAT:
         yield f"format: is {raw.get('format')!r}, this controller reads {FORMAT}: renew the image or the objects"
         return
@@ -163,7 +161,7 @@ def _faults(raw: Any) -> Iterator[str]:
     yield from _site_faults(sites)
     yield from _pool_faults(raw["pools"], sites)
     yield from _host_faults(raw["racks"], sites)
-    used = {sites.get(str(pool.get("site")), {}).get("kind") for pool in raw["pools"].values()}
+    used = [sites.get(str(pool.get("site")), {}).get("kind") for pool in raw["pools"].values()]
     if "aws" in used and not _is_text(raw.get("aws_role")):
         yield "aws_role: is missing, and there are pools in AWS; write the stack's output node_controller_role"
 
@@ -181,7 +179,7 @@ def _fields(site: Mapping[str, Any]) -> list[str]:
 def _site_faults(sites: dict[str, dict[str, Any]]) -> Iterator[str]:
     for name, site in sites.items():
         kind = site.get("kind")
-        if kind not in _SITE_FIELDS:
+        if not _is_text(kind) or kind not in _SITE_FIELDS:
             yield f"sites.{name}.kind: is {kind!r}; write one of {', '.join(_SITE_FIELDS)}"
             continue
         for key in _fields(site):

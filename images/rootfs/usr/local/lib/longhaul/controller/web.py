@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import http.client
-import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from typing import Any
+
+from json_object import json_object
 
 from controller.inventory import SourceError
 
@@ -68,9 +69,6 @@ def _text(error: urllib.error.HTTPError) -> str:
 def fetch_json(url: str, *, what: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the answer as a JSON object."""
     try:
-        found = json.loads(fetch(url, what=what, headers=headers))
+        return json_object(fetch(url, what=what, headers=headers))
     except ValueError as error:
-        raise SourceError(f"{what}: the answer is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise SourceError(f"{what}: the answer is not a JSON object")
-    return found
+        raise SourceError(f"{what}: the answer is not a JSON object: {error}") from None

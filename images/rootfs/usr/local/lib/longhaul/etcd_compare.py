@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Compare the data of this member with the others', once it answers, and fail when it stands alone: systemd then ends
+it, so that it alone refuses.
+
+etcd compares when it starts (``InitialCorruptCheck``), but passes over all members that have dropped more of the
+history than this one, and they drop some every five minutes (etcd 3.6, server/etcdserver/corrupt.go, ``InitialCheck``).
+The leader finds the difference after the next time, and then the whole cluster refuses writes (:mod:`etcd_corrupt`). As
+soon as this member follows the others, it has dropped as much as they have, and can be compared.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+from etcd_client import Etcdctl, EtcdError
+from node_config import PKI, Node, client_url
+
+PATIENCE_S = 60.0
+"""Seconds for which a comparison is tried. A member that joins may have much to catch up and take longer: it has
+nothing of its own to compare."""
+
+RETRY_S = 0.5
+
+
+def compared(node: Node, etcdctl: Etcdctl) -> bool | None:
+    """Return whether the data is that of another member, at one revision; None when no other answers that has dropped
+    exactly as much of the history. ``EtcdError`` when this member does not answer."""
+    own = client_url(node.address)
+    revision = etcdctl.status(own).revision
+    mine = etcdctl.hash(own, revision)
+    same: list[bool] = []
+    for address in node.peers.values():
+        try:
+            theirs = etcdctl.hash(client_url(address), revision)
+        except EtcdError:
+            continue
+        if theirs.compacted == mine.compacted:
+            same.append(theirs.value == mine.value)
+    return any(same) if same else None
+
+
+def verdict(
+    node: Node,
+    etcdctl: Etcdctl,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], object] = time.sleep,
+) -> bool:
+    """Return whether the member may go on: it agrees with another one, or cannot be compared within
+    :data:`PATIENCE_S`."""
+    deadline = clock() + PATIENCE_S
+    while clock() < deadline:
+        try:
+            found = compared(node, etcdctl)
+        except EtcdError:
+            found = None
+        if found is not None:
+            return found
+        sleep(RETRY_S)
+    print(f"nobody to compare with for {PATIENCE_S:.0f} s: goes on as it is", flush=True)
+    return True
+
+
+def main() -> int:
+    """Return 0 when the member may go on; 1, with a line as etcd writes its last one, when it may not."""
+    node = Node.read()
+    if not node.peers or verdict(node, Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")):
+        return 0
+    print(json.dumps({"level": "fatal", "msg": "found data inconsistency with peers"}), file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+"""JSON that somebody else wrote."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def json_object(text: str | bytes) -> dict[str, Any]:
+    """Return the object that is written in ``text``; ``ValueError`` when something else is, or nothing that can be
+    read."""
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is too deep") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is no mapping")
+    return found

@@ -1,0 +1,292 @@
+"""Readers that run on machines: proofs and requests of machines that want to join, and answers of clouds' metadata."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from ipaddress import IPv4Address
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from tests.fuzz.target import REPOSITORY, Target
+
+PROGRAMS = REPOSITORY / "images/rootfs/usr/local/lib/longhaul"
+ACCOUNT = "00000000-0000-4000-8000-000000000002"
+"""Subscription and tenant of the Azure site."""
+POOL = f"/subscriptions/{ACCOUNT}/resourcegroups/lab/providers/Microsoft.Compute/virtualMachineScaleSets/lab-gpu"
+ENVIRONMENT = {
+    "format": 1,
+    "environment": "lab",
+    "aws_role": "arn:aws:iam::123456789012:role/lab-node-controller",
+    "sites": {
+        "use1": {"kind": "aws", "region": "us-east-1", "node_role": "node"},
+        "weu": {
+            "kind": "azure",
+            "subscription": ACCOUNT,
+            "tenant": ACCOUNT,
+            "region": "westeurope",
+            "resource_group": "lab",
+        },
+    },
+    "pools": {"cpu": {"site": "use1", "group": "lab-cpu"}, "gpu": {"site": "weu", "group": "lab-gpu"}},
+    "racks": {},
+}
+
+
+def importable() -> None:
+    """Let the machines' programs be imported from their place in the image's tree."""
+    if str(PROGRAMS) not in sys.path:
+        sys.path.insert(0, str(PROGRAMS))
+
+
+def certificate_request(_: Path) -> Target:
+    """Read a certificate request as the API server has it."""
+    importable()
+    from controller.request import CLIENT, RefusedError, parse
+
+    usages = ["digital signature", "client auth"]
+
+    def read(data: bytes) -> None:
+        import base64
+
+        spec = {"signerName": CLIENT, "request": base64.b64encode(data).decode(), "usages": usages}
+        with suppress(RefusedError):
+            parse({"metadata": {"name": "csr-1"}, "spec": spec})
+
+    return Target(read, (_request(),))
+
+
+def join_proof(_: Path) -> Target:
+    """Read what a machine posts to the join endpoint. Nobody else is asked; what Azure signs is taken for signed."""
+    importable()
+    from attest.aws import AwsProofs
+    from attest.azure import AzureProofs
+    from attest.join_endpoint import JoinEndpoint
+
+    ticks = count(0, 3600)
+    endpoint = JoinEndpoint(
+        SimpleNamespace(find=_found, post=lambda path, document: document),  # type: ignore[arg-type]
+        verifiers={"aws": AwsProofs(), "azure": AzureProofs(tenant=_Tenant)},  # type: ignore[arg-type]
+        events=SimpleNamespace(say=lambda *_, **__: None),  # type: ignore[arg-type]
+        challenges=SimpleNamespace(knows=lambda *_: True),  # type: ignore[arg-type]
+        clock=lambda: float(next(ticks)),
+    )
+
+    def read(data: bytes) -> None:
+        with patch("attest.aws.fetch", return_value=b"<a><Arn>no machine</Arn></a>"), _openssl(b"{}"):
+            endpoint.join(data, sender="10.65.128.4")
+
+    said = {"request": _request().decode(), "challenge": "0123456789"}
+    return Target(read, tuple({**said, "proof": proof} for proof in (_aws_proof(), _azure_proof())))
+
+
+def attested_document(_: Path) -> Target:
+    """Read an attested document whose signature is right."""
+    importable()
+    from attest import documents
+    from controller.request import RefusedError
+
+    def read(data: bytes) -> None:
+        with suppress(RefusedError):
+            documents._document(data)
+
+    now = f"{datetime.now(UTC):%m/%d/%y %H:%M:%S} +0000"
+    times = {"createdOn": now, "expiresOn": now}
+    return Target(read, ({"vmId": "1", "subscriptionId": ACCOUNT, "nonce": "0123456789", "timeStamp": times},))
+
+
+def token(_: Path) -> Target:
+    """Read the claims of a token whose signature is right."""
+    importable()
+    from attest import tokens
+    from controller.request import RefusedError
+
+    tenant: Any = _Tenant(ACCOUNT)
+    head = {"alg": "RS256", "kid": "1"}
+
+    def read(data: bytes) -> None:
+        with suppress(RefusedError):
+            tokens.claims(f"{_part(json.dumps(head).encode())}.{_part(data)}.AAAA", tenant, now=datetime.now(UTC))
+        with suppress(RefusedError):
+            tokens.claims(data.decode("latin-1"), tenant, now=datetime.now(UTC))
+
+    issuer = f"https://sts.windows.net/{ACCOUNT}/"
+    claims = {"iss": issuer, "tid": ACCOUNT, "aud": tokens.AUDIENCE, "nbf": 1.0, "exp": 9e9, "xms_mirid": POOL}
+    return Target(read, (claims,))
+
+
+def sts_answer(_: Path) -> Target:
+    """Read the answer of STS to a machine's signature."""
+    importable()
+    from attest.aws import AwsProofs
+    from attest.proof import Question
+    from controller.environment import parse
+    from controller.inventory import SourceError
+    from controller.request import RefusedError
+
+    question = Question(environment=parse(json.dumps(ENVIRONMENT)), fingerprint="0" * 64, challenge="0123456789")
+    proof = _aws_proof()
+
+    def read(data: bytes) -> None:
+        with patch("attest.aws.fetch", return_value=data), suppress(RefusedError, SourceError):
+            AwsProofs(now=lambda: NOW).attested(proof, question)
+
+    arn = "arn:aws:sts::123456789012:assumed-role/node/i-0123456789abcdef0"
+    return Target(read, (f'<r xmlns="https://sts.amazonaws.com/"><Arn>{arn}</Arn></r>'.encode(),))
+
+
+def environment_document(_: Path) -> Target:
+    """Read the environment that the objects phase wrote for the node controller."""
+    importable()
+    from controller.environment import DocumentError, parse
+
+    def read(data: bytes) -> None:
+        with suppress(DocumentError):
+            parse(data.decode(errors="replace"))
+
+    return Target(read, (ENVIRONMENT,))
+
+
+def aws_metadata(_: Path) -> Target:
+    """Read EC2's instance metadata: a line for each answer."""
+    importable()
+    import node_metadata
+
+    seed = b"token\ni-0123456789abcdef0\nus-east-1a\n0a:00:00:00:00:01\n10.65.128.16/28\n10.65.128.4"
+    return Target(_place(lambda: node_metadata.aws("http://metadata")), (seed,))
+
+
+def azure_metadata(_: Path) -> Target:
+    """Read Azure's instance metadata."""
+    importable()
+    import node_metadata
+
+    own = IPv4Address("10.66.0.4")
+    addresses = [{"privateIpAddress": f"10.66.0.{last}"} for last in (4, 5, 6)]
+    compute = {"osProfile": {"computerName": "N1"}, "resourceId": f"{POOL}/1", "location": "westeurope", "zone": "1"}
+    seed = {"compute": compute, "network": {"interface": [{"ipv4": {"ipAddress": addresses}}]}}
+    return Target(_place(lambda: node_metadata.azure("http://metadata", own=own), whole=True), (seed,))
+
+
+def host_place(folder: Path) -> Target:
+    """Read the place of a host of a rack."""
+    importable()
+    import node_metadata
+
+    own, path = "10.66.32.10", folder / "place.json"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        with suppress(node_metadata.PlaceError):
+            node_metadata.host(path, own=IPv4Address(own))
+
+    return Target(read, ({"name": "n", "address": own, "provider_id": "p", "zone": "z", "pods": "10.66.128.0/28"},))
+
+
+def aws_notices(_: Path) -> Target:
+    """Read EC2's notices of an interruption."""
+    importable()
+    from node_metadata import NotYetError
+    from notices import AwsNotices
+
+    def read(data: bytes) -> None:
+        with patch("notices.ask", return_value=data.decode(errors="replace")), suppress(NotYetError):
+            told = AwsNotices("http://metadata")
+            told.spot(), told.interruption(), told.recommendation()
+
+    return Target(read, ({"action": "terminate", "time": "2026-01-31T00:00:00Z", "noticeTime": "x"},))
+
+
+def azure_notices(_: Path) -> Target:
+    """Read Azure's scheduled events, and the metadata that is asked before."""
+    importable()
+    from node_metadata import NotYetError
+    from notices import AzureNotices
+
+    def read(data: bytes) -> None:
+        with patch("notices.ask", return_value=data.decode(errors="replace")), suppress(NotYetError):
+            told = AzureNotices("http://metadata")
+            told.spot(), told.interruption(), told.awaits_approval(), told.approve()
+
+    event = {"EventId": "1", "EventType": "Terminate", "EventStatus": "Scheduled", "Resources": ["n1"]}
+    times = ("Mon, 19 Sep 2016 18:29:47 GMT", "")
+    events = [{**event, "NotBefore": time} for time in times]
+    return Target(read, ({"compute": {"name": "n1", "priority": "Spot"}, "Events": events},))
+
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+class _Tenant:
+    """Tenant that takes every signature for right."""
+
+    def __init__(self, tenant: str) -> None:
+        self.tenant = tenant
+
+    def key(self, _: str) -> Any:
+        return SimpleNamespace(verify=lambda *_: None)
+
+
+def _place(find: Callable[[], object], *, whole: bool = False) -> Callable[[bytes], None]:
+    """Return a reader of metadata: each answer is a line of the data, or all are the ``whole``."""
+    from node_metadata import NotYetError, PlaceError
+
+    def read(data: bytes) -> None:
+        text = data.decode(errors="replace")
+        answers = [text] if whole else [*text.split("\n"), *[""] * 8]
+        with patch("node_metadata.ask", side_effect=answers), suppress(NotYetError, PlaceError):
+            find()
+
+    return read
+
+
+def _found(path: str) -> Any:
+    from controller.environment import CONFIGMAP, KEY
+
+    return {"data": {KEY: json.dumps(ENVIRONMENT)}} if path.endswith(f"/{CONFIGMAP}") else None
+
+
+def _openssl(content: bytes) -> Any:
+    """Return what is in force while openssl, which would be started for each document, takes all for signed."""
+    return patch.multiple("attest.documents", _openssl=lambda *_, **__: content, _check_signer=lambda _: None)
+
+
+def _aws_proof() -> dict[str, Any]:
+    from attest.aws import SIGNED, STAMP
+
+    scope = f"{'A' * 20}/{NOW:%Y%m%d}/us-east-1/sts/aws4_request"
+    signed = f"Credential={scope}, SignedHeaders={';'.join(SIGNED)}, Signature={'0' * 64}"
+    authorization = f"AWS4-HMAC-SHA256 {signed}"
+    now = f"{NOW:{STAMP}}"
+    return {"kind": "aws", "region": "us-east-1", "date": now, "session": "x" * 20, "authorization": authorization}
+
+
+def _azure_proof() -> dict[str, Any]:
+    parts = [_part(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "1"}, {"exp": 1}, {})]
+    return {"kind": "azure", "document": "A" * 64, "token": ".".join([*parts[:2], "AAAAAAAA"]), "chain": ["PEM"]}
+
+
+def _part(data: bytes) -> str:
+    import base64
+
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _request() -> bytes:
+    """Return a kubelet's certificate request (PEM)."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    names = ((NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, "system:node:i-0123456789abcdef0"))
+    subject = x509.Name([x509.NameAttribute(oid, value) for oid, value in names])
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    signed = request.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    return signed.public_bytes(serialization.Encoding.PEM)
