@@ -18,23 +18,29 @@ from collections.abc import Callable
 from etcd_client import Etcdctl, EtcdError
 from node_config import PKI, Node, client_url
 
-PATIENCE_S = 60.0
-"""Seconds for which a comparison is tried. A member that joins may have much to catch up and take longer: it has
-nothing of its own to compare."""
+PATIENCE_S = 15.0
+"""Seconds for which a comparison is tried. Others may be starting as well. A member that joins may have much to catch
+up and take longer: it has nothing of its own to compare."""
 
 RETRY_S = 0.5
 
+HASH_S = 60.0
+"""Time limit of one answer in seconds: a member reads all of its data for it."""
+
 
 def compared(node: Node, etcdctl: Etcdctl) -> bool | None:
-    """Return whether the data is that of another member, at one revision; None when no other answers that has dropped
-    exactly as much of the history. ``EtcdError`` when this member does not answer."""
+    """Return whether the data is that of another member, at one revision; True when there is no other. None when none
+    answers that has dropped exactly as much of the history. ``EtcdError`` when this member does not answer."""
     own = client_url(node.address)
+    others = [one for one in etcdctl.cluster(own).members if own not in one.client_urls]
+    if not others:
+        return True
     revision = etcdctl.status(own).revision
     mine = etcdctl.hash(own, revision)
     same: list[bool] = []
-    for address in node.peers.values():
+    for url in (one.client_urls[0] for one in others if one.client_urls):
         try:
-            theirs = etcdctl.hash(client_url(address), revision)
+            theirs = etcdctl.hash(url, revision)
         except EtcdError:
             continue
         if theirs.compacted == mine.compacted:
@@ -67,7 +73,7 @@ def verdict(
 def main() -> int:
     """Return 0 when the member may go on; 1, with a line as etcd writes its last one, when it may not."""
     node = Node.read()
-    if not node.peers or verdict(node, Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")):
+    if verdict(node, Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt", limit_s=HASH_S)):
         return 0
     print(json.dumps({"level": "fatal", "msg": "found data inconsistency with peers"}), file=sys.stderr)
     return 1
