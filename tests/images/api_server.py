@@ -21,7 +21,7 @@ from components.model.health import READY_PATH
 from tests.images.machines import ROOTFS, Control, Place, environment_file, eventually
 
 MAIN, EVENTS, API = "lab-etcd-0", "lab-events-0", "lab-api-0"
-UNITS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+UNITS = ("kube-apiserver", "kube-controller-manager", "kube-node-signer", "kube-scheduler")
 
 
 class Client:

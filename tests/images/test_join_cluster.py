@@ -99,7 +99,6 @@ def controller(cluster: ApiServer, cloud: Cloud, failed: list[str]) -> Controlle
 
     return Controller(
         api(cluster, cluster.pem("longhaul:node-controller")),
-        authority=cluster.authority(),
         instance="lab-api-0",
         metrics=Metrics(),
         build=build,
