@@ -1,109 +1,149 @@
-"""Content of the certificates that the nodes' authority issues."""
+"""A node controller that was taken over, against the real signer of nodes' certificates: what it approves makes nodes and
+nothing else."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+import base64
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import pytest
-from controller.request import Request, parse
-from controller.signing import LIFETIME, AuthorityError, Signer
+from controller.request import LIFETIME
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
+from components.model import load, plan
+from components.objects.rbac import NODE_CONTROLLER
+from lab import tools
 from tests.images import kubelets
+from tests.images.kubelets import CLIENT, SERVING
+from tests.images.node_controller_rights import rights
+from tests.images.node_world import REQUESTS, Caller
+from tests.support.api_server import ApiServer, api_server, eventually
+from tests.support.hosts import STACKS
 
-NODE, ADDRESS = "i-0123456789abcdef0", "10.65.128.4"
+pytestmark = pytest.mark.engine
 
-
-def authority(path: Path, *, days: float = 3650) -> issuing.Pair:
-    pair = issuing.new_authority(common_name="lab nodes", days=days, key=issuing.new_key())
-    path.write_text(pair.certificate + pair.key)
-    return pair
-
-
-def request(**more: object) -> Request:
-    return parse(kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key()), **more)))
-
-
-def serving() -> Request:
-    asked = kubelets.csr(NODE, kubelets.key(), dns_names=[NODE], addresses=[ADDRESS])
-    return parse(kubelets.by_node(kubelets.document(asked, signer=kubelets.SERVING), NODE))
+API_CLIENT = "kubernetes.io/kube-apiserver-client"
+MASTERS = [(NameOID.ORGANIZATION_NAME, "system:masters"), (NameOID.COMMON_NAME, "system:node:a")]
+NODE_TOO = [(NameOID.ORGANIZATION_NAME, "system:nodes"), *MASTERS]
+ADMINISTRATOR = [(NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, "system:admin")]
 
 
-def signed(path: Path, asked: Request) -> x509.Certificate:
-    return x509.load_pem_x509_certificate(Signer(path).sign(asked))
+class Thief:
+    """Holder of the node controller's certificate, with a friend who makes requests."""
+
+    def __init__(self, cluster: ApiServer) -> None:
+        self.cluster = cluster
+        base, trust = f"https://127.0.0.1:{cluster.port}", (cluster.folder / "ca.crt").read_text()
+        self.controller = Caller(base, trust, pem=cluster.pem(NODE_CONTROLLER))
+
+    def request(self, **asked: Any) -> str:
+        """Make a request as somebody who may, and return its name."""
+        signer = asked.pop("signer", CLIENT)
+        document = kubelets.document(kubelets.csr("a", kubelets.key(), **asked), signer=signer)
+        self.cluster.kubectl("create", "--filename=-", stdin=json.dumps(document))
+        return str(document["metadata"]["name"])
+
+    def write(self, name: str, part: str, **status: Any) -> int:
+        """Write a request's approval or status as the node controller, and return the API server's answer."""
+        document = self.cluster.get("csr", name)
+        return self.controller.ask("PUT", f"{REQUESTS}/{name}/{part}", {**document, "status": status})[0]
+
+    def approve(self, name: str) -> int:
+        """Approve a request as the node controller, and return the API server's answer."""
+        return self.write(name, "approval", conditions=[{"type": "Approved", "status": "True", "reason": "Mine"}])
+
+    def outcome(self, name: str) -> dict[str, Any]:
+        """Return the status of a request once the signer is done with it."""
+
+        def done() -> dict[str, Any] | None:
+            status: dict[str, Any] = self.cluster.get("csr", name)["status"]
+            failed = any(each["type"] == "Failed" for each in status.get("conditions", []))
+            return status if failed or status.get("certificate") else None
+
+        found: dict[str, Any] = eventually(done, what=f"{name} is signed or has failed")
+        return found
+
+    def signed(self, name: str) -> x509.Certificate:
+        """Approve a request, and return the certificate that the signer makes."""
+        assert self.approve(name) == 200
+        return x509.load_pem_x509_certificate(base64.b64decode(self.outcome(name)["certificate"]))
 
 
-def test_a_client_s_certificate(tmp_path: Path) -> None:
-    pair = authority(tmp_path / "authority.pem")
-    asked = request()
-    found = signed(tmp_path / "authority.pem", asked)
-    found.verify_directly_issued_by(x509.load_pem_x509_certificate(pair.certificate.encode()))
-    assert found.public_key() == asked.key
-    names = [(each.oid, each.value) for each in found.subject]
-    assert names == [(NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, f"system:node:{NODE}")]
-    usage = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+@pytest.fixture(name="thief", scope="module")
+def _thief(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Thief]:
+    folder = tmp_path_factory.mktemp("signer")
+    names = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"]
+    binaries = tools.ensure(names, log_dir=folder, progress=print)
+    services = plan(load(STACKS / "Pulumi.lab.yaml")).services
+    with api_server(folder, tools=binaries, services=services) as cluster:
+        for name in ("default", "kube-system", "kube-node-lease"):
+            eventually(partial(cluster.kubectl, "get", "namespace", name, "--output=name", check=False), what=name)
+        for path, document in rights():
+            cluster.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(document))
+        cluster.start_node_signer()
+        yield Thief(cluster)
+
+
+@pytest.mark.parametrize("signer", [CLIENT, SERVING])
+@pytest.mark.parametrize("subject", [MASTERS, NODE_TOO, ADMINISTRATOR], ids=["masters", "both", "administrator"])
+def test_what_it_approves_makes_no_administrator(thief: Thief, signer: str, subject: Any) -> None:
+    names = ["a"] if signer == SERVING else []
+    name = thief.request(subject=subject, signer=signer, dns_names=names)
+    assert thief.approve(name) == 200
+    status = thief.outcome(name)
+    assert "certificate" not in status
+    assert [each["reason"] for each in status["conditions"] if each["type"] == "Failed"] == ["SignerValidationFailure"]
+
+
+def test_it_may_approve_for_no_other_signer(thief: Thief) -> None:
+    for signer in (API_CLIENT, "example.com/any"):
+        assert thief.approve(thief.request(signer=signer)) == 403
+
+
+def test_it_may_write_no_certificate(thief: Thief) -> None:
+    name = thief.request()
+    assert thief.write(name, "status", certificate=base64.b64encode(b"x").decode()) == 403
+
+
+def test_it_may_make_no_request_itself(thief: Thief) -> None:
+    document = kubelets.document(kubelets.csr("a", kubelets.key()))
+    assert thief.controller.ask("POST", REQUESTS, document)[0] == 403
+
+
+def test_nobody_signs_for_other_clients_whoever_approves(thief: Thief) -> None:
+    """What is approved later has been signed when this is looked at."""
+    name = thief.request(signer=API_CLIENT)
+    thief.cluster.kubectl("certificate", "approve", name)
+    thief.signed(thief.request())
+    assert "certificate" not in thief.cluster.get("csr", name)["status"]
+
+
+def test_what_stays_possible_is_a_node_of_any_name(thief: Thief) -> None:
+    """docs/security.md says so. What is signed is what was asked for."""
+    found = thief.signed(thief.request())
+    assert found.subject.rfc4514_string() == "CN=system:node:a,O=system:nodes"
+    usages = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usages) == [ExtendedKeyUsageOID.CLIENT_AUTH]
     assert found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca is False
-    key_usage = found.extensions.get_extension_for_class(x509.KeyUsage).value
-    assert key_usage.digital_signature
-    assert not key_usage.key_cert_sign
-    with pytest.raises(x509.ExtensionNotFound):
-        found.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    assert found.not_valid_before_utc < datetime.now(UTC) - timedelta(minutes=4)
-    life = found.not_valid_after_utc - datetime.now(UTC)
-    assert LIFETIME - timedelta(minutes=1) < life <= LIFETIME
+    serving = thief.signed(thief.request(signer=SERVING, dns_names=["a"], addresses=["10.65.128.4"]))
+    names = serving.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["a"]
+    assert [str(each) for each in names.get_values_for_type(x509.IPAddress)] == ["10.65.128.4"]
 
 
-def test_a_server_s_certificate(tmp_path: Path) -> None:
-    authority(tmp_path / "authority.pem")
-    found = signed(tmp_path / "authority.pem", serving())
-    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == [NODE]
-    assert [str(each) for each in names.get_values_for_type(x509.IPAddress)] == [ADDRESS]
-    usage = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
-
-
-def test_a_rsa_key_may_encipher_keys(tmp_path: Path) -> None:
-    authority(tmp_path / "authority.pem")
-    own = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    asked = parse(kubelets.by_token(kubelets.document(kubelets.csr(NODE, own))))
-    usage = signed(tmp_path / "authority.pem", asked).extensions.get_extension_for_class(x509.KeyUsage).value
-    assert usage.key_encipherment
-
-
-def test_it_lives_no_longer_than_was_asked_for(tmp_path: Path) -> None:
-    authority(tmp_path / "authority.pem")
-    found = signed(tmp_path / "authority.pem", request(expirationSeconds=3600))
-    assert found.not_valid_after_utc - datetime.now(UTC) <= timedelta(hours=1)
-    longer = signed(tmp_path / "authority.pem", request(expirationSeconds=86400 * 365))
-    assert longer.not_valid_after_utc - datetime.now(UTC) <= LIFETIME
-
-
-def test_it_does_not_outlive_its_authority(tmp_path: Path) -> None:
-    pair = authority(tmp_path / "authority.pem", days=3)
-    end = x509.load_pem_x509_certificate(pair.certificate.encode()).not_valid_after_utc
-    assert signed(tmp_path / "authority.pem", request()).not_valid_after_utc == end
-
-
-def test_a_renewed_authority_is_used_without_a_restart(tmp_path: Path) -> None:
-    path = tmp_path / "authority.pem"
-    authority(path)
-    signer = Signer(path)
-    signer.sign(request())
-    renewed = authority(path)
-    found = x509.load_pem_x509_certificate(signer.sign(request()))
-    found.verify_directly_issued_by(x509.load_pem_x509_certificate(renewed.certificate.encode()))
-
-
-@pytest.mark.parametrize("text", [None, "", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
-def test_an_authority_that_cannot_be_used_is_said_with_its_file(tmp_path: Path, text: str | None) -> None:
-    path = tmp_path / "authority.pem"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(AuthorityError, match=r"authority\.pem: "):
-        Signer(path).sign(request())
+def test_a_renewed_authority_is_used_without_a_restart(thief: Thief) -> None:
+    """The last one here: the API server believes no client of the new authority."""
+    renewed = issuing.new_authority(common_name="renewed", days=60, key=issuing.new_key())
+    written = thief.cluster.folder / "renewed.pem"
+    written.write_text(renewed.certificate + renewed.key)
+    written.replace(thief.cluster.folder / "authority.pem")
+    issuer = x509.load_pem_x509_certificate(renewed.certificate.encode())
+    asked = lambda: thief.signed(thief.request())  # noqa: E731
+    found = eventually(lambda: next((one for one in [asked()] if one.issuer == issuer.subject), None), what="it is")
+    found.verify_directly_issued_by(issuer)
+    assert found.not_valid_after_utc - found.not_valid_before_utc == LIFETIME

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -17,8 +18,10 @@ from typing import Any
 
 from components.control_plane import issuing
 from longhaul.kubernetes.api import Api
+from longhaul.toolchain.spec import repository
 from tests.support.ports import free_ports
 
+NODE_SIGNER = repository() / "images/rootfs/etc/systemd/system/kube-node-signer.service"
 READY_S = 300.0
 DAYS = 1
 
@@ -95,6 +98,22 @@ class ApiServer:
             "--bind-address=127.0.0.1",
             f"--cert-dir={self.folder / 'controllers'}",
         )
+
+    def start_node_signer(self) -> None:
+        """Start the signer of nodes' certificates with the flags of its unit. Its authority is the one that the API
+        server believes clients by."""
+        (port,) = free_ports(1)
+        here = {
+            "/etc/longhaul/controller-manager.kubeconfig": str(self.user("system:kube-controller-manager")),
+            "/etc/longhaul/pki/nodes-authority.pem": str(self.authority()),
+            "--secure-port=10262": f"--secure-port={port}",
+        }
+        text = NODE_SIGNER.read_text(encoding="utf-8")
+        for named, own in here.items():
+            assert named in text, named
+            text = text.replace(named, own)
+        flags = re.findall(r"^  (--\S+)", text, re.MULTILINE)
+        self._run("kube-controller-manager", *flags, f"--cert-dir={self.folder / 'node-signer'}")
 
     def kubectl(self, *words: str, kubeconfig: Path | None = None, stdin: str = "", check: bool = True) -> str:
         """Run kubectl and return its output; with ``check``, a failure shows what it printed."""
