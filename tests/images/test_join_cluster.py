@@ -1,5 +1,5 @@
-"""A machine's way from its metadata to a Node in a real cluster: STS of the lab's AWS, a real API server, join endpoint,
-node controller and signer. Thieves are refused."""
+"""A machine's way from its metadata to a Node in a real cluster: STS of the lab's AWS, a real API server, join
+endpoint, node controller and signer. Thieves are refused."""
 
 from __future__ import annotations
 

@@ -168,7 +168,9 @@ def block(own: kubelets.Key) -> bytes:
 def attribute() -> bytes:
     parts = [organization("system:nodes"), common_name(f"system:node:{NODE}")]
     subject = x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
-    builder = x509.CertificateSigningRequestBuilder(subject).add_attribute(x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14"), b"read by one library alone")
+    builder = x509.CertificateSigningRequestBuilder(subject).add_attribute(
+        x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14"), b"read by one library alone"
+    )
     return builder.sign(kubelets.key(), hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 

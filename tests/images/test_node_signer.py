@@ -1,5 +1,5 @@
-"""A node controller that was taken over, against the real signer of nodes' certificates: what it approves makes nodes and
-nothing else."""
+"""A node controller that was taken over, against the real signer of nodes' certificates: what it approves makes nodes
+and nothing else."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_it_may_make_no_request_itself(thief: Thief) -> None:
 
 
 def test_nobody_signs_for_other_clients_whoever_approves(thief: Thief) -> None:
-    """What is approved later has been signed when this is looked at."""
+    """One that is approved later has been signed when this is looked at."""
     name = thief.request(signer=API_CLIENT)
     thief.cluster.kubectl("certificate", "approve", name)
     thief.signed(thief.request())

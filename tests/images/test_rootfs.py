@@ -41,6 +41,7 @@ DEBIAN = (
 PROGRAMS = (
     "api_wait",
     "api_watchdog",
+    "cloud_token",
     "containerd_config",
     "disk_gate",
     "etcd_endpoints",
@@ -129,7 +130,9 @@ def test_one_program_signs_for_nodes_and_for_nobody_else(rootfs: Path) -> None:
     text = (folder / "kube-node-signer.service").read_text()
     flags = dict(re.findall(r"^  --(cluster-signing\S*?|controllers|leader-elect)=(\S+)", text, flags=re.MULTILINE))
     own = {flag for flag, value in flags.items() if value == "/etc/longhaul/pki/nodes-authority.pem"}
-    pairs = {f"cluster-signing-kubelet-{kind}-{file}-file" for kind in ("client", "serving") for file in ("cert", "key")}
+    pairs = {
+        f"cluster-signing-kubelet-{kind}-{file}-file" for kind in ("client", "serving") for file in ("cert", "key")
+    }
     assert own == pairs
     assert {name: value for name, value in flags.items() if name not in own} == {
         "cluster-signing-duration": f"{LIFETIME // timedelta(hours=1)}h",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Node controller: runs on every API server machine; one of them is active.
 
-It approves kubelets' certificate requests when their machine exists, and removes the Node of a machine that is gone. The
-clouds and the list of hosts say which machines exist; a ConfigMap says which sites, pools and hosts there are.
+It approves kubelets' certificate requests when their machine exists, and removes the Node of a machine that is gone.
+The clouds and the list of hosts say which machines exist; a ConfigMap says which sites, pools and hosts there are.
 """
 
 from __future__ import annotations

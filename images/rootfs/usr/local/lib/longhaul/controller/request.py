@@ -40,10 +40,10 @@ MACHINE = "longhaul.dev/machine"
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
 
 LIFETIME = timedelta(days=30)
-"""Longest lifetime of a node's certificate, as kube-node-signer.service says it. It cannot be revoked, so it is short: a
-stolen one is of use for at most this long, with Kubernetes' default for a year. Kubelets renew at 70 to 90 %
-(client-go, ``jitteryDuration``), so a node that is cut off has three days or more; after that a cloud's node joins again
-by itself, a host with the next `longhaul up`."""
+"""Longest lifetime of a node's certificate, as kube-node-signer.service says it. It cannot be revoked, so it is short:
+a stolen one is of use for at most this long, with Kubernetes' default for a year. Kubelets renew at 70 to 90 %
+(client-go, ``jitteryDuration``), so a node that is cut off has three days or more; after that a cloud's node joins
+again by itself, a host with the next `longhaul up`."""
 
 EXTENSIONS = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
 """Attribute of a request that holds the extensions it asks for (RFC 2985, 5.4.2)."""
