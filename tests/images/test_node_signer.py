@@ -27,6 +27,7 @@ from tests.support.hosts import STACKS
 
 pytestmark = pytest.mark.engine
 
+APPROVED = {"conditions": [{"type": "Approved", "status": "True", "reason": "Mine"}]}
 API_CLIENT = "kubernetes.io/kube-apiserver-client"
 MASTERS = [(NameOID.ORGANIZATION_NAME, "system:masters"), (NameOID.COMMON_NAME, "system:node:a")]
 NODE_TOO = [(NameOID.ORGANIZATION_NAME, "system:nodes"), *MASTERS]
@@ -48,14 +49,14 @@ class Thief:
         self.cluster.kubectl("create", "--filename=-", stdin=json.dumps(document))
         return str(document["metadata"]["name"])
 
-    def write(self, name: str, part: str, **status: Any) -> int:
+    def write(self, name: str, part: str, **status: Any) -> tuple[int, dict[str, Any]]:
         """Write a request's approval or status as the node controller, and return the API server's answer."""
         document = self.cluster.get("csr", name)
-        return self.controller.ask("PUT", f"{REQUESTS}/{name}/{part}", {**document, "status": status})[0]
+        return self.controller.ask("PUT", f"{REQUESTS}/{name}/{part}", {**document, "status": status})
 
     def approve(self, name: str) -> int:
-        """Approve a request as the node controller, and return the API server's answer."""
-        return self.write(name, "approval", conditions=[{"type": "Approved", "status": "True", "reason": "Mine"}])
+        """Approve a request as the node controller, and return the status of the API server's answer."""
+        return self.write(name, "approval", **APPROVED)[0]
 
     def outcome(self, name: str) -> dict[str, Any]:
         """Return the status of a request once the signer is done with it."""
@@ -85,6 +86,8 @@ def _thief(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Thief]:
             eventually(partial(cluster.kubectl, "get", "namespace", name, "--output=name", check=False), what=name)
         for path, document in rights():
             cluster.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(document))
+        # Two, as on two machines: of their signatures the API takes one.
+        cluster.start_node_signer()
         cluster.start_node_signer()
         yield Thief(cluster)
 
@@ -107,7 +110,7 @@ def test_it_may_approve_for_no_other_signer(thief: Thief) -> None:
 
 def test_it_may_write_no_certificate(thief: Thief) -> None:
     name = thief.request()
-    assert thief.write(name, "status", certificate=base64.b64encode(b"x").decode()) == 403
+    assert thief.write(name, "status", certificate=base64.b64encode(b"x").decode())[0] == 403
 
 
 def test_it_may_make_no_request_itself(thief: Thief) -> None:
@@ -121,6 +124,17 @@ def test_nobody_signs_for_other_clients_whoever_approves(thief: Thief) -> None:
     thief.cluster.kubectl("certificate", "approve", name)
     thief.signed(thief.request())
     assert "certificate" not in thief.cluster.get("csr", name)["status"]
+
+
+def test_a_controller_of_an_earlier_release_signs_beside_it(thief: Thief) -> None:
+    """Such a one, which leads while API servers are replaced, writes the certificate itself after its approval."""
+    name = thief.request()
+    _, document = thief.write(name, "approval", **APPROVED)
+    document["status"]["certificate"] = kubelets.signed(document, thief.cluster.own_authority)
+    path = f"{REQUESTS}/{name}/status"
+    said = thief.cluster.kubectl("replace", "--raw", path, "--filename=-", stdin=json.dumps(document), check=False)
+    assert '"certificate"' in said or "the object has been modified" in said
+    assert thief.outcome(name)["certificate"]
 
 
 def test_what_stays_possible_is_a_node_of_any_name(thief: Thief) -> None:

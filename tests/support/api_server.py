@@ -56,7 +56,7 @@ class ApiServer:
         self._processes: list[subprocess.Popen[bytes]] = []
         self.port, self._controllers = free_ports(2)
         self.kubeconfig = folder / "kubeconfig"
-        self._authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
+        self.own_authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
 
     def start(self) -> None:
         """Start etcd and the API server; return when the API server is ready."""
@@ -113,7 +113,7 @@ class ApiServer:
             assert named in text, named
             text = text.replace(named, own)
         flags = re.findall(r"^  (--\S+)", text, re.MULTILINE)
-        self._run("kube-controller-manager", *flags, f"--cert-dir={self.folder / 'node-signer'}")
+        self._run("kube-controller-manager", *flags, f"--cert-dir={self.folder / f'node-signer-{port}'}")
 
     def kubectl(self, *words: str, kubeconfig: Path | None = None, stdin: str = "", check: bool = True) -> str:
         """Run kubectl and return its output; with ``check``, a failure shows what it printed."""
@@ -152,7 +152,7 @@ class ApiServer:
         names = [server_name] if server_name else []
         usages = ["server", "client"] if server_name else ["client"]
         subject = issuing.Subject(common_name=name, dns_names=names, usages=usages, days=DAYS)
-        pair = issuing.issue(subject, authority=self._authority)
+        pair = issuing.issue(subject, authority=self.own_authority)
         path = self.folder / f"{secrets.token_hex(4)}.pem"
         path.write_text(pair.certificate + pair.key)
         return path
@@ -160,7 +160,7 @@ class ApiServer:
     def authority(self) -> Path:
         """Return the file with the authority for clients' certificates, and its key."""
         path = self.folder / "authority.pem"
-        path.write_text(self._authority.certificate + self._authority.key)
+        path.write_text(self.own_authority.certificate + self.own_authority.key)
         return path
 
     def bearer(self, token: str) -> Path:
@@ -204,7 +204,7 @@ class ApiServer:
     def _identity(
         self, name: str, common_name: str, *, usages: list[str], organizations: list[str] | None = None
     ) -> Path:
-        (self.folder / "ca.crt").write_text(self._authority.certificate)
+        (self.folder / "ca.crt").write_text(self.own_authority.certificate)
         pair = issuing.issue(
             issuing.Subject(
                 common_name=common_name,
@@ -214,7 +214,7 @@ class ApiServer:
                 usages=usages,
                 days=DAYS,
             ),
-            authority=self._authority,
+            authority=self.own_authority,
         )
         path = self.folder / f"{name}.pem"
         path.write_text(pair.certificate + pair.key)
