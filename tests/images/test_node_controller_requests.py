@@ -102,10 +102,18 @@ def test_what_was_approved_before_is_left_to_the_signer(asked: Asked) -> None:
 
 
 def test_it_is_told_when_nobody_signs_what_was_approved(asked: Asked) -> None:
-    document = {**joining(), "status": APPROVED}
+    document = joining()
     asked.held.documents = [document]
+    asked.judge.verdict = WaitError("its machine is in no list yet")
     asked.work()
-    asked.now += 61
+    asked.judge.verdict = None
+    asked.now += 50
+    asked.work()
+    document["status"] = APPROVED
+    asked.now += 50
+    asked.work()
+    assert asked.api.said("/events") == []
+    asked.now += 11
     asked.work()
     asked.work()
     [event] = asked.api.said("/events")

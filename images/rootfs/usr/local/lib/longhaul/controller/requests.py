@@ -150,7 +150,10 @@ class Requests:
         # Recorded before the approval is published, so that a request in between finds the name taken.
         self._grants.granted(request)
         self._decide(document, "Approved", reason="MachineExists", message="its machine is in the list")
-        self._done.add(str(document["metadata"]["uid"]))
+        uid = str(document["metadata"]["uid"])
+        self._done.add(uid)
+        # From now on it waits for its signature.
+        self._seen[uid] = self._clock()
         self._metrics.count("requests_granted", signer=request.signer, joining=str(request.joining).lower())
         log.info("%s: approved %s for %s", request.name, request.signer, request.node)
         if not request.joining:
