@@ -19,7 +19,7 @@ OPERATOR = "operator"
 """Holder of the break-glass administrator's certificate."""
 
 NODES = "nodes"
-"""Name of the authority of kubelets' certificates. Its key is the only authority key on machines: the node controller
+"""Name of the authority of kubelets' certificates. Its key is the only authority key on machines: kube-node-signer
 signs with it, on API server machines (docs/certificates.md). It is separate so that it vouches for kubelets only."""
 
 ADMINISTRATOR = f"{OPERATOR}-admin"

@@ -49,14 +49,14 @@ CLUSTER_RULES: tuple[PolicyRuleArgsDict, ...] = (
     },
     {
         "api_groups": ["certificates.k8s.io"],
-        "resources": ["certificatesigningrequests/approval", "certificatesigningrequests/status"],
-        "verbs": ["update", "patch"],
+        "resources": ["certificatesigningrequests/approval"],
+        "verbs": ["update"],
     },
     {
         "api_groups": ["certificates.k8s.io"],
         "resources": ["signers"],
         "resource_names": ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"],
-        "verbs": ["approve", "sign"],
+        "verbs": ["approve"],
     },
     {"api_groups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch", "delete"]},
     # To see whether a lost node's pods have been moved.

@@ -1,5 +1,5 @@
-"""Files of an API server machine: kube-apiserver, controller-manager, scheduler, node controller and join service. What
-is the same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
+"""Files of an API server machine: kube-apiserver, controller-manager, node signer, scheduler, node controller and join
+service. What is the same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
 
 The etcd members are not among kube-apiserver's arguments. node.json names every address that a member may have, and at
 its start the machine asks the etcd clusters for their members (etcd_endpoints.py). So an etcd cluster grows or shrinks
@@ -65,6 +65,7 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         certificate(machine, "front-proxy-client", user=USER),
         certificate(machine, "controller-manager", user=USER),
         certificate(machine, "scheduler", user=USER),
+        authority(f"{PKI}/nodes-authority.pem", NODES, user=USER),
         trust(f"{PKI}/kubernetes-ca.crt", "kubernetes", restart=(API, CONTROLLER_MANAGER)),
         # Authorities of clients' certificates: of people and programs, and of nodes.
         trust(f"{PKI}/client-ca.crt", "kubernetes", NODES),
@@ -79,7 +80,6 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         ),
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
-        authority(f"{PKI}/nodes-authority.pem", NODES, user=NODE_CONTROLLER_USER),
         certificate(machine, "join", user=JOIN_USER),
     )
 

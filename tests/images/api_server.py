@@ -21,7 +21,7 @@ from components.model.health import READY_PATH
 from tests.images.machines import ROOTFS, Control, Place, environment_file, eventually
 
 MAIN, EVENTS, API = "lab-etcd-0", "lab-events-0", "lab-api-0"
-UNITS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+UNITS = ("kube-apiserver", "kube-controller-manager", "kube-node-signer", "kube-scheduler")
 
 
 class Client:
@@ -94,10 +94,13 @@ class Machines:
     def api_ready(self) -> bool:
         return self.control[API].running("kube-apiserver") and self.client.status(READY_PATH) == 200
 
+    def start_node_signer(self) -> None:
+        self._start_unit("kube-node-signer")
+
     def start_controllers(self) -> None:
         place = self.control[API]
         for unit in UNITS[1:]:
-            place.start(unit, place.unit_command(f"{unit}.service", {}), {})
+            self._start_unit(unit)
         programs = ROOTFS / "usr/local/lib/longhaul"
         paths = ["--node", place.path("/etc/longhaul/node.json"), "--pki", place.path("/etc/longhaul/pki")]
         for name, program in (
@@ -105,6 +108,10 @@ class Machines:
             ("join", [programs / "join_service.py", *paths, "--address", "127.0.0.1"]),
         ):
             place.start(name, [sys.executable, "-B", *map(str, program)], {})
+
+    def _start_unit(self, name: str) -> None:
+        place = self.control[API]
+        place.start(name, place.unit_command(f"{name}.service", {}), {})
 
     def keys(self, store: str) -> list[str]:
         """Return the keys in an etcd cluster."""

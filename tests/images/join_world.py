@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import threading
 from collections.abc import Mapping
@@ -18,9 +17,9 @@ from controller.api import ApiError
 from controller.environment import CONFIGMAP, KEY
 from controller.events import Events
 from controller.request import Attested
-from controller.signing import Signer
 
 from components.control_plane import issuing
+from tests.images import kubelets
 from tests.images.fake_api import FakeApi
 from tests.images.node_world import ENVIRONMENT as DOCUMENT
 
@@ -31,13 +30,11 @@ SENDER = "10.65.128.4"
 
 
 class Api(FakeApi):
-    """Keeps created objects, one for each name; ``granted`` signs a request as the node controller would."""
+    """Keeps created objects, one for each name; ``grant`` signs a request as the node signer would."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        pair = issuing.new_authority(common_name="lab nodes", days=1, key=issuing.new_key())
-        (folder / "nodes.pem").write_text(pair.certificate + pair.key)
-        self._signer = Signer(folder / "nodes.pem")
+        self._authority = issuing.new_authority(common_name="lab nodes", days=1, key=issuing.new_key())
         self.user = "longhaul:join"
         document = {"metadata": {"name": CONFIGMAP}, "data": {KEY: json.dumps(DOCUMENT)}}
         self.objects[ENVIRONMENT] = document
@@ -60,11 +57,8 @@ class Api(FakeApi):
             document["status"] = {"conditions": [{"type": kind, "reason": reason, "message": f"because: {reason}"}]}
 
     def grant(self) -> None:
-        from controller.request import parse
-
         for document in self.requests:
-            certificate = self._signer.sign(parse(document))
-            document["status"] = {"certificate": base64.b64encode(certificate).decode()}
+            document["status"] = {"certificate": kubelets.signed(document, self._authority)}
 
 
 class Told:
@@ -86,7 +80,7 @@ class JoinWorld:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.now = folder, 1000.0
-        self.api, self.told = Api(folder), Told()
+        self.api, self.told = Api(), Told()
         self.challenges = Challenges(clock=lambda: self.now)
         self.endpoint = JoinEndpoint(
             self.api,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import Any
 
@@ -13,6 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
+
+from components.control_plane.issuing import Pair
 
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"
@@ -92,3 +94,15 @@ def noted(posted: dict[str, Any], machine: str, *, site: str = "use1") -> dict[s
 def by_proof(posted: dict[str, Any], machine: str, *, site: str = "use1") -> dict[str, Any]:
     """Return that request as the API server passes it on."""
     return received(noted(posted, machine, site=site), user="longhaul:join", groups=["system:authenticated"])
+
+
+def signed(posted: dict[str, Any], authority: Pair) -> str:
+    """Return a certificate for a request, base64 of PEM as the API has it."""
+    asked = x509.load_pem_x509_csr(base64.b64decode(posted["spec"]["request"]))
+    issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
+    own = serialization.load_pem_private_key(authority.key.encode(), password=None)
+    assert isinstance(own, ec.EllipticCurvePrivateKey)
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(issuer.subject, asked.subject, asked.public_key(), x509.random_serial_number())
+    made = builder.not_valid_before(now).not_valid_after(now + timedelta(days=1)).sign(own, hashes.SHA256())
+    return base64.b64encode(made.public_bytes(serialization.Encoding.PEM)).decode()

@@ -111,7 +111,6 @@ class World:
     def controller(self) -> Controller:
         return Controller(
             self.api,
-            authority=self.pki / "nodes-authority.pem",
             instance=API,
             metrics=Metrics(),
             build=self._build,

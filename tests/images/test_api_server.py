@@ -54,7 +54,7 @@ def test_the_machine_is_ready(machines: Machines) -> None:
     def checks() -> bool:
         return all(check.ok for check in api_checks.checks(place.node, pki=place.path("/etc/longhaul/pki")))
 
-    eventually(checks, what="API server, controller-manager, scheduler, node controller and join endpoint are healthy")
+    eventually(checks, what="all programs of the machine are healthy")
 
 
 def test_nobody_reaches_more_than_health(machines: Machines) -> None:

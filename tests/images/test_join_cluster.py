@@ -1,5 +1,5 @@
-"""A machine's way from its metadata to a Node in a real cluster: STS of the lab's AWS, a real API server, join endpoint
-and node controller. Thieves are refused."""
+"""A machine's way from its metadata to a Node in a real cluster: STS of the lab's AWS, a real API server, join
+endpoint, node controller and signer. Thieves are refused."""
 
 from __future__ import annotations
 
@@ -99,7 +99,6 @@ def controller(cluster: ApiServer, cloud: Cloud, failed: list[str]) -> Controlle
 
     return Controller(
         api(cluster, cluster.pem("longhaul:node-controller")),
-        authority=cluster.authority(),
         instance="lab-api-0",
         metrics=Metrics(),
         build=build,
@@ -121,6 +120,7 @@ def _joining(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joining]:
     ):
         patch.setattr(judge, "SETTLE_S", 1.0)
         prepare(cluster)
+        cluster.start_node_signer()
         certificate = cluster.pem("longhaul:join", server_name=SERVICE)
         cloud, own = Cloud(), api(cluster, certificate)
         work = controller(cluster, cloud, failed)

@@ -46,6 +46,7 @@ def _world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             eventually(machines.api_ready, what="the API server is ready")
             world = World(machines, folder)
             world.prepare()
+            machines.start_node_signer()
             controller = world.controller()
             controller.start()
             yield world

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import boto3
@@ -12,10 +13,11 @@ import botocore.auth
 import pytest
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
+from cloud_token import AUDIENCE, answer
 from controller import sigv4
 from controller.aws import GROUP_TAG, AwsMachines
 from controller.environment import Environment, Pool, Site
-from controller.identity import AUDIENCE, EARLY_S, AssumedRole, Credentials, ManagedIdentity
+from controller.identity import EARLY_S, AssumedRole, Credentials, ManagedIdentity
 from controller.inventory import SourceError, State
 from moto import mock_aws
 
@@ -231,7 +233,7 @@ def _clouds(ec2: Any) -> Clouds:
 def test_a_role_is_taken_with_the_machine_s_token_and_held(clouds: Clouds) -> None:
     now = 1000.0
     with Answering(clouds.answer) as cloud:
-        identity = ManagedIdentity(metadata=cloud.url, wall=lambda: now)
+        identity = ManagedIdentity(ask=partial(answer, metadata=cloud.url), wall=lambda: now)
         role = AssumedRole(
             role=ROLE,
             region="us-east-1",
@@ -255,13 +257,13 @@ def test_a_role_is_taken_with_the_machine_s_token_and_held(clouds: Clouds) -> No
         now = first.until - EARLY_S + 1
         clouds.until = now + 3600
         role.credentials()
-        assert [asked.path for asked in cloud.asked[3:]] == ["/metadata/identity/oauth2/token", "/"]
+        assert [asked.path for asked in cloud.asked[4:]] == ["/metadata/identity/oauth2/token", "/"]
 
 
 def test_a_refused_role_is_said_without_the_token(clouds: Clouds) -> None:
     clouds.refuse = 403
     with Answering(clouds.answer) as cloud:
-        identity = ManagedIdentity(metadata=cloud.url, wall=lambda: 1000.0)
+        identity = ManagedIdentity(ask=partial(answer, metadata=cloud.url), wall=lambda: 1000.0)
         role = AssumedRole(role=ROLE, region="us-east-1", session_name="a", identity=identity, endpoint=f"{cloud.url}/")
         with pytest.raises(SourceError, match=f"taking the role {ROLE}: 403") as caught:
             role.credentials()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from cloud_token import answer
 from controller.azure import COMPUTE_VERSION, NETWORK_VERSION, AzureMachines
 from controller.environment import Environment, Pool, Site
 from controller.identity import ManagedIdentity
@@ -79,7 +81,7 @@ class Manager:
 
 def machines(manager: Manager, cloud: Answering) -> AzureMachines:
     manager.url = cloud.url
-    identity = ManagedIdentity(metadata=cloud.url)
+    identity = ManagedIdentity(ask=partial(answer, metadata=cloud.url))
     return AzureMachines(ENVIRONMENT, SITE, identity=identity, endpoint=cloud.url)
 
 
@@ -119,7 +121,7 @@ def test_a_pool_of_several_sets_has_the_machines_of_all() -> None:
     pools = {"h100": Pool(name="h100", site="weu", group="lab-h100", more_groups=("lab-h100-s1",))}
     with Answering(manager.answer) as cloud:
         manager.url = cloud.url
-        identity = ManagedIdentity(metadata=cloud.url)
+        identity = ManagedIdentity(ask=partial(answer, metadata=cloud.url))
         source = AzureMachines(replace(ENVIRONMENT, pools=pools), SITE, identity=identity, endpoint=cloud.url)
         found = source.everything()
         assert set(source.some(["lab-h100-s1-000001"])) == set(found)

@@ -74,7 +74,7 @@ def test_a_token_that_could_not_be_deleted_is_deleted_later(near: Neighbours) ->
 def test_what_another_controller_granted_is_remembered(near: Neighbours) -> None:
     document = joining()
     document["metadata"]["creationTimestamp"] = "2026-11-21T16:00:00Z"
-    document["status"] = {"certificate": "x"}
+    document["status"] = {"conditions": [{"type": "Approved", "status": "True"}]}
     near.cluster.recall([document, joining(), kubelets.by_proof(kubelets.document("AAAA"), NODE)])
     assert near.cluster.rival(parse(joining()))
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from cloud_token import AUDIENCE
 from controller.environment import DocumentError, parse
-from controller.identity import AUDIENCE
 from controller.sources import inventories
 
 from components.aws.controller import AUDIENCES

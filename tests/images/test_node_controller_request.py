@@ -9,6 +9,7 @@ import pytest
 from controller import request
 from controller.request import RefusedError, parse
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 
@@ -158,3 +159,34 @@ def test_a_request_is_signed_with_its_own_key() -> None:
     forged = f"-----BEGIN CERTIFICATE REQUEST-----\n{lines}-----END CERTIFICATE REQUEST-----\n"
     document = kubelets.document(base64.b64encode(forged.encode()).decode())
     assert says(kubelets.by_token(document)) == "Malformed"
+
+
+def block(own: kubelets.Key) -> bytes:
+    return base64.b64decode(kubelets.csr(NODE, own))
+
+
+def attribute() -> bytes:
+    parts = [organization("system:nodes"), common_name(f"system:node:{NODE}")]
+    subject = x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
+    builder = x509.CertificateSigningRequestBuilder(subject).add_attribute(
+        x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14"), b"read by one library alone"
+    )
+    return builder.sign(kubelets.key(), hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+OWN = kubelets.key()
+READ_DIFFERENTLY = {
+    "two": block(OWN) + block(kubelets.key()),
+    "text": b"Certificate Request:\n" + block(OWN),
+    "other label": block(OWN).replace(b"CERTIFICATE REQUEST", b"NEW CERTIFICATE REQUEST"),
+    "lines": block(OWN).replace(b"\n", b"\r\n"),
+    "header": block(OWN).replace(b"REQUEST-----\n", b"REQUEST-----\nA: b\n\n", 1),
+    "attribute": attribute(),
+}
+
+
+@pytest.mark.parametrize("text", READ_DIFFERENTLY.values(), ids=list(READ_DIFFERENTLY))
+def test_what_the_signer_could_read_differently_is_refused(text: bytes) -> None:
+    """The signer is another program, which reads the request anew."""
+    assert parse(kubelets.by_token(kubelets.document(base64.b64encode(block(OWN)).decode()))).node == NODE
+    assert says(kubelets.by_token(kubelets.document(base64.b64encode(text).decode()))) == "Malformed"

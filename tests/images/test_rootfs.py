@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import yaml
+from controller.request import LIFETIME
 from restore.record import FOLDER
 
 from tests.support.programs import write_program
@@ -39,6 +41,7 @@ DEBIAN = (
 PROGRAMS = (
     "api_wait",
     "api_watchdog",
+    "cloud_token",
     "containerd_config",
     "disk_gate",
     "etcd_endpoints",
@@ -121,6 +124,27 @@ def test_units_wait_while_a_restore_is_half_done(rootfs: Path) -> None:
         for name in names:
             text = (rootfs / f"etc/systemd/system/{name}.service").read_text()
             assert f"\nConditionPathExists=!{FOLDER / file}\n" in text.partition("[Service]")[0], name
+
+
+def test_one_program_signs_for_nodes_and_for_nobody_else(rootfs: Path) -> None:
+    folder = rootfs / "etc/systemd/system"
+    text = (folder / "kube-node-signer.service").read_text()
+    flags = dict(re.findall(r"^  --(cluster-signing\S*?|controllers|leader-elect)=(\S+)", text, flags=re.MULTILINE))
+    own = {flag for flag, value in flags.items() if value == "/etc/longhaul/pki/nodes-authority.pem"}
+    pairs = {
+        f"cluster-signing-kubelet-{kind}-{file}-file" for kind in ("client", "serving") for file in ("cert", "key")
+    }
+    assert own == pairs
+    assert {name: value for name, value in flags.items() if name not in own} == {
+        "cluster-signing-duration": f"{LIFETIME // timedelta(hours=1)}h",
+        "controllers": "certificatesigningrequest-signing-controller",
+        "leader-elect": "false",
+    }
+    (switched,) = re.findall(r"--controllers=(\S+)", (folder / "kube-controller-manager.service").read_text())
+    off = {"-certificatesigningrequest-signing-controller", "-certificatesigningrequest-approving-controller"}
+    assert off <= set(switched.split(","))
+    named = {unit for unit in units(rootfs) if "nodes-authority" in (folder / unit).read_text()}
+    assert named == {"kube-node-signer.service"}
 
 
 def test_every_account_that_a_unit_runs_as_is_made(rootfs: Path) -> None:

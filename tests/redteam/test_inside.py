@@ -63,6 +63,29 @@ def test_the_node_controller_s_key_reads_no_secret(project: Project, name: str) 
     assert (answer["code"], NODE_CONTROLLER in answer["message"]) == (403, True)
 
 
+METADATA = "http://169.254.169.254/metadata/instance?api-version=2021-02-01"
+
+
+@pytest.mark.parametrize("unit", ["longhaul-node-controller", "longhaul-join"])
+def test_a_program_that_was_taken_gets_no_identity_of_its_machine(project: Project, unit: str) -> None:
+    """curl asks from the unit's own control group, to which its limits belong."""
+    if project.on(SERVERS[0], "stat --file-system --format=%T /sys/fs/cgroup").stdout.strip() != "cgroup2fs":
+        pytest.skip("docs/lab-differences.md: the host has the older hierarchy of cgroups")
+    group = f"/sys/fs/cgroup$(systemctl show --property=ControlGroup --value {unit})/cgroup.procs"
+    asking = f"curl --silent --max-time 5 --header Metadata:true --output /dev/null '{METADATA}'"
+    assert project.on(SERVERS[0], asking, check=False).returncode == 0
+    assert project.on(SERVERS[0], f"echo $$ > {group} && {asking}", check=False).returncode != 0
+
+
+def test_only_the_node_controller_is_given_a_token(project: Project) -> None:
+    socket = "/run/longhaul-cloud-token.sock"
+    owner = project.on(SERVERS[0], f"stat --format='%U %a' {socket}").stdout
+    assert owner.split() == ["node-controller", "600"]
+    given = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('{}'); print(s.makefile().read())"
+    asking = f'runuser --user node-controller -- python3 -c "{given.format(socket)}"'
+    assert set(json.loads(project.on(SERVERS[0], asking).stdout)) == {"token", "until"}
+
+
 @pytest.mark.parametrize(("machine", "port"), [(SERVERS[0], 6443), (SERVERS[0], 6444), (HOST, 10250)])
 def test_no_old_cipher_is_offered(project: Project, machine: str, port: int) -> None:
     asking = f"openssl s_client -connect 127.0.0.1:{port} -tls1_2 -cipher"

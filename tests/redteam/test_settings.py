@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 UNITS = ROOT / "images/rootfs/etc/systemd/system"
 
 
-@pytest.mark.parametrize("unit", ["kube-apiserver", "kube-controller-manager", "kube-scheduler"])
+@pytest.mark.parametrize("unit", ["kube-apiserver", "kube-controller-manager", "kube-node-signer", "kube-scheduler"])
 def test_every_server_of_tls_1_2_has_the_same_ciphers(unit: str) -> None:
     text = (UNITS / f"{unit}.service").read_text(encoding="utf-8")
     (found,) = re.findall(r"--tls-cipher-suites=(\S+)", text)

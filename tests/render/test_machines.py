@@ -59,7 +59,7 @@ def test_a_machine_reads_exactly_its_own_secrets(case: Case) -> None:
     machines = control_machines(case.environment, case.addresses)
     shared = {one.name for one in shared_secrets(machines) if case.machine.name in one.holders}
     trusted = {name for name in read if name.startswith("trust-")}
-    # The one authority whose key is on machines: the node controller signs with it.
+    # The one authority whose key is on machines: the node signer signs with it.
     signed = set() if case.machine.role.is_etcd else {"ca-nodes"}
     assert read == own | shared | trusted | signed
     stores = {case.machine.role} if case.machine.role.is_etcd else {Role.ETCD, Role.EVENTS}
@@ -82,14 +82,14 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     names = (
         ["etcd.service"]
         if case.machine.role.is_etcd
-        else [f"kube-{part}.service" for part in ("apiserver", "controller-manager", "scheduler")]
+        else [f"kube-{part}.service" for part in ("apiserver", "controller-manager", "node-signer", "scheduler")]
     )
     texts = [(ROOTFS / "etc/systemd/system" / name).read_text() for name in names]
     texts += [file.content for path, file in found.items() if path.endswith((".kubeconfig", ".env", ".yaml"))]
     named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", "\n".join(texts)))
     assert named <= found.keys() | fetched
     # Files that our own programs name: etcd members' client certificate, the node controller, the join endpoint.
-    programs = {"client.pem", "node-controller.pem", "nodes-authority.pem", "join.pem"}
+    programs = {"client.pem", "node-controller.pem", "join.pem"}
     assert {path for path in fetched - named if Path(path).name not in programs} == set()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -17,8 +18,10 @@ from typing import Any
 
 from components.control_plane import issuing
 from longhaul.kubernetes.api import Api
+from longhaul.toolchain.spec import repository
 from tests.support.ports import free_ports
 
+NODE_SIGNER = repository() / "images/rootfs/etc/systemd/system/kube-node-signer.service"
 READY_S = 300.0
 DAYS = 1
 
@@ -53,7 +56,7 @@ class ApiServer:
         self._processes: list[subprocess.Popen[bytes]] = []
         self.port, self._controllers = free_ports(2)
         self.kubeconfig = folder / "kubeconfig"
-        self._authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
+        self.own_authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
 
     def start(self) -> None:
         """Start etcd and the API server; return when the API server is ready."""
@@ -96,6 +99,22 @@ class ApiServer:
             f"--cert-dir={self.folder / 'controllers'}",
         )
 
+    def start_node_signer(self) -> None:
+        """Start the signer of nodes' certificates with the flags of its unit. Its authority is the one that the API
+        server believes clients by."""
+        (port,) = free_ports(1)
+        here = {
+            "/etc/longhaul/controller-manager.kubeconfig": str(self.user("system:kube-controller-manager")),
+            "/etc/longhaul/pki/nodes-authority.pem": str(self.authority()),
+            "--secure-port=10262": f"--secure-port={port}",
+        }
+        text = NODE_SIGNER.read_text(encoding="utf-8")
+        for named, own in here.items():
+            assert named in text, named
+            text = text.replace(named, own)
+        flags = re.findall(r"^  (--\S+)", text, re.MULTILINE)
+        self._run("kube-controller-manager", *flags, f"--cert-dir={self.folder / f'node-signer-{port}'}")
+
     def kubectl(self, *words: str, kubeconfig: Path | None = None, stdin: str = "", check: bool = True) -> str:
         """Run kubectl and return its output; with ``check``, a failure shows what it printed."""
         done = subprocess.run(
@@ -133,7 +152,7 @@ class ApiServer:
         names = [server_name] if server_name else []
         usages = ["server", "client"] if server_name else ["client"]
         subject = issuing.Subject(common_name=name, dns_names=names, usages=usages, days=DAYS)
-        pair = issuing.issue(subject, authority=self._authority)
+        pair = issuing.issue(subject, authority=self.own_authority)
         path = self.folder / f"{secrets.token_hex(4)}.pem"
         path.write_text(pair.certificate + pair.key)
         return path
@@ -141,7 +160,7 @@ class ApiServer:
     def authority(self) -> Path:
         """Return the file with the authority for clients' certificates, and its key."""
         path = self.folder / "authority.pem"
-        path.write_text(self._authority.certificate + self._authority.key)
+        path.write_text(self.own_authority.certificate + self.own_authority.key)
         return path
 
     def bearer(self, token: str) -> Path:
@@ -185,7 +204,7 @@ class ApiServer:
     def _identity(
         self, name: str, common_name: str, *, usages: list[str], organizations: list[str] | None = None
     ) -> Path:
-        (self.folder / "ca.crt").write_text(self._authority.certificate)
+        (self.folder / "ca.crt").write_text(self.own_authority.certificate)
         pair = issuing.issue(
             issuing.Subject(
                 common_name=common_name,
@@ -195,7 +214,7 @@ class ApiServer:
                 usages=usages,
                 days=DAYS,
             ),
-            authority=self._authority,
+            authority=self.own_authority,
         )
         path = self.folder / f"{name}.pem"
         path.write_text(pair.certificate + pair.key)

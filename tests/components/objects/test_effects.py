@@ -70,9 +70,8 @@ CLIENTS, SERVING = ":kubernetes.io/kube-apiserver-client-kubelet", ":kubernetes.
     [
         (CONTROLLER, ("watch", CSR, "certificatesigningrequests")),
         (CONTROLLER, ("update", CSR, "certificatesigningrequests/approval")),
-        (CONTROLLER, ("update", CSR, "certificatesigningrequests/status")),
         (CONTROLLER, ("approve", CSR, "signers", CLIENTS)),
-        (CONTROLLER, ("sign", CSR, "signers", SERVING)),
+        (CONTROLLER, ("approve", CSR, "signers", SERVING)),
         (CONTROLLER, ("delete", "", "nodes")),
         (CONTROLLER, ("list", "", "pods")),
         (CONTROLLER, ("update", LEASE, "leases", "kube-system:longhaul-node-controller")),
@@ -96,7 +95,9 @@ def test_what_is_allowed(applied: ApiServer, who: dict[str, Any], what: tuple[st
 @pytest.mark.parametrize(
     ("who", "what"),
     [
-        (CONTROLLER, ("sign", CSR, "signers", ":kubernetes.io/kube-apiserver-client")),
+        (CONTROLLER, ("approve", CSR, "signers", ":kubernetes.io/kube-apiserver-client")),
+        (CONTROLLER, ("sign", CSR, "signers", CLIENTS)),
+        (CONTROLLER, ("update", CSR, "certificatesigningrequests/status")),
         (CONTROLLER, ("create", CSR, "certificatesigningrequests")),
         (CONTROLLER, ("create", "", "nodes")),
         (CONTROLLER, ("list", "", "secrets", "kube-system:")),

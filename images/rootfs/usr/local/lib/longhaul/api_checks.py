@@ -24,6 +24,7 @@ ALIVE_S = 15.0
 (kubernetes 1.36, cmd/kubeadm/app/util/staticpod/utils.go)."""
 
 CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
+NODE_SIGNER = "https://127.0.0.1:10262/healthz"
 SCHEDULER = "https://127.0.0.1:10259/healthz"
 NODE_CONTROLLER = "http://127.0.0.1:10261/healthz"
 TIMEOUT_S = 5.0
@@ -32,12 +33,13 @@ ELSEWHERE_S = 2.0
 
 
 def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
-    """Check that kube-apiserver is ready and of the right version, and that controller-manager, scheduler, node
-    controller and join endpoint are healthy."""
+    """Check that kube-apiserver is ready and of the right version, and that controller-manager, node signer,
+    scheduler, node controller and join endpoint are healthy."""
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
         _health("kube-controller-manager", CONTROLLER_MANAGER, _unverified()),
+        _health("kube-node-signer", NODE_SIGNER, _unverified()),
         _health("kube-scheduler", SCHEDULER, _unverified()),
         _health("node-controller", NODE_CONTROLLER, _unverified()),
         # Not verified: the join endpoint's certificate does not name the loopback address.

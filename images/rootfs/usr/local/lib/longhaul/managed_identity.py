@@ -46,14 +46,15 @@ class OwnIdentity:
     metadata: str = METADATA
     wall: Callable[[], float] = time.time
     _query: dict[str, str] | None = None
+    until: float = 0.0
+    """End of the last token's validity, in seconds since the epoch."""
     _token: str = field(default="", repr=False)
-    _until: float = 0.0
 
     def token(self) -> str:
         """Return a token that is valid for some minutes more; ``NotYetError`` when the metadata service gives none. The
         error never contains a token."""
-        if self.wall() > self._until - EARLY_S:
-            self._token, self._until = self._new()
+        if self.wall() > self.until - EARLY_S:
+            self._token, self.until = self._new()
         return self._token
 
     def _new(self) -> tuple[str, float]:

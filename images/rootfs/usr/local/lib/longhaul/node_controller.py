@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Node controller: runs on every API server machine; one of them is active.
 
-It signs kubelets' certificate requests when their machine exists, and removes the Node of a machine that is gone. The
-clouds and the list of hosts say which machines exist; a ConfigMap says which sites, pools and hosts there are.
+It approves kubelets' certificate requests when their machine exists, and removes the Node of a machine that is gone.
+The clouds and the list of hosts say which machines exist; a ConfigMap says which sites, pools and hosts there are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def work(node: Node, *, pki: Path, stop: threading.Event, metrics: Metrics) -> i
     election = Election(replace(api, timeout_s=TIMEOUT_S), identity=node.machine)
     if not election.acquire(stop):
         return 0
-    controller = Controller(api, authority=pki / "nodes-authority.pem", instance=node.machine, metrics=metrics)
+    controller = Controller(api, instance=node.machine, metrics=metrics)
     controller.start()
     election.hold(stop)
     controller.stop()

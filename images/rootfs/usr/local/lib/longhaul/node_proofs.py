@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any
 
 from attest.protocol import STS_FORM, bound, sts_url
+from cloud_token import AUDIENCE
 from controller import sigv4
-from controller.identity import AUDIENCE, Credentials
+from controller.identity import Credentials
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs7

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from controller.identity import AUDIENCE
+from cloud_token import AUDIENCE
 from controller.inventory import SourceError
 from controller.request import RSA_BITS, RefusedError
 from controller.web import fetch_json

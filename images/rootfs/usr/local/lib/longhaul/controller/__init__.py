@@ -1,2 +1,2 @@
-"""Node controller: decides which machines may be nodes, signs the certificates that kubelets ask for, and removes the
-Node of a machine that is gone."""
+"""Node controller: decides which machines may be nodes, approves the certificates that kubelets ask for, and removes
+the Node of a machine that is gone."""

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from controller.api import Api, Object
-from controller.request import CLIENT, RefusedError, Request, issued, moment, parse
-from controller.signing import LIFETIME
+from controller.request import CLIENT, LIFETIME, RefusedError, Request, condition, moment, parse
 from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
@@ -73,7 +72,7 @@ class KubernetesCluster:
     def recall(self, documents: Iterable[Object]) -> None:
         """Remember earlier grants, which another controller may have made."""
         for document in documents:
-            if issued(document) and document["spec"]["signerName"] == CLIENT:
+            if condition(document, "Approved") is not None and document["spec"]["signerName"] == CLIENT:
                 try:
                     request = parse(document)
                 except RefusedError:

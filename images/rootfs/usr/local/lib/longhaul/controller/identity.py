@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 import time
 import urllib.parse
 import xml.etree.ElementTree as ET
@@ -9,33 +12,55 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from managed_identity import EARLY_S, OwnIdentity
-from node_metadata import METADATA, NotYetError
+from managed_identity import EARLY_S
 
 from controller.inventory import SourceError
 from controller.web import fetch
 
-AUDIENCE = "https://management.azure.com/"
-"""Audience of the token: Azure's resource manager. AWS accepts the same token, because there is no application of our
-own in the directory (components/aws/controller.py names it as the audience)."""
+SOCKET = "/run/longhaul-cloud-token.sock"
+"""Socket that gives one token a connection (cloud_token.py)."""
+
+TIMEOUT_S = 30.0
+"""Time limit in seconds: a program starts for the answer, and asks the metadata service twice, for ten seconds each at
+most."""
+
+
+def given() -> str:
+    """Return what the socket gives; ``OSError`` when it gives nothing."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(TIMEOUT_S)
+        connection.connect(SOCKET)
+        with connection.makefile(encoding="utf-8") as stream:
+            return stream.read()
 
 
 @dataclass(kw_only=True)
 class ManagedIdentity:
     """Gives tokens of the machine's own identity."""
 
-    metadata: str = METADATA
+    ask: Callable[[], str] = given
     wall: Callable[[], float] = time.time
-    _own: OwnIdentity | None = None
+    _token: str = field(default="", repr=False)
+    _until: float = 0.0
+    _asking: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def token(self) -> str:
-        """Return a token that is valid for some minutes more."""
-        if self._own is None:
-            self._own = OwnIdentity(audience=AUDIENCE, metadata=self.metadata, wall=self.wall)
+        """Return a token that is valid for some minutes more. Sites that ask at once wait for one answer."""
+        with self._asking:
+            if self.wall() > self._until - EARLY_S:
+                self._token, self._until = self._new()
+            return self._token
+
+    def _new(self) -> tuple[str, float]:
         try:
-            return self._own.token()
-        except NotYetError as error:
-            raise SourceError(str(error)) from None
+            found = json.loads(self.ask())
+            if "error" in found:
+                raise SourceError(str(found["error"]))
+            return str(found["token"]), float(found["until"])
+        except OSError as error:
+            raise SourceError(f"{SOCKET}: {error}") from None
+        except (KeyError, TypeError, ValueError):
+            raise SourceError(f"{SOCKET}: it gives no token; its journal says why") from None
 
 
 @dataclass(frozen=True, kw_only=True)

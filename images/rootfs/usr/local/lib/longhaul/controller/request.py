@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from cryptography import x509
@@ -39,11 +39,19 @@ MACHINE = "longhaul.dev/machine"
 
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
 
+LIFETIME = timedelta(days=30)
+"""Longest lifetime of a node's certificate, as kube-node-signer.service says it. It cannot be revoked, so it is short:
+a stolen one is of use for at most this long, with Kubernetes' default for a year. Kubelets renew at 70 to 90 %
+(client-go, ``jitteryDuration``), so a node that is cut off has three days or more; after that a cloud's node joins
+again by itself, a host with the next `longhaul up`."""
+
+EXTENSIONS = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
+"""Attribute of a request that holds the extensions it asks for (RFC 2985, 5.4.2)."""
+
 RSA_BITS = 2048
 
 LONGEST_NAME = 64 - len(NODE)
-"""Longest Node name in characters: a common name has at most 64 (RFC 5280, A.1, ``ub-common-name``), and newer versions
-of the library that signs make no longer one."""
+"""Longest Node name in characters: a common name has at most 64 (RFC 5280, A.1, ``ub-common-name``)."""
 
 UNREADABLE = (
     ValueError,
@@ -88,8 +96,6 @@ class Request:
     key: PublicKey
     dns_names: frozenset[str]
     addresses: frozenset[str]
-    lifetime_s: int | None
-    """Longest lifetime in seconds that the requester asks for."""
     attested: Attested | None = None
     """Proved identity, for a request that the join endpoint made."""
 
@@ -149,7 +155,6 @@ def _parse(document: Object) -> Request:
         key=key,
         dns_names=dns_names,
         addresses=addresses,
-        lifetime_s=spec.get("expirationSeconds"),
         attested=_attested(document),
     )
 
@@ -178,7 +183,15 @@ def moment(text: str) -> float:
 
 
 def _load(encoded: str) -> x509.CertificateSigningRequest:
-    found = x509.load_pem_x509_csr(base64.b64decode(encoded))
+    """Return the request. The signer reads the same text with Go's library, so whatever the two could read differently
+    is refused: more than one block, another form of PEM or DER, and extensions in two attributes, or in Microsoft's, of
+    which this library takes the first and Go's all that are standard."""
+    text = base64.b64decode(encoded)
+    found = x509.load_pem_x509_csr(text)
+    if found.public_bytes(serialization.Encoding.PEM).strip() != text.strip():
+        raise RefusedError("Malformed", "not one PEM block in its plain form, and nothing else")
+    if [each.oid for each in found.attributes] not in ([], [EXTENSIONS]):
+        raise RefusedError("Malformed", "has attributes other than one with the extensions that it asks for")
     if not found.is_signature_valid:
         raise RefusedError("Malformed", "not signed with the key that it names")
     return found

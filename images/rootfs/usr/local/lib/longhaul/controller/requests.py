@@ -1,8 +1,9 @@
-"""Queue of certificate requests: each is granted, refused, or looked at again."""
+"""Queue of certificate requests: each is approved, refused, or looked at again.
+
+What is approved is signed by kube-node-signer.service, which alone holds the authority's key."""
 
 from __future__ import annotations
 
-import base64
 import logging
 import threading
 import time
@@ -26,7 +27,6 @@ from controller.request import (
     moment,
     parse,
 )
-from controller.signing import AuthorityError, Signer
 from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
@@ -42,6 +42,9 @@ that have joined already do not queue here: their requests come first."""
 REFUSED_KEPT_S = 120.0
 """Seconds after which a refused request is deleted. A kubelet asks again under the same name as long as it keeps its
 key, and by then its machine may be in the list, or its predecessor may be gone. The Event stays for an hour."""
+
+UNSIGNED = "it is approved, and no kube-node-signer.service has signed it"
+"""Reason for which a request waits that somebody has approved."""
 
 RESYNC_S = 30.0
 """Longest time in seconds between two looks at all requests."""
@@ -65,14 +68,13 @@ class Requests:
         api: Api,
         watch: Watch,
         *,
-        signer: Signer,
         grants: Grants,
         events: Events,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._api, self._watch, self._signer, self._grants = api, watch, signer, grants
+        self._api, self._watch, self._grants = api, watch, grants
         self._events, self._metrics, self._clock, self._wall = events, metrics, clock, wall
         self._bucket = Bucket(rate=JOINS_A_SECOND, burst=JOINS_AT_ONCE, clock=clock)
         self._seen: dict[str, float] = {}
@@ -104,9 +106,6 @@ class Requests:
                 if error.status not in (404, 409):
                     log.warning("request %s: %s", document["metadata"]["name"], error)
                 due = min(due, LOOK_AGAIN_S)
-            except AuthorityError as error:
-                log.error("nothing can be signed: %s", error)
-                due = min(due, RESYNC_S)
             except Exception:
                 # Anyone may send any request: a fault in one must not stop the work on the others.
                 log.exception("request %s cannot be worked on", document["metadata"]["name"])
@@ -123,9 +122,13 @@ class Requests:
         refused = condition(document, "Denied")
         if refused is not None:
             return self._clean(document, refused)
-        if uid in self._done or issued(document) or condition(document, "Failed") is not None:
+        if issued(document) or condition(document, "Failed") is not None:
             return RESYNC_S
         seen_at = self._seen.setdefault(uid, self._clock())
+        if condition(document, "Approved") is not None:
+            return self._wait(document, UNSIGNED, waited_s=self._clock() - seen_at)
+        if uid in self._done:
+            return RESYNC_S
         try:
             request = parse(document)
             # The limit comes first, because the judge asks the API about each request.
@@ -144,29 +147,22 @@ class Requests:
         return RESYNC_S
 
     def _grant(self, document: Object, request: Request) -> None:
-        certificate = self._signer.sign(request)
-        # Recorded before the certificate is published, so that a request in between finds the name taken.
+        # Recorded before the approval is published, so that a request in between finds the name taken.
         self._grants.granted(request)
-        if condition(document, "Approved") is None:
-            document = self._decide(document, "Approved", reason="MachineExists", message="its machine is in the list")
-        signed = {**document.get("status", {}), "certificate": base64.b64encode(certificate).decode()}
-        self._api.put(f"{PATH}/{quoted(request.name)}/status", {**document, "status": signed})
-        self._done.add(str(document["metadata"]["uid"]))
+        self._decide(document, "Approved", reason="MachineExists", message="its machine is in the list")
+        uid = str(document["metadata"]["uid"])
+        self._done.add(uid)
+        # From now on it waits for its signature.
+        self._seen[uid] = self._clock()
         self._metrics.count("requests_granted", signer=request.signer, joining=str(request.joining).lower())
-        log.info("%s: signed %s for %s", request.name, request.signer, request.node)
+        log.info("%s: approved %s for %s", request.name, request.signer, request.node)
         if not request.joining:
             self._grants.joined(request.node)
 
     def _refuse(self, document: Object, error: RefusedError) -> None:
         user = document["spec"].get("username", "")
         message = f"asked by {user}: {error}"
-        if condition(document, "Approved") is not None:
-            # It was approved by hand. A request cannot be both approved and denied, so it fails and is not signed.
-            failed = {"type": "Failed", "status": "True", "reason": error.reason, "message": message}
-            document = _with(document, failed)
-            self._api.put(f"{PATH}/{quoted(document['metadata']['name'])}/status", document)
-        else:
-            self._decide(document, "Denied", reason=error.reason, message=message)
+        self._decide(document, "Denied", reason=error.reason, message=message)
         self._done.add(str(document["metadata"]["uid"]))
         self._metrics.count("requests_refused", reason=error.reason)
         self._events.say(document, reason="NodeRequestDenied", message=f"{error.reason}: {message}", warning=True)
@@ -179,9 +175,9 @@ class Requests:
             self._events.say(document, reason="NodeRequestWaiting", message=text, warning=True)
         return LOOK_AGAIN_S
 
-    def _decide(self, document: Object, kind: str, *, reason: str, message: str) -> Object:
+    def _decide(self, document: Object, kind: str, *, reason: str, message: str) -> None:
         decided = _with(document, {"type": kind, "status": "True", "reason": reason, "message": message})
-        return self._api.put(f"{PATH}/{quoted(document['metadata']['name'])}/approval", decided)
+        self._api.put(f"{PATH}/{quoted(document['metadata']['name'])}/approval", decided)
 
     def _clean(self, document: Object, refused: Mapping[str, str]) -> float:
         """Delete a request that was refused long enough ago. Return the seconds after which to look again."""

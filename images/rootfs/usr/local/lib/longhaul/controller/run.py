@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from controller.api import Api, ApiError
 from controller.cluster import NODES, KubernetesCluster
@@ -26,7 +25,6 @@ from controller.node_removal import Remover, seen
 from controller.node_work import NodeWork
 from controller.requests import PATH as REQUESTS
 from controller.requests import Requests
-from controller.signing import Signer
 from controller.sources import inventories
 from controller.watch import Watch
 
@@ -56,7 +54,6 @@ class Controller:
         self,
         api: Api,
         *,
-        authority: Path,
         instance: str,
         metrics: Metrics,
         build: Build = inventories,
@@ -76,9 +73,7 @@ class Controller:
         self._config = Watch(api, CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
         self._asked = Watch(api, REQUESTS, changed=self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
-        self._requests = Requests(
-            api, self._asked, signer=Signer(authority), grants=self._cluster, events=self._events, metrics=metrics
-        )
+        self._requests = Requests(api, self._asked, grants=self._cluster, events=self._events, metrics=metrics)
         self._lifecycle = Lifecycle(clock=time.monotonic)
         self._remover = Remover(api, events=self._events, metrics=metrics)
         self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)

@@ -11,6 +11,7 @@ from restore.record import RestoreError
 MEMBER = ("longhaul-backup.timer", "longhaul-backup.service", "etcd.service")
 CLIENTS = (
     "kube-controller-manager.service",
+    "kube-node-signer.service",
     "kube-scheduler.service",
     "longhaul-node-controller.service",
     "longhaul-join.service",

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Write a token of this machine's identity for the clouds' listings to the standard output, as JSON with ``token`` and
+``until``, or with ``error``.
+
+systemd starts it for each connection to longhaul-cloud-token.socket, which the node controller alone may open. The
+metadata service gives tokens for the vault as well, so the node controller itself does not reach it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from managed_identity import OwnIdentity
+from node_metadata import METADATA, NotYetError
+
+AUDIENCE = "https://management.azure.com/"
+"""Audience of the token: Azure's resource manager. AWS accepts the same token, because there is no application of our
+own in the directory (components/aws/controller.py names it as the audience)."""
+
+
+def answer(*, metadata: str = METADATA) -> str:
+    """Return the answer to one connection."""
+    identity = OwnIdentity(audience=AUDIENCE, metadata=metadata)
+    try:
+        return json.dumps({"token": identity.token(), "until": identity.until})
+    except NotYetError as error:
+        return json.dumps({"error": str(error)})
+
+
+if __name__ == "__main__":
+    sys.stdout.write(answer())
