@@ -11,8 +11,10 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from components.model import AddressPlan, Environment, load, plan
+from components.model import AddressPlan, Environment, control_machines, load, plan
 from components.model.host_places import gateway_places, host_places
+from components.model.joining import JOIN_PORT
+from components.model.nodes import api_address
 from components.model.versions import pinned
 from tests.support.project import Project, run
 from tests.support.shared_lab import ENV, HOST, SharedLab
@@ -99,3 +101,13 @@ def test_ssh_takes_keys_alone(scene: Scene, machine: str) -> None:
     counts = scene.project.on(machine, "/usr/sbin/sshd -T").stdout.splitlines()
     assert {"passwordauthentication no", "kbdinteractiveauthentication no"} <= set(counts)
     assert {"permitrootlogin without-password", "permitrootlogin prohibit-password"} & set(counts)
+
+
+def test_no_pod_reaches_the_join_endpoint_and_its_node_does(scene: Scene) -> None:
+    """Pods in the cloud alone are asked: the API servers' own rules let nothing of a rack in there."""
+    servers = [one.address for one in control_machines(scene.environment, scene.addresses) if one.role == "api"]
+    for address in (api_address(scene.environment, scene.addresses), *servers):
+        assert scene.calls("cloud", address, scene.environment.control_plane.api.port) == "", address
+        assert scene.calls("cloud", address, JOIN_PORT) == "TIMEOUT", address
+        asking = f"curl --silent --insecure --max-time 10 --output /dev/null https://{address}:{JOIN_PORT}/healthz"
+        scene.project.on(scene.pods["cloud"].node, asking)

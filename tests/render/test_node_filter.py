@@ -1,4 +1,5 @@
-"""A node's packet filter, in network namespaces: what reaches the node's SSH."""
+"""A node's packet filter, in network namespaces: what reaches the node's SSH, and what of its pods
+leaves it."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from components.model import AddressPlan, Environment, load, plan
+from components.model import AddressPlan, Environment, control_machines, load, plan
 from components.model.host_places import gateway_places, host_places
+from components.model.joining import JOIN_PORT
+from components.model.nodes import api_address
 from components.render.node_filter import filter_file
 from tests.support.alone import NEEDS_ROOT
 from tests.support.hosts import STACKS
@@ -44,6 +47,10 @@ def _elsewhere(environment: Environment, addresses: AddressPlan) -> dict[str, st
         "a pod elsewhere": str(addresses.sites["use1"].pods[9]),
         "a node elsewhere": str(addresses.sites[SITE].node_address(7)),
         "the internet": "198.51.100.7",
+        "the API": str(api_address(environment, addresses)),
+        "an API server": next(
+            str(one.address) for one in control_machines(environment, addresses) if one.role == "api"
+        ),
     }
 
 
@@ -61,7 +68,7 @@ def _network(
         node=host.address,
         pod=host.pods[3],
         world=list(elsewhere.values()),
-        ports=[22, 10250],
+        ports=[22, 6443, 10250, JOIN_PORT],
     ) as found:
         yield found
 
@@ -91,6 +98,16 @@ def test_a_node_reaches_its_own_and_pods_each_other(network: NodeNetwork, elsewh
     """Port 22 of a pod, which MPI uses, is the pod's own."""
     assert network.node.reaches(network.node_address, 22, source=network.node_address)
     assert network.pod.reaches(elsewhere["a pod elsewhere"], 22, source=network.pod_address)
+
+
+@pytest.mark.parametrize("which", ["the API", "an API server"])
+def test_no_pod_reaches_the_join_endpoint_and_its_node_does(
+    network: NodeNetwork, elsewhere: dict[str, str], which: str
+) -> None:
+    target = elsewhere[which]
+    assert network.node.reaches(target, JOIN_PORT, source=network.node_address)
+    assert network.pod.reaches(target, 6443, source=network.pod_address)
+    assert not network.pod.reaches(target, JOIN_PORT, source=network.pod_address)
 
 
 def test_the_rules_can_be_read_without_an_environment(network: NodeNetwork, tmp_path: Path) -> None:
