@@ -4,18 +4,21 @@ reached answers, or refuses."""
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
 from components.model import AddressPlan, Environment, control_machines, load, plan
+from components.model.address_plan import POD_PREFIX
 from components.model.host_places import gateway_places, host_places
 from components.model.joining import JOIN_PORT
 from components.model.nodes import api_address
 from components.model.versions import pinned
+from tests.support.node_network import HEAR, SAY
 from tests.support.project import Project, run
 from tests.support.shared_lab import ENV, HOST, SharedLab
 from tests.support.workload import Talker, talkers
@@ -111,3 +114,28 @@ def test_no_pod_reaches_the_join_endpoint_and_its_node_does(scene: Scene) -> Non
         assert scene.calls("cloud", address, JOIN_PORT) == "TIMEOUT", address
         asking = f"curl --silent --insecure --max-time 10 --output /dev/null https://{address}:{JOIN_PORT}/healthz"
         scene.project.on(scene.pods["cloud"].node, asking)
+
+
+@pytest.mark.parametrize(("who", "target"), [("cloud", "rack"), ("rack", "cloud")])
+def test_no_pod_sends_from_another_s_address(scene: Scene, who: str, target: str) -> None:
+    """The pod's network is entered on its node, whose Python forges what a container's CAP_NET_RAW would. The lab's
+    networks admit every address of the node's pods, so it is the node that drops the neighbour's."""
+    pod = scene.pods[who]
+    own_range = IPv4Network((pod.address, POD_PREFIX), strict=False)
+    neighbour = next(str(one) for one in own_range if str(one) != pod.address)
+    server = api_address(scene.environment, scene.addresses)
+    listening = scene.project.shell_in_background(scene.pods[target].node, "python3", "-uc", HEAR)
+    assert listening.stdout is not None
+    try:
+        assert listening.stdout.readline() == "ready\n"
+        script = "set -eu; pid=$(pgrep --newest --full '[a]gnhost netexec')\n"
+        for source in (neighbour, str(server), scene.own_node(who), pod.address):
+            say = shlex.join(["python3", "-c", SAY, source, scene.own_node(target)])
+            script += f'nsenter --target="$pid" --net {say}\n'
+        scene.project.on(pod.node, script)
+        # The last one is the pod's own: those before it had their time by then.
+        assert listening.stdout.readline() == f"{pod.address}\n"
+    finally:
+        # On the machine it ends by itself when it has heard nothing for some seconds.
+        listening.kill()
+        listening.communicate()

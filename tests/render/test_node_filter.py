@@ -4,7 +4,7 @@ leaves it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from components.model.nodes import api_address
 from components.render.node_filter import filter_file
 from tests.support.alone import NEEDS_ROOT
 from tests.support.hosts import STACKS
-from tests.support.node_network import RULES, NodeNetwork, node_network
+from tests.support.node_network import RULES, UPLINK, WORLD, NodeNetwork, heard, node_network
 
 pytestmark = NEEDS_ROOT
 
@@ -108,6 +108,19 @@ def test_no_pod_reaches_the_join_endpoint_and_its_node_does(
     assert network.node.reaches(target, JOIN_PORT, source=network.node_address)
     assert network.pod.reaches(target, 6443, source=network.pod_address)
     assert not network.pod.reaches(target, JOIN_PORT, source=network.pod_address)
+
+
+def test_a_pod_sends_from_its_own_address_alone(network: NodeNetwork, elsewhere: dict[str, str]) -> None:
+    """Its node's addresses, its neighbour's and those of other machines are not its own."""
+    neighbour = str(IPv4Address(network.pod_address) + 1)
+    forged = [network.node_address, UPLINK, neighbour, *elsewhere.values(), "203.0.113.9"]
+    assert heard(network.pod, network.world, WORLD, *forged, network.pod_address) == [network.pod_address]
+
+
+def test_sources_of_other_interfaces_are_not_judged(network: NodeNetwork) -> None:
+    """Another way back than the one by which it came is for machines with several interfaces."""
+    sources = (network.pod_address, "203.0.113.9")
+    assert heard(network.world, network.node, UPLINK, *sources) == list(sources)
 
 
 def test_the_rules_can_be_read_without_an_environment(network: NodeNetwork, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""A node in a network namespace of its own, with a pod and the rest of the world in two more. Nothing of this machine's
-own network is touched."""
+"""Network namespaces, and what gets from one to another: a node with a pod and the rest of the world. Nothing of this
+machine's own network is touched."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ except TimeoutError:
 SAY = """
 import socket, sys
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-own.setsockopt(socket.IPPROTO_IP, 15, 1)  # IP_FREEBIND
+own.setsockopt(socket.IPPROTO_IP, 19, 1)  # IP_TRANSPARENT: any source, to who has CAP_NET_RAW, as pods do
 own.bind((sys.argv[1], 0))
 own.sendto(b"hello", (sys.argv[2], 9))
 """
@@ -41,7 +41,7 @@ HEAR = """
 import socket
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 own.bind(("0.0.0.0", 9))
-own.settimeout(10)
+own.settimeout(60)
 print("ready", flush=True)
 while True:
     print(own.recvfrom(10)[1][0], flush=True)
@@ -71,6 +71,28 @@ class Namespace:
         return code == 0
 
 
+def heard(sender: Namespace, listener: Namespace, target: str, *sources: str) -> list[str]:
+    """Send one datagram for each source, and return the sources that arrived, in order. The last one has to arrive:
+    those before it had their time by then."""
+    listening = subprocess.Popen(
+        listener.words(sys.executable, "-c", HEAR), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert listening.stdout is not None
+    try:
+        assert listening.stdout.readline() == "ready\n"
+        found: list[str] = []
+        for source in sources:
+            sender.run(sys.executable, "-c", SAY, source, target)
+        while not found or found[-1] != sources[-1]:
+            line = listening.stdout.readline()
+            assert line, f"{sources[-1]} did not arrive"
+            found.append(line.strip())
+        return found
+    finally:
+        listening.kill()
+        listening.communicate()
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeNetwork:
     """A node with a pod; ``world`` has every other address and serves on the same ports as the node."""
@@ -80,27 +102,6 @@ class NodeNetwork:
     world: Namespace
     node_address: str
     pod_address: str
-
-    def heard(self, *sources: str) -> list[str]:
-        """Send one datagram from the pod for each source, and return the sources that arrived in the world, in order.
-        The last source has to be one that arrives."""
-        listener = subprocess.Popen(
-            self.world.words(sys.executable, "-c", HEAR), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert listener.stdout is not None
-        try:
-            assert listener.stdout.readline() == "ready\n"
-            found: list[str] = []
-            for source in sources:
-                self.pod.run(sys.executable, "-c", SAY, source, WORLD)
-            while not found or found[-1] != sources[-1]:
-                line = listener.stdout.readline()
-                assert line, "the last one did not arrive"
-                found.append(line.strip())
-            return found
-        finally:
-            listener.kill()
-            listener.communicate()
 
 
 WORLD = "192.0.2.1"
@@ -117,12 +118,12 @@ def node_network(
     rules = RULES.read_text().replace("/etc/longhaul/nft.d", str(folder))
     assert str(folder) in rules
     with ExitStack() as stack:
-        made = [stack.enter_context(_namespace()) for _ in range(3)]
+        made = [stack.enter_context(namespace()) for _ in range(3)]
         own, inside, outside = made
         for one in made:
             one.run("ip", "link", "set", "lo", "up")
-        _connect(own, "eth0", f"{UPLINK}/30", outside, f"{WORLD}/30")
-        _connect(own, "veth0123abcd", f"{node}/32", inside, f"{pod}/32")
+        connect(own, "eth0", f"{UPLINK}/30", outside, f"{WORLD}/30")
+        connect(own, "veth0123abcd", f"{node}/32", inside, f"{pod}/32")
         # As the CNI plugin ptp has it: the pod's way out is the node's address.
         own.run("ip", "route", "add", f"{pod}/32", "dev", "veth0123abcd")
         inside.run("ip", "route", "add", "default", "via", str(node), "dev", "eth0", "onlink")
@@ -136,11 +137,11 @@ def node_network(
             own.run("sysctl", "--quiet", "--write", f"net.ipv4.{key}={value}")
         own.run("nft", "--file", "-", stdin=rules)
         for one in (own, outside):
-            stack.enter_context(_serving(one, ports))
+            stack.enter_context(serving(one, ports))
         yield NodeNetwork(node=own, pod=inside, world=outside, node_address=str(node), pod_address=str(pod))
 
 
-def _connect(own: Namespace, name: str, address: str, other: Namespace, their_address: str) -> None:
+def connect(own: Namespace, name: str, address: str, other: Namespace, their_address: str) -> None:
     own.run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(other.pid))
     for one, link, place in ((own, name, address), (other, "eth0", their_address)):
         one.run("ip", "address", "add", place, "dev", link)
@@ -148,13 +149,13 @@ def _connect(own: Namespace, name: str, address: str, other: Namespace, their_ad
 
 
 @contextmanager
-def _namespace() -> Iterator[Namespace]:
+def namespace() -> Iterator[Namespace]:
     with _started(["unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity"]) as pid:
         yield Namespace(pid=pid)
 
 
 @contextmanager
-def _serving(where: Namespace, ports: list[int]) -> Iterator[None]:
+def serving(where: Namespace, ports: list[int]) -> Iterator[None]:
     with _started(where.words(sys.executable, "-c", SERVE, *map(str, ports))):
         yield
 
