@@ -1,14 +1,50 @@
-"""Check of the administrator's SSH key: every cloud that makes machines with it must take its type and size."""
+"""Access by SSH: the ranges that it is accepted from, and the administrator's key, whose type and size every cloud that
+makes machines with it must take."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Network, collapse_addresses
 
 from clouds.base.fault import Fault
+from clouds.base.ranges import PRIVATE
 from clouds.registry import cloud_of
+from components.model.address_plan import AddressPlan, plan, plan_errors
 from components.model.environment import Environment
+from components.model.host_places import gateway_places
 
 RSA = "ssh-rsa"
+
+INSIDE = "the private addresses of machines that people and CI use, such as 10.66.0.200/32"
+"""Advice in place of a range that cannot be one of operators inside."""
+
+
+def operators_inside(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:
+    """Return the private ranges of operators: the plan's, and those that the file names."""
+    return tuple(collapse_addresses([addresses.operators, *environment.access.operators_inside]))
+
+
+def ssh_sources(environment: Environment, addresses: AddressPlan, site: str) -> tuple[IPv4Network, ...]:
+    """Return the ranges from which a node of a site accepts SSH: operators inside and the site's gateways, which may be
+    jump hosts."""
+    gateways = [IPv4Network(place.address) for place in gateway_places(environment, addresses) if place.site == site]
+    return tuple(collapse_addresses([*operators_inside(environment, addresses), *gateways]))
+
+
+def check_operators_inside(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each range of operators inside that is not private, or in which pods have addresses."""
+    if plan_errors(environment):
+        return
+    sites = plan(environment).sites
+    for index, range_ in enumerate(environment.access.operators_inside):
+        pods = [name for name, site in sites.items() if site.pods.overlaps(range_)]
+        if not any(range_.subnet_of(private) for private in PRIVATE):
+            wrong = f"{range_} is not private"
+        elif pods:
+            wrong = f"{range_} holds addresses of pods of {pods[0]}"
+        else:
+            continue
+        yield Fault(at=("access", "operators_inside", index), wrong=wrong, write=INSIDE)
 
 
 def check_access(environment: Environment) -> Iterator[Fault]:

@@ -12,7 +12,7 @@ from clouds.base.names import NODE
 from clouds.base.pool import Pool
 from clouds.base.words import choices
 from clouds.registry import cloud_of, clouds
-from components.model.access import check_access
+from components.model.access import check_access, check_operators_inside
 from components.model.address_plan import PlanError, machine_capacity, plan, plan_errors
 from components.model.capacity import check_capacity, check_peered, check_total
 from components.model.cloud_names import check_sets
@@ -76,6 +76,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_tags,
         check_public_addresses,
         check_operators,
+        check_operators_inside,
         check_zones,
         check_learner,
         check_waivers,

@@ -33,7 +33,7 @@ def join_settings(environment: Environment, addresses: AddressPlan) -> dict[str,
 
 
 def joining_ranges(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:
-    """Return the ranges of pools' machines, which use the join endpoint; pods have addresses there too. Hosts are not
-    included: they have tokens instead."""
+    """Return the ranges of pools' machines, which use the join endpoint; pods have addresses there too, and their nodes
+    keep them from it. Hosts are not included: they have tokens instead."""
     sites = sorted({pool.site for pool in environment.pools.values()})
     return tuple(addresses.sites[site].pods for site in sites)

@@ -29,6 +29,8 @@ class Peer(StrEnum):
     """Ranges of pools' machines."""
     OPERATORS = "operators"
     """The ranges that the file names under ``access.operators``."""
+    OPERATORS_INSIDE = "operators inside"
+    """The ranges of ``access.operators_inside`` and the plan's own range of operators."""
     BALANCER = "load balancer"
     """Load balancer that checks whether API servers are ready."""
     VAULT = "vault"
@@ -149,10 +151,10 @@ FLOWS = (
         name="ssh",
         parts=("gateway",),
         direction=Direction.IN,
-        peer=Peer.ENVIRONMENT,
+        peer=Peer.OPERATORS_INSIDE,
         ports=("22",),
         rank=110,
-        why="racks are prepared from inside",
+        why="racks are prepared from inside, by nobody's pods",
     ),
     Flow(
         name="ssh-operators",

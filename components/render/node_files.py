@@ -37,6 +37,8 @@ from components.model.rdma import huge_pages_2mib
 from components.model.sites import Site
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
+from components.render.node_filter import PATH as FILTER
+from components.render.node_filter import filter_file
 
 FOLDER = "/etc/longhaul"
 JOIN = f"{FOLDER}/join.kubeconfig"
@@ -162,6 +164,7 @@ def _shared(
         f"{FOLDER}/node.json": File(content=json_document(node)),
         f"{FOLDER}/kubelet.yaml": File(content=HEADER + yaml_document(kubelet), mode=0o600),
         f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(_kube_proxy(addresses.supernet)), mode=0o600),
+        FILTER: filter_file(environment, addresses, site_name),
     }
     return found | _registry(site)
 

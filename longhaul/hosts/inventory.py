@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from components.model import AddressPlan, Environment, plan
+from components.model.access import operators_inside
 from components.model.certificates import NODES as NODE_AUTHORITY
 from components.model.certificates import authorities
 from components.model.host_places import gateway_places, host_places
@@ -174,6 +175,7 @@ def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, A
         "supernet": str(addresses.supernet),
         "api_url": api_url(environment, addresses),
         "operators": [str(range_) for range_ in environment.access.operators],
+        "operators_inside": [str(range_) for range_ in operators_inside(environment, addresses)],
         "tunnel_mss": TUNNEL_MSS,
         "inside_mtu": pod_mtu(environment),
     }

@@ -67,8 +67,8 @@ def test_nodes_are_one_flat_network_in_every_cloud(environment: Environment) -> 
 
 
 def test_a_gateway_of_the_racks_admits_what_the_table_says(environment: Environment) -> None:
-    operators = ["192.0.2.0/24", "198.51.100.7/32"]
-    ranges = {Peer.ENVIRONMENT: ["10.0.0.0/8"], Peer.OPERATORS: operators, Peer.ANYWHERE: [""]}
+    inside, outside = ["10.9.0.0/16"], ["192.0.2.0/24", "198.51.100.7/32"]
+    ranges = {Peer.OPERATORS_INSIDE: inside, Peer.OPERATORS: outside, Peer.ANYWHERE: [""]}
     told = {
         (str(flow.protocol), port, range_)
         for flow in flows(environment, "gateway")
@@ -76,7 +76,7 @@ def test_a_gateway_of_the_racks_admits_what_the_table_says(environment: Environm
         for range_ in ranges[flow.peer]
     }
     template = jinja2.Template(FILTER.read_text(encoding="utf-8"))
-    written = template.render(gateway_supernet="10.0.0.0/8", gateway_operators=operators, gateway_mss=1)
+    written = template.render(gateway_supernet="10.0.0.0/8", gateway_operators=inside + outside, gateway_mss=1)
     rule = re.compile(r"^ +(tcp|udp) dport (?:{ ([\d, ]+) }|(\d+))(?: ip saddr (\S+))? accept$", re.MULTILINE)
     accepted = rule.findall(written)
     assert written.count(" dport ") == len(accepted)

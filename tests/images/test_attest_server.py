@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from attest import server
 from attest.protocol import JOIN, LARGEST
 
+from components.model.address_plan import POD_PREFIX
 from tests.images.join_world import JoinWorld
 from tests.images.machines import ROOTFS, eventually
 from tests.support.ports import free_ports
@@ -121,6 +123,23 @@ def test_one_address_does_not_shut_out_the_others(world: JoinWorld) -> None:
     assert ask(world, "GET", "/healthz", sender="127.0.0.2") == 200
     for each in held:
         each.close()
+
+
+def test_the_pods_addresses_of_one_node_do_not_shut_out_the_others(world: JoinWorld) -> None:
+    """A machine that was taken over sends from its own address and from those of its sixteen pods."""
+    assert server.RANGE == POD_PREFIX
+    taken = [f"127.0.1.{last}" for last in range(32, 32 + 16)]
+    place = ("127.0.0.1", world.port)
+    with ExitStack() as held:
+        for sender in [*taken, "127.0.0.1"] * server.CONNECTIONS_OF_ONE:
+            held.enter_context(socket.create_connection(place, source_address=(sender, 0)))
+        own = server.CONNECTIONS_OF_A_RANGE + server.CONNECTIONS_OF_ONE
+        eventually(lambda: len(world.server._open) == own, what="as many as one node may have are there")
+        with pytest.raises((OSError, http.client.HTTPException)):
+            ask(world, "GET", "/healthz", sender=taken[-1])
+        assert ask(world, "GET", "/healthz", sender="127.0.1.31") == 200
+        assert ask(world, "GET", "/healthz", sender="127.0.1.48") == 200
+    assert own < server.CONNECTIONS / 2
 
 
 def test_the_load_balancer_s_probe_is_always_heard(world: JoinWorld, monkeypatch: pytest.MonkeyPatch) -> None:

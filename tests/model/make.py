@@ -113,6 +113,7 @@ def full() -> dict[str, Any]:
         "Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0, "efa_cards": 0, "rdma_gbps": 100}
     }
     raw["access"]["operators"] = ["198.51.100.0/24"]
+    raw["access"]["operators_inside"] = ["192.168.7.0/24"]
     raw["access"]["aws_identity_provider"] = f"arn:aws:iam::123456789012:oidc-provider/sts.windows.net/{UUID}/"
     raw["images"] = {"efa_device_plugin": f"registry.example.com/efa:v1@sha256:{'0' * 64}"}
     raw["tags"] = {"team": "training"}

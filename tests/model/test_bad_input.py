@@ -186,6 +186,14 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             )
         ),
         *(
+            ("access.operators_inside/0", [range_], f"{range_} {why}", "the private addresses of machines")
+            for range_, why in (
+                ("198.51.100.0/28", "is not private"),
+                ("10.64.0.0/12", "holds addresses of pods of weu"),
+                ("10.65.128.0/32", "holds addresses of pods of use1"),
+            )
+        ),
+        *(
             ("sites.colo.gateways.1.public_address", address, f"{address} is not public", "the static address")
             for address in ("240.0.0.1", "255.255.255.255", "0.1.2.3")
         ),

@@ -193,6 +193,17 @@ def test_one_lost_packet_is_no_matter(machine: Machine) -> None:
     assert machine.problems(gateways="10.0.0.2") == []
 
 
+@pytest.mark.parametrize(
+    ("source", "fine"), [("10.0.15.9", True), ("10.0.3.1", True), ("10.0.9.9", False), ("fe80::1", False)]
+)
+def test_nobody_locks_themselves_out(machine: Machine, source: str, fine: bool) -> None:
+    """The one who comes in is known though sudo takes SSH's variables from those that it starts."""
+    sudo = """/bin/sh -c 'env --unset=SSH_CONNECTION /bin/sh "$@"; exit $?' sh "$@\""""
+    machine.tool("sh", f"exec env SSH_CONNECTION='{source} 40000 10.0.0.1 22' {sudo}")
+    found = machine.problems(ssh="10.0.15.0/24 10.0.3.1/32")
+    assert [source in line and "access.operators_inside" in line for line in found] == ([] if fine else [True])
+
+
 def test_a_gateway_that_does_not_answer_yet_is_no_problem_of_the_node(machine: Machine) -> None:
     machine.tool("ping", "exit 1")
     assert machine.problems(gateways="10.0.0.2") == []

@@ -27,6 +27,10 @@ EVERYWHERE = {
     "api_url": API,
     "node_authority": "lab nodes",
     "inside_mtu": 1400,
+    # Who runs the test may have come in by SSH from anywhere.
+    "preflight_ssh": [],
+    "operators": [],
+    "operators_inside": [],
 }
 GATEWAY = {"address": "203.0.113.10", "public_address": "203.0.113.1"}
 NODE = {"address": "203.0.113.20"}

@@ -4,8 +4,9 @@
 # Arguments, each NAME=VALUE: address in the plan; public address, or nothing; api, the cluster's URL; authority, the common name of who
 # signs its nodes' certificates; free, what has to be free on disks, MiB, and on those
 # of a node that joins for its images (images_free) and for the rest (kubelet_free); node, "yes" for one that is to be a node; mtu, the largest
-# packet between sites, bytes; rdma, its RDMA network (infiniband, roce), or nothing, and rdma_place, where that is declared; gateways, addresses that packets to other sites go through, with spaces between.
-address='' public='' api='' authority='' free=0 images_free=0 kubelet_free=0 node='' rdma='' rdma_place='' mtu='' gateways=''
+# packet between sites, bytes; rdma, its RDMA network (infiniband, roce), or nothing, and rdma_place, where that is declared; gateways, addresses that packets to other sites go through, with spaces between;
+# ssh, ranges that the machine will accept SSH from, with spaces between.
+address='' public='' api='' authority='' free=0 images_free=0 kubelet_free=0 node='' rdma='' rdma_place='' mtu='' gateways='' ssh=''
 for argument; do
   value=${argument#*=}
   case $argument in
@@ -21,6 +22,7 @@ for argument; do
     rdma_place=*) rdma_place=$value ;;
     mtu=*) mtu=$value ;;
     gateways=*) gateways=$value ;;
+    ssh=*) ssh=$value ;;
     *) echo "there is no argument $argument" >&2 && exit 2 ;;
   esac
 done
@@ -49,6 +51,18 @@ if [ "$(printf '%s\n' 5.13 "$kernel" | sort --version-sort | head -n 1)" != 5.13
 fi
 if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then :; else
   problem "there is no Python 3.11 or later at python3: apt-get install python3"
+fi
+
+# Its filter must not lock out who looks at it: the process that SSH started knows where from, those that sudo starts do not.
+from='' process=$$
+while [ -n "$ssh" ] && [ -z "$from" ] && [ "${process:-0}" -gt 1 ]; do
+  from=$(tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | sed -n 's/^SSH_CONNECTION=\([^ ]*\) .*/\1/p')
+  process=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$process/status")
+done
+within='import sys, ipaddress as ip; sys.exit(not any(ip.ip_address(sys.argv[1]) in ip.ip_network(one) for one in sys.argv[2:]))'
+# shellcheck disable=SC2086 # the ranges are words
+if [ -n "$from" ] && ! python3 -c "$within" "$from" $ssh 2>/dev/null; then
+  problem "you come from $from, and SSH will be accepted from $ssh alone: name your address in access.operators_inside"
 fi
 
 has() { ip -oneline -4 address show 2>/dev/null | grep -qF " $1/"; }

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,15 @@ CONNECTIONS = 128
 admitted."""
 
 CONNECTIONS_OF_ONE = 8
-"""Connections at once from one address. A machine needs one; a pod, which can prove nothing, must not shut out the
-machines."""
+"""Connections at once from one address. A machine needs one, and must not shut out the others."""
+
+CONNECTIONS_OF_A_RANGE = 32
+"""Connections at once from the addresses of one :data:`RANGE`: a machine that was taken over has those of its pods, and
+must not fill the server with them. Two for each of sixteen machines, if they are machines' own."""
+
+RANGE = 28
+"""Prefix length of the range that holds the addresses of a node's pods (``POD_PREFIX``). In Azure, where they are
+single addresses, they may be in two or three."""
 
 PROBE = "168.63.129.16"
 """Address of the load balancer's probes, and of nothing else (learn.microsoft.com, "What is IP address
@@ -51,8 +59,13 @@ LIFE_S = 90.0
 class _Guest:
     """Address of a connection's sender, and the time at which it was opened."""
 
-    address: str
+    address: IPv4Address
     since: float
+
+    @property
+    def range(self) -> IPv4Network:
+        """The :data:`RANGE` that the address is in."""
+        return IPv4Network((self.address, RANGE), strict=False)
 
 
 class _Lines(io.BufferedReader):
@@ -122,12 +135,16 @@ class Server(ThreadingHTTPServer):
         return found, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Return whether there is room for one more connection, in total and from this address."""
-        guest = _Guest(address=str(client_address[0]), since=self._clock())
+        """Return whether there is room for one more connection, in total, from this address and from its range."""
+        guest = _Guest(address=IPv4Address(client_address[0]), since=self._clock())
         with self._lock:
-            same = sum(1 for each in self._open.values() if each.address == guest.address)
-            full = len(self._open) >= CONNECTIONS or same >= CONNECTIONS_OF_ONE
-            if full and guest.address != PROBE:
+            near = [each.address for each in self._open.values() if each.range == guest.range]
+            full = (
+                len(self._open) >= CONNECTIONS
+                or len(near) >= CONNECTIONS_OF_A_RANGE
+                or near.count(guest.address) >= CONNECTIONS_OF_ONE
+            )
+            if full and str(guest.address) != PROBE:
                 return False
             self._open[request] = guest
         return True

@@ -1,0 +1,25 @@
+"""Rules of a node's packet filter that hold ranges of the environment. Those that are the same everywhere are in
+images/rootfs/usr/local/share/longhaul/node.nft, which reads this file after its own rules."""
+
+from __future__ import annotations
+
+from components.model import AddressPlan, Environment
+from components.model.access import ssh_sources
+from components.model.joining import JOIN_PORT
+from components.render.documents import HEADER
+from components.render.file import File
+
+PATH = "/etc/longhaul/nft.d/environment.nft"
+
+
+def filter_file(environment: Environment, addresses: AddressPlan, site: str) -> File:
+    """Return the file of a site's nodes, for :data:`PATH`."""
+    operators = ", ".join(map(str, ssh_sources(environment, addresses, site)))
+    servers = addresses.sites[environment.control_plane.site].subnet("api")
+    rules = (
+        # The load balancer's frontend is in their subnet. What passes through a node is its pods'.
+        f"forward ip daddr {servers} tcp dport {JOIN_PORT} counter drop",
+        f"input tcp dport 22 ip saddr != {{ {operators} }} counter drop",
+        "input tcp dport 22 meta nfproto ipv6 counter drop",
+    )
+    return File(content=HEADER + "".join(f"add rule inet longhaul {rule}\n" for rule in rules))
