@@ -6,6 +6,8 @@ Azure CLI as a source takes seconds for each token, and ``AzureCliCredential`` k
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -42,6 +44,12 @@ class KeptTokens:
                 held.set_exception(error)
         return held.result()
 
+    def holder(self) -> str:
+        """Return whom the tokens that are held are for; empty when there are none or they do not say."""
+        with self._lock:
+            held = [one for one in self._held.values() if one.done() and one.exception() is None]
+        return next(filter(None, (holder(str(one.result().token)) for one in held)), "")
+
     def _answer(self, key: str) -> tuple[Future[Any], bool]:
         """Return the answer that is kept or under way, or else an empty one and that the caller has to ask for it."""
         with self._lock:
@@ -53,6 +61,17 @@ class KeptTokens:
 
     def _valid(self, held: Future[Any]) -> bool:
         return held.exception() is None and held.result().expires_on - EARLY_S > self._wall()
+
+
+def holder(token: str) -> str:
+    """Return the user principal name or the application's id in an access token, as azure-identity does for its own log
+    (``azure/identity/_internal/decorators.py``); empty when it does not say. Nothing is verified."""
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return str(claims.get("upn") or claims.get("appid") or "")
+    except (LookupError, ValueError, AttributeError):
+        return ""
 
 
 def default_credential() -> KeptTokens:
