@@ -113,6 +113,12 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
     return tuple(Authority(name=name, common_name=f"{environment.name} {title}") for name, title in names.items())
 
 
+def administrators_secrets() -> tuple[str, ...]:
+    """Return the names of the secrets that an administrator's certificate and kubeconfig are made of."""
+    signer, servers = (Authority(name=name, common_name="") for name in (ADMINISTRATORS, KUBERNETES))
+    return signer.secret, servers.trust_secret
+
+
 def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Certificate, ...]:
     """Return every certificate that the vault keeps: those of the control plane, and the break-glass one."""
     machines = control_machines(environment, addresses)
