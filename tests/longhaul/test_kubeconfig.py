@@ -16,9 +16,10 @@ from longhaul import cluster
 from longhaul.cluster import kubeconfig
 from longhaul.commands import kubeconfig as command
 from longhaul.context import Context, state_folder, write_private
-from longhaul.exits import Exit
+from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.kubernetes.api import identity_of
+from longhaul.phases import Job, Phase, run_phase, run_side_by_side
 from longhaul.project import Project
 from tests.longhaul.conftest import Checkout
 
@@ -131,3 +132,24 @@ def test_a_kubeconfig_for_other_programs_is_gone_afterwards_and_so_is_a_killed_o
         assert json.loads(path.read_text())["clusters"][0]["cluster"]["server"] == "https://10.64.3.5:6443"
         assert list(left.parent.iterdir()) == [path]
     assert [found for found in folder.rglob("*") if found.is_file()] == []
+
+
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_up_needs_no_rights_that_it_declares_itself(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, side_by_side: bool
+) -> None:
+    where = Context(project=Project(root=checkout.path), env="dev", lab=None)
+    asked: list[bool] = []
+
+    def fetch(_environment: Any, *, master: bool) -> dict[str, str]:
+        asked.append(master)
+        raise CommandError("no vault")
+
+    monkeypatch.setattr(cluster, "fetch_identity", fetch)
+    options = argparse.Namespace(yes=True, json=False, no_refresh=False, max_removed=None)
+    environment = where.project.load("dev")
+    environ = {"HOME": str(checkout.home)}
+    job = Job(where=where, environment=environment, environ=environ, options=options, rest=(), log=None, began=0.0)
+    outcomes = run_side_by_side(job, [Phase.OBJECTS]) if side_by_side else [run_phase(job, Phase.OBJECTS)]
+    assert [one.code for one in outcomes] == [Exit.FAILED]
+    assert asked == [True]
