@@ -64,12 +64,17 @@ class KeptTokens:
 
 
 def holder(token: str) -> str:
-    """Return the user principal name or the application's id in an access token, as azure-identity does for its own log
-    (``azure/identity/_internal/decorators.py``); empty when it does not say. Nothing is verified."""
+    """Return a person's name or an application's id in an access token, read as azure-identity reads it for its own log
+    (``azure/identity/_internal/decorators.py``); empty when it does not say. Nothing is verified.
+
+    Guests have no ``upn``. A token with ``scp`` is a person's, and its ``appid`` that of a tool such as Azure CLI
+    (learn.microsoft.com, "Access token claims reference").
+    """
     try:
         payload = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        return str(claims.get("upn") or claims.get("appid") or "")
+        itself = claims.get("oid" if "scp" in claims else "appid")
+        return str(claims.get("upn") or claims.get("unique_name") or itself or "")
     except (LookupError, ValueError, AttributeError):
         return ""
 

@@ -161,6 +161,8 @@ def access_token(**claims: str) -> str:
 
 def test_a_token_says_whose_it_is_and_what_does_not_say_it_is_nobodys() -> None:
     assert holder(access_token(upn="anna@example.com", appid="az")) == "anna@example.com"
+    assert holder(access_token(unique_name="live.com#boris@example.com", appid="az")) == "live.com#boris@example.com"
+    assert holder(access_token(appid="az", oid="1", scp="user_impersonation")) == "1"
     assert holder(access_token(appid="robot", oid="1")) == "robot"
     assert [holder(text) for text in ("opaque", "a.b.c", "e30.W10.x", access_token(oid="1"))] == [""] * 4
 
