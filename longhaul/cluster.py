@@ -1,4 +1,4 @@
-"""Access to the cluster's API for the operator: its load balancer's address and the break-glass certificate."""
+"""Access to the cluster's API for the operator: kubeconfigs with the load balancer's address and an identity."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.model.certificates import ADMINISTRATOR
 from longhaul.context import Context, state_folder, write_private
 from longhaul.engine.processes import started
-from longhaul.exits import CommandError, Exit
+from longhaul.identity import fetch_identity
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -21,60 +20,39 @@ if TYPE_CHECKING:
 GIVEN = "LONGHAUL_KUBECONFIG"
 """Variable with the path of a kubeconfig that the parent process made for the environment."""
 
-
-def fetch_identity(environment: Environment) -> dict[str, str]:
-    """Return the administrator's certificate, key and issuer, PEM; ``CommandError`` when the vault does not give
-    them."""
-    from clouds.base.errors import CloudError
-    from clouds.registry import cloud_of
-    from components.model.places import place_of
-    from components.model.vault import vault_name
-
-    env, place = environment.name, place_of(environment, environment.control_plane.site)
-    control = cloud_of(place.site).control
-    if control is None:
-        said = f"there is no way yet to read the administrator's credentials of a control plane on {place.site.kind}"
-        raise CommandError(said, code=Exit.UNREACHABLE)
-    try:
-        value = control.secret(place, vault_name(environment), ADMINISTRATOR)
-    except CloudError as error:
-        code = Exit.FAILED if error.answered else Exit.UNREACHABLE
-        raise CommandError(f"the vault of {env}: {error}", code=code) from None
-    if value is None:
-        raise CommandError(f"the vault of {env} has no {ADMINISTRATOR} yet: `longhaul up --env {env}` makes it")
-    try:
-        secret = json.loads(value)
-        return {key: str(secret[key]) for key in ("certificate", "key", "issuer")}
-    except (ValueError, KeyError, TypeError):
-        raise CommandError(
-            f"the secret {ADMINISTRATOR} in the vault of {env} is not what `longhaul up` writes"
-        ) from None
+ADMIN = "admin"
+"""End of a kubeconfig's user's name, unless another is said."""
 
 
-def kubeconfig(*, name: str, server: str, server_name: str | None, identity: Mapping[str, str]) -> dict[str, Any]:
+def kubeconfig(
+    *, name: str, server: str, server_name: str | None, identity: Mapping[str, str], user: str = ADMIN
+) -> dict[str, Any]:
     """Return a kubeconfig with everything embedded. It is written as JSON, which kubectl reads as YAML."""
     cluster: dict[str, Any] = {"server": server, "certificate-authority-data": _base64(identity["issuer"])}
     if server_name is not None:
         cluster["tls-server-name"] = server_name
-    user = {
+    credentials = {
         "client-certificate-data": _base64(identity["certificate"]),
         "client-key-data": _base64(identity["key"]),
     }
-    admin = f"{name}-admin"
+    who = f"{name}-{user}"
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": admin, "user": user}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": admin}}],
+        "users": [{"name": who, "user": credentials}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": who}}],
         "current-context": name,
     }
 
 
 @contextmanager
-def kubeconfig_file(where: Context, environment: Environment, environ: Mapping[str, str]) -> Iterator[Path]:
+def kubeconfig_file(
+    where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False
+) -> Iterator[Path]:
     """Write a kubeconfig for programs that this process starts, and delete it after the block. Files that killed
-    processes left are deleted too. The user's own ``KUBECONFIG`` is ignored: it may be for another cluster."""
+    processes left are deleted too. The user's own ``KUBECONFIG`` is ignored: it may be for another cluster. For
+    ``master`` see :func:`longhaul.identity.fetch_identity`."""
     from components.model import plan
     from components.model.nodes import api_url
 
@@ -82,7 +60,7 @@ def kubeconfig_file(where: Context, environment: Environment, environ: Mapping[s
     if given:
         yield Path(given)
         return
-    identity = fetch_identity(environment)
+    identity = fetch_identity(environment, master=master)
     server = api_url(environment, plan(environment))
     content = kubeconfig(name=where.env, server=server, server_name=None, identity=identity)
     folder = state_folder(where, environ)

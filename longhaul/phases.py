@@ -128,7 +128,7 @@ def _work(job: Job, phase: Phase, progress: Progress) -> Done:
         case Phase.PREPARATION | Phase.HOSTS:
             return _hosts(job, progress, early=phase is Phase.PREPARATION)
         case Phase.OBJECTS:
-            with kubeconfig_file(job.where, job.environment, job.environ) as kubeconfig:
+            with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
                 environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
                 engine = engine_for(job.where, environ, objects=True, progress=progress)
                 recover(engine)
@@ -149,7 +149,7 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
         from longhaul.plan.asking import asking
 
         images = image_versions(job.where, job.environment, job.environ)
-        apis = asking(job.where, job.environment, job.environ)
+        apis = asking(job.where, job.environment, job.environ, master=True)
         if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images, apis=apis):
             return Done(code=Exit.REFUSED)
         words = seen(words)
@@ -222,7 +222,7 @@ def run_side_by_side(job: Job, side: Sequence[Phase]) -> list[Outcome]:
     """Run several phases at once, none of which asks anything."""
 
     def work() -> list[Outcome]:
-        with kubeconfig_file(job.where, job.environment, job.environ) as kubeconfig:
+        with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
             forked = [Forked(job.consented(**{GIVEN: str(kubeconfig)}), phase) for phase in side]
             results = run_together([one.run for one in forked])
         return [one.outcome(result) for one, result in zip(forked, results, strict=True)]

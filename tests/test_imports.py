@@ -113,7 +113,8 @@ MAY_IMPORT = {
     "stacks": ("components",),
     LAB_SEAM: ("longhaul", "clouds", "components.model", "components.render", "lab"),
     **dict.fromkeys(SUPPLY, (*SUPPLY, "clouds", "components.model", "components.render")),
-    "longhaul": ("longhaul", "clouds", "components.model", "components.render"),
+    # Certificates on demand are signed as `up` signs them, without Pulumi.
+    "longhaul": ("longhaul", "clouds", "components.model", "components.render", "components.control_plane.issuing"),
     "lab": ("lab", *SUPPLY, "clouds", "components.model", "components.render"),
     **dict.fromkeys(
         PLUGINS,

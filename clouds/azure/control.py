@@ -7,7 +7,7 @@ from pathlib import Path
 from clouds.azure.api import AzureApi, Vault
 from clouds.azure.blobs import fetched, head, listed
 from clouds.azure.names import resource_group
-from clouds.azure.session import AzureError
+from clouds.azure.session import AzureError, kept_credential
 from clouds.azure.site import AzureSite
 from clouds.base.control import BackupView, CommandOutput, MachineView
 from clouds.base.errors import CloudError
@@ -43,6 +43,12 @@ def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
 def set_secret(_place: Place[AzureSite], vault: str, name: str, value: str, /) -> None:
     """Write a new version of a secret in a Key Vault; its value is JSON."""
     Vault(f"https://{vault}.vault.azure.net").set(name, value, content_type="application/json")
+
+
+def signed_in(_place: Place[AzureSite], /) -> str:
+    """Return the caller's name of a person or id of an application, from a token that was asked for already; empty when
+    there is none."""
+    return kept_credential().holder()
 
 
 def backups(_place: Place[AzureSite], storage: str, container: str, prefix: str, /) -> list[BackupView]:

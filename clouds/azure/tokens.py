@@ -6,6 +6,8 @@ Azure CLI as a source takes seconds for each token, and ``AzureCliCredential`` k
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -42,6 +44,12 @@ class KeptTokens:
                 held.set_exception(error)
         return held.result()
 
+    def holder(self) -> str:
+        """Return whom the tokens that are held are for; empty when there are none or they do not say."""
+        with self._lock:
+            held = [one for one in self._held.values() if one.done() and one.exception() is None]
+        return next(filter(None, (holder(str(one.result().token)) for one in held)), "")
+
     def _answer(self, key: str) -> tuple[Future[Any], bool]:
         """Return the answer that is kept or under way, or else an empty one and that the caller has to ask for it."""
         with self._lock:
@@ -53,6 +61,22 @@ class KeptTokens:
 
     def _valid(self, held: Future[Any]) -> bool:
         return held.exception() is None and held.result().expires_on - EARLY_S > self._wall()
+
+
+def holder(token: str) -> str:
+    """Return a person's name or an application's id in an access token, read as azure-identity reads it for its own log
+    (``azure/identity/_internal/decorators.py``); empty when it does not say. Nothing is verified.
+
+    Guests have no ``upn``. A token with ``scp`` is a person's, and its ``appid`` that of a tool such as Azure CLI
+    (learn.microsoft.com, "Access token claims reference").
+    """
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        itself = claims.get("oid" if "scp" in claims else "appid")
+        return str(claims.get("upn") or claims.get("unique_name") or itself or "")
+    except (LookupError, ValueError, AttributeError):
+        return ""
 
 
 def default_credential() -> KeptTokens:

@@ -76,6 +76,10 @@ class Control(Protocol[SiteT_contra]):
     def set_secret(self, place: Place[SiteT_contra], vault: str, name: str, value: str, /) -> None:
         """Write a new version of a secret in the vault; its value is JSON."""
 
+    def signed_in(self, place: Place[SiteT_contra], /) -> str:
+        """Return who the caller is to the vault, by a name that means something to people where there is one, as far as
+        answers to earlier requests say; otherwise an empty text. It is for logs and proves nothing."""
+
     def backups(self, place: Place[SiteT_contra], storage: str, container: str, prefix: str, /) -> list[BackupView]:
         """Return what a container of the backups' storage holds below a prefix, the oldest first."""
 

@@ -16,6 +16,7 @@ from components.azure.retention import Retention, RetentionArgs
 from components.azure.roles import (
     BLOB_CONTRIBUTOR,
     BLOB_READER,
+    PRINCIPAL_TYPES,
     role_assignment_name,
     role_definition_id,
 )
@@ -59,8 +60,7 @@ class BackupStorage(ComponentResource):
             self._container(kept)
         self._expiry()
         for principal, kind in args.environment.access.vault_officers.items():
-            person = "ServicePrincipal" if kind == "service" else "User"
-            self._grant(f"officer-{principal}", principal, type=person, role=BLOB_READER)
+            self._grant(f"officer-{principal}", principal, type=PRINCIPAL_TYPES[kind], role=BLOB_READER)
         self.setting = VaultSetting(
             f"{name}-setting",
             secret=SECRET,

@@ -22,6 +22,10 @@ BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 delete; ``conditions.py`` takes that away."""
 
 
+PRINCIPAL_TYPES = {"service": "ServicePrincipal", "user": "User"}
+"""Azure's words for the types of principals in the environment file."""
+
+
 def role_definition_id(subscription: str, role: str) -> str:
     """Return the full id of a built-in role."""
     return f"/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{role}"

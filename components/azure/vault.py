@@ -10,9 +10,16 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization, keyvault
 
 from components.azure.account import azure_site
-from components.azure.roles import SECRETS_OFFICER, role_assignment_name, role_definition_id
+from components.azure.roles import (
+    PRINCIPAL_TYPES,
+    SECRETS_OFFICER,
+    SECRETS_USER,
+    role_assignment_name,
+    role_definition_id,
+)
 from components.control_plane.secrets import VaultAccess
 from components.model import Environment, vault_name
+from components.model.certificates import administrators_secrets
 from components.model.vault import vault_url
 from components.tags import site_tags
 
@@ -27,6 +34,25 @@ class EnvironmentVaultArgs:
     """Ids of subnets that may reach the vault, by part."""
     after: Sequence[pulumi.Resource] = ()
     """Resources that the vault waits for: Azure refuses it while any subnet of the network is being written."""
+
+
+def admit_administrators(
+    environment: Environment, vault_id: Output[str], written: Mapping[str, pulumi.Resource], opts: ResourceOptions
+) -> None:
+    """Grant those who administer the cluster, and do not run ``up``, the right to read two secrets, once they exist;
+    ``written`` is what writes each secret."""
+    site = azure_site(environment, environment.control_plane.site)
+    for principal, kind in environment.access.administrators.items():
+        for secret in administrators_secrets():
+            authorization.RoleAssignment(
+                f"{environment.name}-administrator-{principal}-reads-{secret}",
+                role_assignment_name=role_assignment_name(vault_name(environment), "administrator", principal, secret),
+                scope=Output.concat(vault_id, "/secrets/", secret),
+                principal_id=principal,
+                principal_type=PRINCIPAL_TYPES[kind],
+                role_definition_id=role_definition_id(site.subscription, SECRETS_USER),
+                opts=ResourceOptions.merge(opts, ResourceOptions(depends_on=[written[secret]])),
+            )
 
 
 class EnvironmentVault(ComponentResource):
@@ -83,7 +109,7 @@ class EnvironmentVault(ComponentResource):
                 role_assignment_name=role_assignment_name(vault_name(environment), "officer", principal),
                 scope=vault.id,
                 principal_id=principal,
-                principal_type="ServicePrincipal" if kind == "service" else "User",
+                principal_type=PRINCIPAL_TYPES[kind],
                 role_definition_id=role_definition_id(site.subscription, SECRETS_OFFICER),
                 opts=ResourceOptions(parent=self),
             )

@@ -16,7 +16,7 @@ from components.azure.data_disk import data_disk
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
 from components.azure.network import SiteNetwork
-from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
+from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs, admit_administrators
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
 from components.control_plane.founding import Bootstrapped
 from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard
@@ -99,6 +99,7 @@ class ControlPlane(ComponentResource):
             )
             for secret in shared_secrets(self._machines)
         }
+        admit_administrators(args.environment, self._vault.vault_id, self._written_authorities(), self._child)
         self._backups = self._backup_storage()
         self._hooks = machine_hooks(args.environment, args.addresses)
         self.api_principal_ids = {}
@@ -277,13 +278,15 @@ class ControlPlane(ComponentResource):
 
     def _written(self) -> dict[str, pulumi.Resource]:
         """Return what writes each of the vault's secrets, by the secret's name."""
-        known = {
+        told = {backup_storage.SECRET: self._backups.setting} if self._backups else {}
+        return {**self._written_authorities(), **self.certificates, **self._secrets, **told}
+
+    def _written_authorities(self) -> dict[str, pulumi.Resource]:
+        return {
             secret: self.authorities[one.name]
             for one in authorities(self._args.environment)
             for secret in (one.secret, one.trust_secret)
         }
-        told = {backup_storage.SECRET: self._backups.setting} if self._backups else {}
-        return {**known, **self.certificates, **self._secrets, **told}
 
     def _readiness(self, machine: Machine, made: ControlMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:
         return Readiness(

@@ -1,7 +1,7 @@
 """The list of certificates: the holder, purpose and lifetime of each.
 
-Authorities: Kubernetes, front proxy, nodes, one for the peers and servers of each etcd cluster, and one for the clients
-of both etcd clusters: kube-apiserver uses one client identity for the main one and its overrides.
+Authorities: Kubernetes, front proxy, nodes, administrators, one for the peers and servers of each etcd cluster, and one
+for the clients of both etcd clusters: kube-apiserver uses one client identity for the main one and its overrides.
 """
 
 from __future__ import annotations
@@ -16,14 +16,33 @@ from components.model.joining import join_name
 from components.model.machines import Machine, Role, control_machines
 
 OPERATOR = "operator"
-"""Holder of the break-glass administrator's certificate."""
+"""Holder of the break-glass certificate."""
 
 NODES = "nodes"
 """Name of the authority of kubelets' certificates. Its key is the only authority key on machines: kube-node-signer
 signs with it, on API server machines (docs/certificates.md). It is separate so that it vouches for kubelets only."""
 
-ADMINISTRATOR = f"{OPERATOR}-admin"
-"""Name of the administrator's certificate, and of its secret."""
+KUBERNETES = "kubernetes"
+"""Name of the authority of API servers and of the programs that they know by certificate."""
+
+ADMINISTRATORS = "administrators"
+"""Name of the authority of people's certificates, which are made on demand and kept nowhere (longhaul/identity.py). It
+can be read or replaced without touching any other certificate."""
+
+ADMINISTRATOR_HOURS = 8
+"""Lifetime of a certificate that is made on demand: a working day."""
+
+BREAK_GLASS = f"{OPERATOR}-admin"
+"""Name of the break-glass certificate, and of its secret. The name is from when it was every administrator's."""
+
+BREAK_GLASS_USER = "longhaul:break-glass"
+"""User of the break-glass certificate, in the audit log."""
+
+ADMINISTRATORS_GROUP = "longhaul:admins"
+"""Group of administrators; a binding gives it its rights, and can be taken away."""
+
+MASTERS_GROUP = "system:masters"
+"""Group that no authorization rule can narrow (kubernetes.io, "Using RBAC Authorization")."""
 
 AUTHORITY_DAYS = 3650
 """Lifetime of an authority: ten years, as kubeadm's (kubernetes.io, "Certificate Management with kubeadm")."""
@@ -83,9 +102,10 @@ class Certificate:
 def authorities(environment: Environment) -> tuple[Authority, ...]:
     """Return every authority of the environment."""
     names = {
-        "kubernetes": "Kubernetes",
+        KUBERNETES: "Kubernetes",
         "front-proxy": "front proxy",
         NODES: "nodes",
+        ADMINISTRATORS: "administrators",
         "etcd": "etcd",
         "events": "etcd events",
         "etcd-client": "etcd clients",
@@ -93,8 +113,14 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
     return tuple(Authority(name=name, common_name=f"{environment.name} {title}") for name, title in names.items())
 
 
+def administrators_secrets() -> tuple[str, ...]:
+    """Return the names of the secrets that an administrator's certificate and kubeconfig are made of."""
+    signer, servers = (Authority(name=name, common_name="") for name in (ADMINISTRATORS, KUBERNETES))
+    return signer.secret, servers.trust_secret
+
+
 def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Certificate, ...]:
-    """Return every certificate of the control plane and its administrator."""
+    """Return every certificate that the vault keeps: those of the control plane, and the break-glass one."""
     machines = control_machines(environment, addresses)
     members = (certificate for machine in machines for certificate in _member(machine) if machine.role.is_etcd)
     servers = (
@@ -103,7 +129,7 @@ def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Cert
         if machine.role is Role.API
         for certificate in _api_server(environment, addresses, machine)
     )
-    return (*members, *servers, _administrator())
+    return (*members, *servers, _break_glass())
 
 
 def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages: Usage) -> Certificate:
@@ -140,7 +166,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
     serving = Certificate(
         name=f"{machine.name}-apiserver",
         part="apiserver",
-        authority="kubernetes",
+        authority=KUBERNETES,
         holder=machine.name,
         common_name="kube-apiserver",
         dns_names=(
@@ -158,7 +184,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
     kubelet = Certificate(
         name=f"{machine.name}-kubelet-client",
         part="kubelet-client",
-        authority="kubernetes",
+        authority=KUBERNETES,
         holder=machine.name,
         common_name="kube-apiserver-kubelet-client",
         organizations=("longhaul:kubelet-clients",),
@@ -169,9 +195,9 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         kubelet,
         _leaf(machine, "etcd-client", "etcd-client", "kube-apiserver", Usage.CLIENT),
         _leaf(machine, "front-proxy-client", "front-proxy", "front-proxy-client", Usage.CLIENT),
-        _leaf(machine, "controller-manager", "kubernetes", "system:kube-controller-manager", Usage.CLIENT),
-        _leaf(machine, "scheduler", "kubernetes", "system:kube-scheduler", Usage.CLIENT),
-        _leaf(machine, "node-controller", "kubernetes", "longhaul:node-controller", Usage.CLIENT),
+        _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
+        _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
+        _leaf(machine, "node-controller", KUBERNETES, "longhaul:node-controller", Usage.CLIENT),
         _join_endpoint(environment, machine),
     )
 
@@ -182,7 +208,7 @@ def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
     return Certificate(
         name=f"{machine.name}-join",
         part="join",
-        authority="kubernetes",
+        authority=KUBERNETES,
         holder=machine.name,
         common_name="longhaul:join",
         dns_names=(join_name(environment),),
@@ -190,13 +216,13 @@ def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
     )
 
 
-def _administrator() -> Certificate:
+def _break_glass() -> Certificate:
     return Certificate(
-        name=ADMINISTRATOR,
+        name=BREAK_GLASS,
         part="admin",
-        authority="kubernetes",
+        authority=KUBERNETES,
         holder=OPERATOR,
-        common_name="longhaul-admin",
-        organizations=("system:masters",),
+        common_name=BREAK_GLASS_USER,
+        organizations=(MASTERS_GROUP,),
         usages=(Usage.CLIENT,),
     )

@@ -138,6 +138,12 @@ class Access(Section):
     )
     """Object ids of the people and CI identities that run `up`, each with its type, `user` or `service`. They may write
     to the vault."""
+    administrators: dict[Principal, Literal["user", "service"]] = Field(
+        default_factory=dict, examples=[{"00000000-0000-4000-8000-000000000004": "user"}]
+    )
+    """Object ids of those who administer the cluster by `longhaul kubeconfig` and do not run `up`, each with its type.
+    Of the vault they may read what an administrator's certificate is made of, and nothing else. Officers need no
+    entry."""
     operators: tuple[Range, ...] = ()
     """Public ranges of operators and CI runners; a private one, or 0.0.0.0/0, is refused. From them the vault, SSH on
     on-premises gateways, and machines that bake images can be reached; nothing else."""

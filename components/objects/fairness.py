@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfiguration
 
+from components.model.certificates import ADMINISTRATORS_GROUP
 from components.objects.labels import SYSTEM, meta
 from components.objects.rbac import JOIN_USER, NODE_CONTROLLER
 
@@ -69,6 +70,14 @@ def _every(*verbs: str) -> ResourcePolicyRuleArgsDict:
 
 
 SCHEMAS = (
+    # As Kubernetes' own for system:masters: whoever mends a flood must not queue behind it.
+    Schema(
+        name="longhaul-admins",
+        level="exempt",
+        precedence=50,
+        subjects=({"kind": "Group", "group": {"name": ADMINISTRATORS_GROUP}},),
+        rule=_every("*"),
+    ),
     Schema(
         name="longhaul-leader-election",
         level="leader-election",

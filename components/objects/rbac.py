@@ -1,5 +1,5 @@
-"""Permissions of nodes that join, of nodes, of the API servers towards kubelets, of the node controller and of the join
-service."""
+"""Permissions of administrators, of nodes that join, of nodes, of the API servers towards kubelets, of the node
+controller and of the join service."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pulumi import ComponentResource, Resource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
+from components.model.certificates import ADMINISTRATORS_GROUP
 from components.objects.labels import SYSTEM, meta
 from components.render.controller import CONFIGMAP
 
@@ -139,11 +140,12 @@ def tokens_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 class NodeAccess(ComponentResource):
-    """All permissions that nodes need to join and work."""
+    """All permissions that nodes need to join and work, and those of administrators."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:NodeAccess", name, None, opts)
         self._child = ResourceOptions(parent=self)
+        self._bind_group(ADMINISTRATORS_GROUP, ADMINISTRATORS_GROUP, "cluster-admin")
         # Makes certificate requests and sees their outcome.
         self._bind_group("longhaul:node-bootstrappers", BOOTSTRAPPERS, "system:node-bootstrapper")
         self._bind_group("longhaul:node-proxiers", NODES, "system:node-proxier")

@@ -13,7 +13,7 @@ relay on its machine (events_relay.py): kube-apiserver 1.36 ends after 20 s when
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
-from components.model.certificates import NODES
+from components.model.certificates import ADMINISTRATORS, KUBERNETES, NODES
 from components.model.control_size import api_arguments
 from components.model.joining import JOIN_PORT
 from components.render.admission import admission
@@ -66,9 +66,9 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         certificate(machine, "controller-manager", user=USER),
         certificate(machine, "scheduler", user=USER),
         authority(f"{PKI}/nodes-authority.pem", NODES, user=USER),
-        trust(f"{PKI}/kubernetes-ca.crt", "kubernetes", restart=(API, CONTROLLER_MANAGER)),
-        # Authorities of clients' certificates: of people and programs, and of nodes.
-        trust(f"{PKI}/client-ca.crt", "kubernetes", NODES),
+        trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES, restart=(API, CONTROLLER_MANAGER)),
+        # Authorities of clients' certificates: of programs, of nodes, and of people.
+        trust(f"{PKI}/client-ca.crt", KUBERNETES, NODES, ADMINISTRATORS),
         trust(f"{PKI}/nodes-ca.crt", NODES, restart=(API,)),
         trust(f"{PKI}/front-proxy-ca.crt", "front-proxy"),
         trust(f"{PKI}/etcd-ca.crt", "etcd", "events", restart=(API,)),

@@ -238,7 +238,7 @@ def _apis(environment: Environment) -> Any:
     """Return a function that gives the cluster's API as any user. The administrator's certificate is fetched once."""
     from components.model import plan
     from components.model.nodes import api_url
-    from longhaul.cluster import fetch_identity
+    from longhaul.identity import fetch_identity, renewing
     from longhaul.kubernetes.api import Api
 
     @cache
@@ -247,7 +247,7 @@ def _apis(environment: Environment) -> Any:
 
     @cache
     def api(user: str) -> Api:
-        return Api(api_url(environment, plan(environment)), identity(), acting_as=user)
+        return Api(api_url(environment, plan(environment)), identity(), acting_as=user, renew=renewing(environment))
 
     return api
 

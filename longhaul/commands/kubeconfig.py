@@ -1,46 +1,74 @@
-"""``longhaul kubeconfig``: an administrator's kubeconfig, made from the vault's break-glass certificate."""
+"""``longhaul kubeconfig``: a kubeconfig with an administrator's certificate of some hours, or with the break-glass one
+of the vault."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from longhaul.cluster import fetch_identity, kubeconfig
+from components.model.certificates import ADMINISTRATOR_HOURS
+from longhaul.cluster import ADMIN, kubeconfig
 from longhaul.context import Context, context, enter_lab, write_private
 from longhaul.exits import Exit
+from longhaul.identity import fetch_break_glass, fetch_identity
 from longhaul.invocation import Invocation
+from longhaul.kubernetes.api import identity_of
+from longhaul.say import say
 
-HELP = "write an administrator's kubeconfig and print its path"
+HELP = f"write an administrator's kubeconfig, good for {ADMINISTRATOR_HOURS} hours, and print its path"
 TAKES_REST = False
+BREAK_GLASS = "break-glass"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: ``kubeconfig`` has no options of its own."""
+    """Add the option of ``kubeconfig``."""
+    parser.add_argument(
+        f"--{BREAK_GLASS}",
+        action="store_true",
+        help="the vault's certificate with all rights, for the day on which an administrator's has none",
+    )
 
 
 def run(invocation: Invocation) -> int:
-    """Fetch the certificate with the operator's own credentials, write the file, and print its path."""
+    """Make or fetch the certificate with the operator's own credentials, write the file, and print its path. A file
+    whose certificate is good for some hours yet stays as it is."""
     where = context(invocation)
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
-    identity = fetch_identity(environment)
+    broken = bool(invocation.options.break_glass)
+    path = _path(where, broken=broken)
     port = environment.control_plane.api.port
+    identity = fetch_break_glass(environment) if broken else fetch_identity(environment, kept=_kept(path))
     content = kubeconfig(
         name=where.env,
         server=f"https://127.0.0.1:{where.lab.port()}" if where.lab else f"https://{environment.api_name}:{port}",
         server_name=environment.api_name if where.lab else None,
         identity=identity,
+        user=BREAK_GLASS if broken else ADMIN,
     )
-    path = _path(where)
     write_private(path, json.dumps(content, indent=2) + "\n")
+    if broken:
+        say("this certificate has every right and lives for months: delete the file when you are done")
     print(path)
     return Exit.OK
 
 
-def _path(where: Context) -> Path:
+def _kept(path: Path) -> Mapping[str, str] | None:
+    """Return the identity in the file from before; None when there is none that could be used."""
+    with suppress(OSError, LookupError, TypeError, ValueError):
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        return identity_of(content)
+    return None
+
+
+def _path(where: Context, *, broken: bool) -> Path:
+    name = f"kubeconfig.{BREAK_GLASS}" if broken else "kubeconfig"
     if where.lab is not None:
-        return where.lab.folder / "kubeconfig"
+        return where.lab.folder / name
     base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "longhaul" / where.env / "kubeconfig"
+    return (Path(base) if base else Path.home() / ".config") / "longhaul" / where.env / name

@@ -115,11 +115,13 @@ def _settings(environment: Environment, options: argparse.Namespace) -> Settings
 
 @contextmanager
 def _api(where: Context, environment: Environment) -> Iterator[Any]:
-    from longhaul.cluster import kubeconfig_file
+    from longhaul.cluster import GIVEN, kubeconfig_file
+    from longhaul.identity import renewing
     from longhaul.kubernetes.api import Api
 
     with kubeconfig_file(where, environment, os.environ) as path:
-        yield Api.of(json.loads(path.read_text(encoding="utf-8")))
+        renew = None if GIVEN in os.environ else renewing(environment)
+        yield Api.of(json.loads(path.read_text(encoding="utf-8")), renew=renew)
 
 
 def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:

@@ -56,8 +56,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _identity(environment: Environment) -> dict[str, str] | None:
-    """Return the administrator's certificate; None when the vault does not give it: the rest can still be shown."""
-    from longhaul.cluster import fetch_identity
+    """Return an administrator's certificate; None when the vault does not give it: the rest can still be shown."""
+    from longhaul.identity import fetch_identity
 
     try:
         return fetch_identity(environment)

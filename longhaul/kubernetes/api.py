@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import http.client
 import ssl
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -16,17 +17,41 @@ PAGE = 500
 """Number of objects in one answer."""
 MERGE = "application/merge-patch+json"
 
+Renew = Callable[[Mapping[str, str]], Mapping[str, str] | None]
+"""Returns the identity that follows another one; None while that one is good."""
+
+
+def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
+    """Return the identity in a kubeconfig made by :func:`longhaul.cluster.kubeconfig`: one cluster, everything
+    embedded. Raise ``LookupError``, ``TypeError`` or ``ValueError`` when it is another one."""
+    cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
+    parts = {
+        "issuer": cluster["certificate-authority-data"],
+        "certificate": user["client-certificate-data"],
+        "key": user["client-key-data"],
+    }
+    return {name: base64.b64decode(text).decode() for name, text in parts.items()}
+
 
 class Api(Client):
     """One cluster's API."""
 
     def __init__(
-        self, url: str, identity: Mapping[str, str], *, acting_as: str = "", timeout_s: float = TIMEOUT_S
+        self,
+        url: str,
+        identity: Mapping[str, str],
+        *,
+        acting_as: str = "",
+        timeout_s: float = TIMEOUT_S,
+        renew: Renew | None = None,
     ) -> None:
-        """``identity``: ``certificate``, ``key`` and ``issuer``, PEM. ``acting_as`` is a user, in no group, in whose
-        name every call is made (kubernetes.io, "User impersonation"); the administrator may do that."""
+        """``identity``: ``certificate`` and ``key``, and the ``issuer`` of the servers' certificates, PEM.
+        ``acting_as`` is a user, in no group, in whose name every call is made (kubernetes.io, "User impersonation");
+        administrators may do that. ``renew`` is asked before each request."""
         context = ssl.create_default_context(cadata=identity["issuer"])
-        load_chain(context, identity["certificate"] + "\n" + identity["key"])
+        self._identity, self._renew = identity, renew
+        self._renewing = threading.Lock()
+        self._load(context)
         parts = urlsplit(url)
         access = Access(
             host=parts.hostname or "",
@@ -38,18 +63,31 @@ class Api(Client):
         )
         super().__init__(access)
 
+    def prepare(self) -> None:
+        """Take another certificate, if there is one. A connection keeps the one that it was opened with."""
+        if self._renew is None:
+            return
+        with self._renewing:
+            identity = self._renew(self._identity)
+            if identity is not None:
+                self._identity = identity
+                self._load(self.access.context)
+                self.reconnect()
+
+    def _load(self, context: ssl.SSLContext) -> None:
+        load_chain(context, self._identity["certificate"] + "\n" + self._identity["key"])
+
     @classmethod
-    def of(cls, kubeconfig: Mapping[str, Any], *, timeout_s: float = TIMEOUT_S) -> Api:
-        """Return the API of a kubeconfig made by :func:`longhaul.cluster.kubeconfig`: one cluster, everything
-        embedded."""
-        cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
-        parts = {
-            "issuer": cluster["certificate-authority-data"],
-            "certificate": user["client-certificate-data"],
-            "key": user["client-key-data"],
-        }
-        identity = {name: base64.b64decode(text).decode() for name, text in parts.items()}
-        return cls(cluster["server"], identity, timeout_s=timeout_s)
+    def of(
+        cls,
+        kubeconfig: Mapping[str, Any],
+        *,
+        timeout_s: float = TIMEOUT_S,
+        renew: Renew | None = None,
+    ) -> Api:
+        """Return the API of a kubeconfig made by :func:`longhaul.cluster.kubeconfig`."""
+        server = str(kubeconfig["clusters"][0]["cluster"]["server"])
+        return cls(server, identity_of(kubeconfig), timeout_s=timeout_s, renew=renew)
 
     def get(self, path: str, **query: str) -> Object:
         """Read one object."""

@@ -80,6 +80,7 @@ class Client:
         self._lock = threading.Lock()
         self._watches: set[_Connection] = set()
         self._ahead = 0.0
+        self._fresh_since = 0.0
 
     def now(self) -> datetime:
         """Return the time on the API servers' clock, from their last answer. Times in objects are compared with those
@@ -109,6 +110,7 @@ class Client:
     def lines(self, path: str, query: Mapping[str, str], *, silence_s: float) -> Generator[bytes, None, None]:
         """Yield the lines of a streamed answer, such as a watch, on its own connection; ``OSError`` or
         ``HTTPException`` when it breaks off."""
+        self.prepare()
         connection = _Connection(self.access, timeout=silence_s)
         with self._lock:
             self._watches.add(connection)
@@ -138,11 +140,19 @@ class Client:
     def _headers(self) -> dict[str, str]:
         return {"Accept": "application/json", "User-Agent": "longhaul", **self.access.headers}
 
+    def prepare(self) -> None:
+        """Do what an identity needs before each request: nothing, unless it can be renewed."""
+
+    def reconnect(self) -> None:
+        """Reuse no connection that there is now."""
+        self._fresh_since = time.monotonic()
+
     def _exchange(
         self, method: str, target: str, payload: bytes | None, headers: Mapping[str, str]
     ) -> tuple[http.client.HTTPResponse, bytes]:
         """Send on the thread's own connection; once more on a fresh one when the server has closed the old one
         meanwhile."""
+        self.prepare()
         kept = self._kept(method)
         for connection in (kept, _Connection(self.access, timeout=self.access.timeout_s)):
             if connection is None:
@@ -167,7 +177,10 @@ class Client:
         closes the old connection may already have done it."""
         connection: _Connection | None = getattr(self._local, "connection", None)
         self._local.connection = None
-        if connection is not None and (method == "POST" or time.monotonic() - self._local.used > IDLE_S):
+        if connection is None:
+            return None
+        old = connection.made < self._fresh_since or time.monotonic() - self._local.used > IDLE_S
+        if old or method == "POST":
             connection.close()
             return None
         return connection
@@ -183,7 +196,7 @@ class _Connection(http.client.HTTPConnection):
 
     def __init__(self, access: Access, *, timeout: float) -> None:
         super().__init__(access.host, access.port, timeout=timeout)
-        self._access = access
+        self._access, self.made = access, time.monotonic()
 
     def connect(self) -> None:
         plain = socket.create_connection((self.host, self.port), timeout=CONNECT_S)

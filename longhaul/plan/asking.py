@@ -22,13 +22,14 @@ _ASKED = 2
 """Questions for each API server. The load balancer chooses who answers, and each server knows its own clients only."""
 
 
-def asking(where: Context, environment: Environment, environ: Mapping[str, str]) -> Ask:
-    """Return a function that asks the environment's API servers."""
+def asking(where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False) -> Ask:
+    """Return a function that asks the environment's API servers. For ``master`` see
+    :func:`longhaul.identity.fetch_identity`."""
 
     @cache
     def ask() -> Apis:
         try:
-            with kubeconfig_file(where, environment, environ) as path:
+            with kubeconfig_file(where, environment, environ, master=master) as path:
                 api = Api.of(json.loads(path.read_text(encoding="utf-8")))
                 times = _ASKED * environment.control_plane.api.servers
                 found = {one for _ in range(times) for one in used(_lines(api))}

@@ -7,6 +7,7 @@ from unittest import mock
 
 import pytest
 
+from components.azure.roles import SECRETS_USER
 from components.cluster import Cluster
 from components.control_plane.guard import guards
 from components.model import load, plan
@@ -20,6 +21,7 @@ READINESS = "pulumi-python:dynamic/longhaul:Readiness"
 FOUNDED = "pulumi-python:dynamic/longhaul:Founded"
 SUBNET = "azure-native:network:Subnet"
 ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+ADMINISTRATOR = "00000000-0000-4000-8000-0000000000aa"
 CERTIFICATE = "pulumi-python:dynamic/longhaul:Certificate"
 
 
@@ -27,7 +29,8 @@ CERTIFICATE = "pulumi-python:dynamic/longhaul:Certificate"
 def _program() -> Program:
     lab = load(STACKS / "Pulumi.lab.yaml")
     site = lab.control_plane.site
-    alone = lab.model_copy(update={"sites": {site: lab.sites[site]}, "pools": {}, "hosts": ()})
+    access = lab.access.model_copy(update={"administrators": {ADMINISTRATOR: "user"}})
+    alone = lab.model_copy(update={"sites": {site: lab.sites[site]}, "pools": {}, "hosts": (), "access": access})
     with without_hooks():
         return declare(lambda: Cluster(alone).outputs, answer=cloud)
 
@@ -106,6 +109,16 @@ def test_a_right_on_a_secret_comes_after_the_secret(program: Program) -> None:
     assert len(rights) > 40
     for right in rights:
         assert writers[right.inputs["scope"].rpartition("/")[2]] in right.after, right.name
+
+
+def test_an_administrator_reads_what_a_certificate_is_made_of_and_nothing_else(program: Program) -> None:
+    rights = [one for one in program.of(ROLE_ASSIGNMENT) if one.inputs["principalId"] == ADMINISTRATOR]
+    assert {one.inputs["scope"].rpartition("/secrets/")[2] for one in rights} == {
+        "ca-administrators",
+        "trust-kubernetes",
+    }
+    assert {one.inputs["roleDefinitionId"].rpartition("/")[2] for one in rights} == {SECRETS_USER}
+    assert {one.inputs["principalType"] for one in rights} == {"User"}
 
 
 def test_a_servers_time_to_get_ready_begins_with_its_last_right(program: Program) -> None:

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from clouds.azure import control
-from clouds.azure.session import AzureError
-from components.model.vault import vault_url
 from longhaul import cluster
-from longhaul.cluster import fetch_identity, kubeconfig
+from longhaul.cluster import kubeconfig
+from longhaul.commands import kubeconfig as command
 from longhaul.context import Context, state_folder, write_private
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
+from longhaul.kubernetes.api import identity_of
+from longhaul.phases import Job, Phase, run_phase, run_side_by_side
 from longhaul.project import Project
 from tests.longhaul.conftest import Checkout
-from tests.model import make
 
-ENVIRONMENT = make.environment().model_copy(update={"name": "dev"})
 IDENTITY = {"certificate": "CERT", "key": "KEY", "issuer": "CA"}
-
-
-def vault(value: str | AzureError | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Fake:
-        def __init__(self, url: str) -> None:
-            assert url == vault_url(ENVIRONMENT)
-
-        def get(self, name: str) -> str | None:
-            assert name == "operator-admin"
-            if isinstance(value, AzureError):
-                raise value
-            return value
-
-    monkeypatch.setattr(control, "Vault", Fake)
 
 
 def test_it_embeds_everything_and_is_named_by_the_environment() -> None:
@@ -68,30 +55,64 @@ def test_only_its_owner_reads_it_even_where_a_looser_file_was(tmp_path: Path) ->
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_the_identity_is_what_the_vault_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    vault(json.dumps({**IDENTITY, "more": 1}), monkeypatch)
-    assert fetch_identity(ENVIRONMENT) == IDENTITY
+def test_its_identity_can_be_read_again() -> None:
+    config = kubeconfig(name="dev", server="https://api:6443", server_name=None, identity=IDENTITY)
+    assert identity_of(json.loads(json.dumps(config))) == IDENTITY
 
 
-@pytest.mark.parametrize(
-    ("value", "code", "told"),
-    [
-        (None, Exit.FAILED, "longhaul up --env dev"),
-        ("{", Exit.FAILED, "not what"),
-        ('{"certificate": "secret-value"}', Exit.FAILED, "not what"),
-        (AzureError("Forbidden", status=403), Exit.FAILED, "Forbidden"),
-        (AzureError("does not answer"), Exit.UNREACHABLE, "does not answer"),
-    ],
-)
-def test_what_can_be_wrong_with_the_vault(
-    monkeypatch: pytest.MonkeyPatch, value: str | AzureError | None, code: Exit, told: str
+class Asked:
+    """Options of one call, and what the command asked for."""
+
+    def __init__(self, checkout: Checkout, patch: pytest.MonkeyPatch) -> None:
+        self.kept: list[Any] = []
+        self._checkout = checkout
+        patch.setenv("XDG_CONFIG_HOME", str(checkout.home / "config"))
+        patch.setattr(command, "fetch_identity", self._fetch)
+        patch.setattr(command, "fetch_break_glass", lambda _environment: {**IDENTITY, "certificate": "GLASS"})
+        self.folder = checkout.home / "config" / "longhaul" / "dev"
+
+    def _fetch(self, _environment: Any, *, kept: Any) -> dict[str, str]:
+        self.kept.append(kept)
+        return IDENTITY
+
+    def run(self, *words: str) -> None:
+        parser = argparse.ArgumentParser()
+        command.add_arguments(parser)
+        options = parser.parse_args(words, argparse.Namespace(project=self._checkout.path, env="dev"))
+        assert command.run(Invocation(command="kubeconfig", options=options, rest=(), argv=())) == Exit.OK
+
+
+@pytest.fixture(name="asked")
+def _asked(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    return Asked(checkout, monkeypatch)
+
+
+def test_the_command_hands_on_the_identity_of_the_file_from_before(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    vault(value, monkeypatch)
-    with pytest.raises(CommandError) as refused:
-        fetch_identity(ENVIRONMENT)
-    assert refused.value.code is code
-    assert told in str(refused.value)
-    assert "secret-value" not in str(refused.value)
+    asked.run()
+    asked.run()
+    path = asked.folder / "kubeconfig"
+    assert capsys.readouterr().out == f"{path}\n{path}\n"
+    assert asked.kept == [None, IDENTITY]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text("apiVersion: v1")
+    asked.run()
+    assert asked.kept[2] is None
+
+
+def test_the_break_glass_certificate_has_a_file_of_its_own_and_is_told_of(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.run("--break-glass")
+    told = capsys.readouterr()
+    path = asked.folder / "kubeconfig.break-glass"
+    assert told.out == f"{path}\n"
+    assert "delete the file" in told.err
+    config = json.loads(path.read_text())
+    assert identity_of(config)["certificate"] == "GLASS"
+    assert config["users"][0]["name"] == "dev-break-glass"
+    assert asked.kept == []
 
 
 def test_a_kubeconfig_for_other_programs_is_gone_afterwards_and_so_is_a_killed_ones(
@@ -105,9 +126,30 @@ def test_a_kubeconfig_for_other_programs_is_gone_afterwards_and_so_is_a_killed_o
     left = state_folder(where, environ) / f"dev.{ended.pid}.kubeconfig"
     left.parent.mkdir(parents=True)
     left.touch()
-    monkeypatch.setattr(cluster, "fetch_identity", lambda _environment: IDENTITY)
+    monkeypatch.setattr(cluster, "fetch_identity", lambda _environment, **_options: IDENTITY)
     with cluster.kubeconfig_file(where, where.project.load("dev"), environ) as path:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert json.loads(path.read_text())["clusters"][0]["cluster"]["server"] == "https://10.64.3.5:6443"
         assert list(left.parent.iterdir()) == [path]
     assert [found for found in folder.rglob("*") if found.is_file()] == []
+
+
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_up_needs_no_rights_that_it_declares_itself(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, side_by_side: bool
+) -> None:
+    where = Context(project=Project(root=checkout.path), env="dev", lab=None)
+    asked: list[bool] = []
+
+    def fetch(_environment: Any, *, master: bool) -> dict[str, str]:
+        asked.append(master)
+        raise CommandError("no vault")
+
+    monkeypatch.setattr(cluster, "fetch_identity", fetch)
+    options = argparse.Namespace(yes=True, json=False, no_refresh=False, max_removed=None)
+    environment = where.project.load("dev")
+    environ = {"HOME": str(checkout.home)}
+    job = Job(where=where, environment=environment, environ=environ, options=options, rest=(), log=None, began=0.0)
+    outcomes = run_side_by_side(job, [Phase.OBJECTS]) if side_by_side else [run_phase(job, Phase.OBJECTS)]
+    assert [one.code for one in outcomes] == [Exit.FAILED]
+    assert asked == [True]

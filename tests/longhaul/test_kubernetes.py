@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from components.control_plane import issuing
 from longhaul.kubernetes import connection
@@ -29,6 +30,8 @@ class Server(ThreadingHTTPServer):
         self.socket = context.wrap_socket(self.socket, server_side=True)
         self.connections = 0
         self.asked: list[str] = []
+        self.clients: list[str] = []
+        """Serial numbers of the certificates that connections came with."""
         self.answers: list[tuple[int, dict[str, str], Any]] = []
         """Answers that are given before any other."""
         self.hangs_up = False
@@ -43,6 +46,7 @@ class Handler(BaseHTTPRequestHandler):
         super().setup()
         self.server.connections += 1
         self.requests = 0
+        self.server.clients.append(self.connection.getpeercert()["serialNumber"])
 
     def _respond(self) -> None:
         self.requests += 1
@@ -65,9 +69,13 @@ class Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+@pytest.fixture(scope="module", name="authority")
+def _authority() -> issuing.Pair:
+    return issuing.new_authority(common_name="test", days=1, key=issuing.new_key())
+
+
 @pytest.fixture(scope="module", name="identity")
-def _identity() -> dict[str, str]:
-    authority = issuing.new_authority(common_name="test", days=1, key=issuing.new_key())
+def _identity(authority: issuing.Pair) -> dict[str, str]:
     subject = issuing.Subject(common_name="me", usages=["client", "server"], days=1, addresses=["127.0.0.1"])
     pair = issuing.issue(subject, authority=authority)
     return {"certificate": pair.certificate, "key": pair.key, "issuer": authority.certificate}
@@ -78,6 +86,8 @@ def _server(identity: dict[str, str], tmp_path: Path) -> Iterator[Server]:
     (tmp_path / "pem").write_text(identity["certificate"] + identity["key"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=identity["issuer"])
     with Server(context) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -100,6 +110,22 @@ def test_a_connection_is_kept_but_not_when_it_was_idle_for_long(
     monkeypatch.setattr(connection, "IDLE_S", 0.0)
     api.get("/one")
     assert server.connections == 2
+
+
+def test_a_renewed_certificate_is_used_from_the_next_request_on(
+    server: Server, identity: dict[str, str], authority: issuing.Pair
+) -> None:
+    pair = issuing.issue(issuing.Subject(common_name="me", usages=["client"], days=1), authority=authority)
+    other = {"certificate": pair.certificate, "key": pair.key, "issuer": identity["issuer"]}
+    renewals = [None, None, other, None]
+    api = Api(f"https://127.0.0.1:{server.server_address[1]}", identity, renew=lambda _held: renewals.pop(0))
+    for _ in range(4):
+        api.get("/one")
+    assert [int(serial, 16) for serial in server.clients] == [serial_of(identity), serial_of(other)]
+
+
+def serial_of(identity: dict[str, str]) -> int:
+    return x509.load_pem_x509_certificate(identity["certificate"].encode()).serial_number
 
 
 def test_what_finds_its_connection_closed_is_asked_anew_and_nothing_is_made_twice(server: Server, api: Api) -> None:

@@ -50,6 +50,7 @@ def full() -> dict[str, Any]:
     """Return an environment with every key that can be written."""
     raw = minimal()
     raw["destroyable"] = True
+    raw["access"]["administrators"] = {UUID: "user"}
     raw["versions"] = {"kubernetes": "1.2.3", "etcd": "4.5.6"}
     raw["sites"] = {
         "weu": {

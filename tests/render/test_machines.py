@@ -63,7 +63,7 @@ def test_a_machine_reads_exactly_its_own_secrets(case: Case) -> None:
     signed = set() if case.machine.role.is_etcd else {"ca-nodes"}
     assert read == own | shared | trusted | signed
     stores = {case.machine.role} if case.machine.role.is_etcd else {Role.ETCD, Role.EVENTS}
-    others = {"etcd-client"} if case.machine.role.is_etcd else {"kubernetes", "front-proxy", "nodes"}
+    others = {"etcd-client"} if case.machine.role.is_etcd else {"kubernetes", "front-proxy", "nodes", "administrators"}
     assert trusted == {f"trust-{name}" for name in (*stores, *others)}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +16,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import AzureCliCredential
 
 from clouds.azure.session import AzureError, Session, kept_credential
-from clouds.azure.tokens import EARLY_S, PROCESS_S, KeptTokens, default_credential
+from clouds.azure.tokens import EARLY_S, PROCESS_S, KeptTokens, default_credential, holder
 from tests.support.loopback import Answering
 
 MANAGEMENT, VAULT = "https://management.azure.com/.default", "https://vault.azure.net/.default"
@@ -150,3 +152,25 @@ def test_a_refusal_is_not_kept(az: Az) -> None:
         with pytest.raises(AzureError, match="Sign in with `az login`"):
             session.request("GET", "https://management.azure.com/x")
     assert len(az.asked()) == 2
+
+
+def access_token(**claims: str) -> str:
+    """Return an access token's text: header, claims and signature."""
+    return ".".join(["e30", base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("="), "c2ln"])
+
+
+def test_a_token_says_whose_it_is_and_what_does_not_say_it_is_nobodys() -> None:
+    assert holder(access_token(upn="anna@example.com", appid="az")) == "anna@example.com"
+    assert holder(access_token(unique_name="live.com#boris@example.com", appid="az")) == "live.com#boris@example.com"
+    assert holder(access_token(appid="az", oid="1", scp="user_impersonation")) == "1"
+    assert holder(access_token(appid="robot", oid="1")) == "robot"
+    assert [holder(text) for text in ("opaque", "a.b.c", "e30.W10.x", access_token(oid="1"))] == [""] * 4
+
+
+def test_whose_the_tokens_are_is_known_once_one_was_asked_for() -> None:
+    source = Counting(until=int(time.time()) + 3600)
+    source.get_token = lambda *_, **__: AccessToken(access_token(upn="anna@example.com"), source.until)  # type: ignore[method-assign]
+    kept = KeptTokens(source)
+    assert kept.holder() == ""
+    kept.get_token(VAULT)
+    assert kept.holder() == "anna@example.com"

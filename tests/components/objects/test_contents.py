@@ -8,6 +8,7 @@ import pytest
 
 from clouds.base.pool import Pool
 from components.model import Environment, load, plan
+from components.model.certificates import ADMINISTRATORS_GROUP
 from components.model.nodes import host_node_name
 from components.objects import dns, priorities, training
 from components.objects.labels import FIELD_MANAGER
@@ -66,6 +67,7 @@ def test_groups_are_bound_to_what_they_need_and_nothing_else(program: Program) -
         for subject in binding["subjects"]
     }
     assert bound == {
+        ("Group", ADMINISTRATORS_GROUP, "cluster-admin"),
         ("Group", BOOTSTRAPPERS, "system:node-bootstrapper"),
         ("Group", "system:nodes", "system:node-proxier"),
         ("Group", KUBELET_CLIENTS, "system:kubelet-api-admin"),

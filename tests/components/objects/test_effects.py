@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
+from components.model.certificates import ADMINISTRATORS_GROUP
 from components.objects import dns, metadata, training
 from components.objects.rbac import BOOTSTRAPPERS, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from lab.providers.kubernetes_client import Client
@@ -55,11 +56,34 @@ def may(cluster: ApiServer, who: dict[str, Any], verb: str, group: str, resource
     return bool(answer["status"]["allowed"])
 
 
+def test_an_administrator_is_known_by_name_is_not_limited_and_can_be_cut_off(applied: ApiServer) -> None:
+    anna = applied.user("anna@example.com", organizations=(ADMINISTRATORS_GROUP,))
+    who = json.loads(applied.kubectl("auth", "whoami", "--output", "json", kubeconfig=anna))["status"]["userInfo"]
+    assert who["username"] == "anna@example.com"
+    assert set(who["groups"]) == {ADMINISTRATORS_GROUP, "system:authenticated"}
+    access = load_access(str(anna))
+    with closing(HTTPSConnection(access.host, access.port, context=access.context)) as connection:
+        connection.request("GET", "/api/v1/namespaces")
+        response = connection.getresponse()
+    assert response.status == 200
+    exempt = applied.get("prioritylevelconfiguration", "exempt")["metadata"]["uid"]
+    assert response.headers["X-Kubernetes-PF-PriorityLevel-UID"] == exempt
+    binding = applied.get("clusterrolebinding", ADMINISTRATORS_GROUP)
+    applied.kubectl("delete", "clusterrolebinding", ADMINISTRATORS_GROUP)
+    try:
+        refused = applied.kubectl("get", "namespaces", kubeconfig=anna, check=False)
+        assert "Forbidden" in refused
+    finally:
+        del binding["metadata"]["uid"], binding["metadata"]["resourceVersion"]
+        applied.kubectl("create", "-f", "-", stdin=json.dumps(binding))
+
+
 TOKEN = "abcdef.0123456789abcdef"
 CONTROLLER = {"user": NODE_CONTROLLER}
 JOINING = {"user": JOIN_USER}
 NODE = {"user": "system:node:a", "groups": ["system:nodes"]}
 API = {"user": "kube-apiserver-kubelet-client", "groups": [KUBELET_CLIENTS]}
+ADMINISTRATOR = {"user": "anna@example.com", "groups": [ADMINISTRATORS_GROUP]}
 CSR = "certificates.k8s.io"
 LEASE = "coordination.k8s.io"
 CLIENTS, SERVING = ":kubernetes.io/kube-apiserver-client-kubelet", ":kubernetes.io/kubelet-serving"
@@ -86,6 +110,8 @@ CLIENTS, SERVING = ":kubernetes.io/kube-apiserver-client-kubelet", ":kubernetes.
         (JOINING, ("create", "", "events", "default:")),
         (NODE, ("watch", "discovery.k8s.io", "endpointslices")),
         (API, ("create", "", "nodes/proxy", ":a")),
+        (ADMINISTRATOR, ("delete", "", "secrets", "kube-system:a")),
+        (ADMINISTRATOR, ("impersonate", "", "users", ":anybody")),
     ],
 )
 def test_what_is_allowed(applied: ApiServer, who: dict[str, Any], what: tuple[str, ...]) -> None:
