@@ -80,7 +80,9 @@ def test_no_pod_reaches_ssh_of_a_gateway(scene: Scene, who: str) -> None:
     (gateway,) = gateway_places(scene.environment, scene.addresses)
     for address in (gateway.address, gateway.public_address):
         assert scene.operator_calls(address, SSH), address
-        assert scene.calls(who, address, SSH) == "TIMEOUT", address
+    assert scene.calls(who, gateway.address, SSH) == "TIMEOUT"
+    # A site's router may say that there is no way out.
+    assert scene.calls(who, gateway.public_address, SSH) in ("TIMEOUT", "OTHER")
 
 
 @pytest.mark.parametrize("who", SITES)
