@@ -229,7 +229,7 @@ def test_the_leader_acts_on_what_its_watch_hears_and_tries_again_what_failed(
             """Do nothing: there is no watch."""
 
     api, metrics = Server(), Metrics()
-    controller = run.Controller(api, authority=tmp_path / "none.pem", instance="api-0", metrics=metrics)
+    controller = run.Controller(api, instance="api-0", metrics=metrics)
     worker = threading.Thread(
         target=controller._follow_nodes, args=(controller._gpu_nodes, controller._gpus, controller._gpus_changed)
     )

@@ -223,7 +223,7 @@ def project() -> dict[str, Any]:
 
 
 def names(requirements: list[str]) -> list[str]:
-    return [re.split(r"[=<>~\[ ]", line)[0].lower() for line in requirements]
+    return [re.split(r"[=<>~;\[ ]", line)[0].lower() for line in requirements]
 
 
 def test_every_python_dependency_is_locked_with_hashes() -> None:
