@@ -32,7 +32,8 @@ def ssh_sources(environment: Environment, addresses: AddressPlan, site: str) -> 
 
 
 def check_operators_inside(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each range of operators inside that is not private, or in which pods have addresses."""
+    """Yield a fault for each range of operators inside that is not private, or in which pods have addresses. A single
+    address is of one machine, which keeps pods from it as long as it has it."""
     if plan_errors(environment):
         return
     sites = plan(environment).sites
@@ -40,7 +41,7 @@ def check_operators_inside(environment: Environment) -> Iterator[Fault]:
         pods = [name for name, site in sites.items() if site.pods.overlaps(range_)]
         if not any(range_.subnet_of(private) for private in PRIVATE):
             wrong = f"{range_} is not private"
-        elif pods:
+        elif pods and range_.prefixlen < range_.max_prefixlen:
             wrong = f"{range_} holds addresses of pods of {pods[0]}"
         else:
             continue

@@ -150,7 +150,7 @@ class Access(Section):
     operators_inside: tuple[Range, ...] = Field(default=(), examples=[["10.66.0.200/32"]])
     """Private ranges of operators' machines, jump hosts and bastions that are not in the address plan's own range of
     operators. SSH to gateways, hosts and pools' machines is accepted from these two and, on a host, from its site's
-    gateways. A range that holds addresses of pods is refused."""
+    gateways. A range of several addresses in which pods have some is refused; a single one is believed to be taken."""
     aws_identity_provider: str | None = Field(
         default=None,
         pattern=r"^arn:aws:iam::\d{12}:oidc-provider/sts\.windows\.net/[0-9a-f-]{36}/$",

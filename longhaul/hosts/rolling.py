@@ -82,20 +82,25 @@ def roll(
     """Run Ansible on the machines batch by batch, until all are done, the budget is used up, or somebody interrupts.
     ``limited`` tells that they are only some of the environment's machines."""
     account = Account()
-    with ExitStack() as stack:
-        kubeconfig = "" if asked.look else find_kubeconfig(stack, where, environment, environ)
-        variables = {**environ, IMPATIENT: "yes", **({GIVEN: kubeconfig} if kubeconfig else {})}
-        for number, turn in enumerate(turns):
-            names = ",".join(machine.name for machine in turn)
-            if len(turns) > 1:
-                say(f"batch {number + 1} of {len(turns)}: {names}")
-            words = [*asked.words, *(["--limit", names] if limited or len(turns) > 1 else [])]
-            words.append(LOOK if asked.look else SITE)
+    for number, turn in enumerate(turns):
+        names = ",".join(machine.name for machine in turn)
+        if len(turns) > 1:
+            say(f"batch {number + 1} of {len(turns)}: {names}")
+        words = [*asked.words, *(["--limit", names] if limited or len(turns) > 1 else [])]
+        words.append(LOOK if asked.look else SITE)
+        # Each batch has a certificate of its own: all of them may take longer than one lives.
+        with ExitStack() as stack:
+            kubeconfig = "" if asked.look else find_kubeconfig(stack, where, environment, environ)
+            variables = {**environ, IMPATIENT: "yes", **_given(kubeconfig)}
             result, document = play(where, environment, words, variables, api=bool(kubeconfig), stdout=asked.stdout)
-            account.add(document, turn, code=result.code)
-            if _ends(account, asked, result, after=turns[number + 1 :]):
-                break
+        account.add(document, turn, code=result.code)
+        if _ends(account, asked, result, after=turns[number + 1 :]):
+            break
     return account
+
+
+def _given(kubeconfig: str) -> dict[str, str]:
+    return {GIVEN: kubeconfig} if kubeconfig else {}
 
 
 def _ends(account: Account, asked: RunOptions, result: Result, *, after: Sequence[Sequence[OnpremMachine]]) -> bool:
@@ -115,13 +120,16 @@ def _ends(account: Account, asked: RunOptions, result: Result, *, after: Sequenc
 def run_all(
     where: Context, environment: Environment, environ: Mapping[str, str], progress: Progress, *, early: bool
 ) -> tuple[Result, Account]:
-    """Play ``site.yml``, or with ``early`` the part that does not depend on the infrastructure. Show the verdicts of
-    machines that are not as declared; return Ansible's result and all verdicts."""
+    """Play ``site.yml`` as a phase of ``up``, or with ``early`` the part that does not depend on the infrastructure.
+    Show the verdicts of machines that are not as declared; return Ansible's result and all verdicts."""
     from components.model import plan
 
     since = progress.output.size()
     playbook = (PREPARE if early else SITE,)
-    result, document = play(where, environment, playbook, environ, api=not early, progress=progress)
+    with ExitStack() as stack:
+        kubeconfig = "" if early else find_kubeconfig(stack, where, environment, environ, master=True)
+        variables = {**environ, **_given(kubeconfig)}
+        result, document = play(where, environment, playbook, variables, api=bool(kubeconfig), progress=progress)
     account = Account()
     if document is not None or result.code != 0:
         account.add(document, machines(environment, plan(environment)), code=result.code)

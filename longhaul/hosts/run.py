@@ -71,10 +71,13 @@ def run_playbook(
     return result
 
 
-def find_kubeconfig(stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str]) -> str:
-    """Return the path of a kubeconfig; empty when the vault gives none, since some playbooks do not need it."""
+def find_kubeconfig(
+    stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False
+) -> str:
+    """Return the path of a kubeconfig; empty when the vault gives none, since some playbooks do not need it. For
+    ``master`` see :func:`longhaul.identity.fetch_identity`."""
     try:
-        return str(stack.enter_context(kubeconfig_file(where, environment, environ)))
+        return str(stack.enter_context(kubeconfig_file(where, environment, environ, master=master)))
     except CommandError as error:
         say(f"going on without the cluster's API: {error}")
         return ""

@@ -190,7 +190,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             for range_, why in (
                 ("198.51.100.0/28", "is not private"),
                 ("10.64.0.0/12", "holds addresses of pods of weu"),
-                ("10.65.128.0/32", "holds addresses of pods of use1"),
+                ("10.65.128.0/31", "holds addresses of pods of use1"),
             )
         ),
         *(
