@@ -110,7 +110,7 @@ def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
     from longhaul.report.text import table
 
     if not found:
-        return f"{name}: there is no backup. `longhaul status` says why"
+        return f"{name}: there is no backup yet. `longhaul status` says why"
     shown = found if every else found[:SHOWN]
     rows = [
         (

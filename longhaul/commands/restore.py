@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="this backup, as `longhaul backups --json` names it",
+        help="this backup, as `longhaul backups --all --json` names it; once for each etcd cluster",
     )
     parser.add_argument(
         "--although-healthy", action="store_true", help="replace an etcd cluster that has a quorum, too"

@@ -20,7 +20,7 @@ def chosen(etcd: str, found: Sequence[Backup], *, at: datetime | None, names: Se
     is none without a flaw. ``found`` has the one first that was made last."""
     mine = [one for one in found if one.etcd == etcd]
     if not mine:
-        raise CommandError(f"{etcd}: there is no backup. `longhaul status` says why members make none")
+        raise CommandError(f"{etcd}: there is no backup yet. `longhaul status` says why members make none")
     for one in mine:
         if one.name in names:
             if one.flaw:

@@ -26,7 +26,7 @@ def told(half: HalfDone, backups: Mapping[Role, Backup], seen: Seen) -> str:
             f"{backup.revision}, {backup.keys} keys",
             f"  LOST: {_lost(role, backup, seen, half)}",
             f"  its revisions go on {half.clusters[str(role)].bump} higher, above any that was ever seen",
-            f"  the data that is on its members now is kept there, as etcd-aside-{half.id} beside it",
+            f"  data that its members still have is kept there, as etcd-aside-{half.id} beside it",
         ]
     lines.append("The API servers are stopped meanwhile. Pods on nodes run on.")
     return "\n".join(lines)
