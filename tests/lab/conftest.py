@@ -11,6 +11,8 @@ SHARERS = (
     "test_hybrid",
     "test_attest",
     "test_inside",
+    "test_cis",
+    "test_network",
     "test_gone",
     "test_acceptance",
     "test_roll",

@@ -45,7 +45,8 @@ def declared() -> dict[str, Any]:
         }
         for name, (site, address) in GATEWAYS.items()
     }
-    access = {**minimal()["access"], "operators": ["198.51.100.2/32"]}
+    # One gateway calls the other: SSH is the only port that one has for others inside, and it is for operators.
+    access = {**minimal()["access"], "operators": ["198.51.100.2/32"], "operators_inside": ["10.65.0.10/32"]}
     return {**minimal(), "name": ENV, "sites": {"weu": AZURE, **sites}, "access": access}
 
 
