@@ -196,6 +196,7 @@ def _node(world: JoinWorld, settings: Settings, paths: Paths, monkeypatch: pytes
 
 def test_the_kubelet_finds_everything(node: Node) -> None:
     assert node.run() == 0
+    assert node.paths.kubeconfig.stat().st_mode & 0o777 == 0o600
     config = json.loads(node.paths.kubeconfig.read_text())
     assert config["clusters"][0]["cluster"]["server"] == "https://10.64.3.5:6443"
     assert config["users"][0]["user"]["client-certificate"] == str(node.paths.current)

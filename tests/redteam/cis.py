@@ -23,7 +23,7 @@ KUBELET_PKI = "/var/lib/kubelet/pki"
 COLLECT = r"""python3 - <<'END'
 import glob, grp, json, os, pwd, re
 
-PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kubelet", "kube-proxy")
+UNITS = "kube-apiserver kube-controller-manager kube-node-signer kube-scheduler etcd kubelet kube-proxy".split()
 FILES = ("/etc/systemd/system/*.service", "/etc/longhaul/**", "/etc/kubernetes/**", "/run/longhaul/**",
          "/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki/*", "/var/lib/longhaul/ssd/etcd")
 TEXTS = ("/etc/longhaul/authentication.yaml", "/etc/longhaul/kubelet.yaml", "/etc/longhaul/kube-proxy.yaml",
@@ -37,10 +37,11 @@ programs = {}
 for folder in glob.glob("/proc/[0-9]*"):
     try:
         words, there = read(folder + "/cmdline").split("\0"), read(folder + "/environ").split("\0")
+        unit = re.search(r"/([a-z-]+)[.]service$", read(folder + "/cgroup"), re.M)
     except OSError:
         continue
-    if os.path.basename(words[0]) in PROGRAMS:
-        programs[os.path.basename(words[0])] = {
+    if unit and unit[1] in UNITS and words[0].startswith("/usr/local/bin/"):
+        programs[unit[1]] = {
             "arguments": [word for word in words[1:] if word],
             "variables": dict(one.split("=", 1) for one in there if one.startswith("ETCD_")),
         }
@@ -77,7 +78,7 @@ class Facts:
 
     @property
     def programs(self) -> frozenset[str]:
-        """Names of Kubernetes' and etcd's programs that run."""
+        """Names of the units of Kubernetes' and etcd's programs that run."""
         return frozenset(self.told["programs"])
 
     @property
@@ -128,6 +129,8 @@ class Facts:
 Check = Callable[[Facts], bool]
 
 API, MANAGER, SCHEDULER = "kube-apiserver", "kube-controller-manager", "kube-scheduler"
+SIGNER = "kube-node-signer"
+"""Second kube-controller-manager, with two of its controllers."""
 
 
 def _given(program: str, *names: str) -> Check:
@@ -232,12 +235,12 @@ ON_API_SERVERS: dict[str, Check] = {
     "1.2.29": lambda facts: _strong(facts.listed(API, "tls-cipher-suites")),
     "1.2.30": _is(API, "service-account-extend-token-expiration", "false"),
     "1.3.1": _given(MANAGER, "terminated-pod-gc-threshold"),
-    "1.3.2": _is(MANAGER, "profiling", "false"),
+    "1.3.2": lambda facts: all(_is(one, "profiling", "false")(facts) for one in (MANAGER, SIGNER)),
     "1.3.3": _is(MANAGER, "use-service-account-credentials", "true"),
     "1.3.4": _given(MANAGER, "service-account-private-key-file"),
     "1.3.5": _given(MANAGER, "root-ca-file"),
     "1.3.6": _has_not(MANAGER, "feature-gates", "RotateKubeletServerCertificate=false"),
-    "1.3.7": _is(MANAGER, "bind-address", "127.0.0.1"),
+    "1.3.7": lambda facts: all(_is(one, "bind-address", "127.0.0.1")(facts) for one in (MANAGER, SIGNER)),
     "1.4.1": _is(SCHEDULER, "profiling", "false"),
     "1.4.2": _is(SCHEDULER, "bind-address", "127.0.0.1"),
     "3.1.1": _by_hand,

@@ -216,7 +216,7 @@ def write_kubeconfig(api: str, *, paths: Paths) -> None:
         "contexts": [{"name": "default", "context": {"cluster": "default", "user": "node"}}],
         "current-context": "default",
     }
-    write(paths.kubeconfig, json.dumps(value) + "\n")
+    write(paths.kubeconfig, json.dumps(value) + "\n", mode=0o600)
 
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:

@@ -142,11 +142,12 @@ def image_version(path: Path = IMAGE) -> str:
         return ""
 
 
-def write(path: Path, content: str) -> None:
+def write(path: Path, content: str, *, mode: int = 0o644) -> None:
     """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
     new.write_text(content)
+    new.chmod(mode)
     os.replace(new, path)
 
 
