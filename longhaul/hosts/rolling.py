@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from longhaul.cluster import GIVEN
 from longhaul.context import Context
 from longhaul.engine.run import Result
 from longhaul.hosts.inventory import OnpremMachine, machines
 from longhaul.hosts.reach import IMPATIENT
-from longhaul.hosts.run import LOOK, PREPARE, SITE, find_kubeconfig, run_playbook
+from longhaul.hosts.run import LOOK, PREPARE, SITE, run_playbook
 from longhaul.hosts.tasks import Tasks
 from longhaul.hosts.text import to_text
 from longhaul.hosts.verdicts import Account, Written, read
@@ -57,6 +56,7 @@ def play(
     environ: Mapping[str, str],
     *,
     api: bool = True,
+    master: bool = False,
     stdout: IO[bytes] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Result, Written | None]:
@@ -66,7 +66,9 @@ def play(
         path, events = Path(folder) / "verdicts.json", Path(folder) / "events.json"
         variables = {**environ, VERDICTS: str(path), **({EVENTS: str(events)} if progress else {})}
         followed = stack.enter_context(progress.following(Tasks(), events)) if progress else None
-        result = run_playbook(where, environment, words, variables, api=api, stdout=stdout, followed=followed)
+        result = run_playbook(
+            where, environment, words, variables, api=api, master=master, stdout=stdout, followed=followed
+        )
         return result, read(path)
 
 
@@ -82,25 +84,19 @@ def roll(
     """Run Ansible on the machines batch by batch, until all are done, the budget is used up, or somebody interrupts.
     ``limited`` tells that they are only some of the environment's machines."""
     account = Account()
+    variables = {**environ, IMPATIENT: "yes"}
     for number, turn in enumerate(turns):
         names = ",".join(machine.name for machine in turn)
         if len(turns) > 1:
             say(f"batch {number + 1} of {len(turns)}: {names}")
         words = [*asked.words, *(["--limit", names] if limited or len(turns) > 1 else [])]
         words.append(LOOK if asked.look else SITE)
-        # Each batch has a certificate of its own: all of them may take longer than one lives.
-        with ExitStack() as stack:
-            kubeconfig = "" if asked.look else find_kubeconfig(stack, where, environment, environ)
-            variables = {**environ, IMPATIENT: "yes", **_given(kubeconfig)}
-            result, document = play(where, environment, words, variables, api=bool(kubeconfig), stdout=asked.stdout)
+        # Each batch gets a certificate of its own: all of them may take longer than one lives.
+        result, document = play(where, environment, words, variables, api=not asked.look, stdout=asked.stdout)
         account.add(document, turn, code=result.code)
         if _ends(account, asked, result, after=turns[number + 1 :]):
             break
     return account
-
-
-def _given(kubeconfig: str) -> dict[str, str]:
-    return {GIVEN: kubeconfig} if kubeconfig else {}
 
 
 def _ends(account: Account, asked: RunOptions, result: Result, *, after: Sequence[Sequence[OnpremMachine]]) -> bool:
@@ -126,10 +122,7 @@ def run_all(
 
     since = progress.output.size()
     playbook = (PREPARE if early else SITE,)
-    with ExitStack() as stack:
-        kubeconfig = "" if early else find_kubeconfig(stack, where, environment, environ, master=True)
-        variables = {**environ, **_given(kubeconfig)}
-        result, document = play(where, environment, playbook, variables, api=bool(kubeconfig), progress=progress)
+    result, document = play(where, environment, playbook, environ, api=not early, master=True, progress=progress)
     account = Account()
     if document is not None or result.code != 0:
         account.add(document, machines(environment, plan(environment)), code=result.code)

@@ -40,19 +40,21 @@ def run_playbook(
     environ: Mapping[str, str],
     *,
     api: bool = True,
+    master: bool = False,
     stdout: IO[bytes] | None = None,
     followed: Followed | None = None,
 ) -> Result:
     """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, if ``api`` is true,
-    its cluster's API. Without a playbook in the arguments, run the racks' own. Connections that it leaves open are
-    closed. ``stdout`` is another destination of its output; what is ``followed`` writes to its own streams."""
+    its cluster's API; for ``master`` see :func:`longhaul.identity.fetch_identity`. Without a playbook in the arguments,
+    run the racks' own. Connections that it leaves open are closed. ``stdout`` is another destination of its output;
+    what is ``followed`` writes to its own streams."""
     run = new_run("ansible")
     argv = [str(_ansible(environ)), "--inventory", str(INVENTORY), *_located(arguments, where.project.root)]
     with ExitStack() as stack:
         variables = {
             **engine_environment(environ),
             "ANSIBLE_CONFIG": environ.get("ANSIBLE_CONFIG") or str(CONFIGURATION),
-            "KUBECONFIG": find_kubeconfig(stack, where, environment, environ) if api else "",
+            "KUBECONFIG": _kubeconfig(stack, where, environment, environ, master=master) if api else "",
             "LONGHAUL_ENV": where.env,
             PROJECT: str(where.project.root),
             VARIABLE: run.id,
@@ -71,11 +73,10 @@ def run_playbook(
     return result
 
 
-def find_kubeconfig(
-    stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False
+def _kubeconfig(
+    stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool
 ) -> str:
-    """Return the path of a kubeconfig; empty when the vault gives none, since some playbooks do not need it. For
-    ``master`` see :func:`longhaul.identity.fetch_identity`."""
+    """Return the path of a kubeconfig; empty when the vault gives none, since some playbooks do not need it."""
     try:
         return str(stack.enter_context(kubeconfig_file(where, environment, environ, master=master)))
     except CommandError as error:
