@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import reduce
+from operator import getitem
 from random import Random
 from typing import Any
 
@@ -44,21 +46,20 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 def with_value(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
     """Return a copy with another value at a place."""
     changed = deepcopy(value)
-    at = changed
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = new
+    _around(changed, path)[path[-1]] = new
     return changed
 
 
 def without(value: Any, path: tuple[str | int, ...]) -> Any:
     """Return a copy that lacks a place."""
     changed = deepcopy(value)
-    at = changed
-    for key in path[:-1]:
-        at = at[key]
-    del at[path[-1]]
+    del _around(changed, path)[path[-1]]
     return changed
+
+
+def _around(value: Any, path: tuple[str | int, ...]) -> Any:
+    """Return the mapping or list in ``value`` that holds a place."""
+    return reduce(getitem, path[:-1], value)
 
 
 def single(value: Any) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from collections.abc import Callable
@@ -48,16 +49,13 @@ def importable() -> None:
 def certificate_request(_: Path) -> Target:
     """Read a certificate request as the API server has it."""
     importable()
-    from controller.request import CLIENT, RefusedError, parse
+    from controller.request import RefusedError, parse
 
-    usages = ["digital signature", "client auth"]
+    from tests.images import kubelets
 
     def read(data: bytes) -> None:
-        import base64
-
-        spec = {"signerName": CLIENT, "request": base64.b64encode(data).decode(), "usages": usages}
         with suppress(RefusedError):
-            parse({"metadata": {"name": "csr-1"}, "spec": spec})
+            parse(kubelets.document(base64.b64encode(data).decode()))
 
     return Target(read, (_request(),))
 
@@ -72,7 +70,7 @@ def join_proof(_: Path) -> Target:
     ticks = count(0, 3600)
     endpoint = JoinEndpoint(
         SimpleNamespace(find=_found, post=lambda path, document: document),  # type: ignore[arg-type]
-        verifiers={"aws": AwsProofs(), "azure": AzureProofs(tenant=_Tenant)},  # type: ignore[arg-type]
+        verifiers={"aws": AwsProofs(now=lambda: NOW), "azure": AzureProofs(tenant=_Tenant)},  # type: ignore[arg-type]
         events=SimpleNamespace(say=lambda *_, **__: None),  # type: ignore[arg-type]
         challenges=SimpleNamespace(knows=lambda *_: True),  # type: ignore[arg-type]
         clock=lambda: float(next(ticks)),
@@ -273,20 +271,11 @@ def _azure_proof() -> dict[str, Any]:
 
 
 def _part(data: bytes) -> str:
-    import base64
-
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def _request() -> bytes:
     """Return a kubelet's certificate request (PEM)."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
+    from tests.images import kubelets
 
-    names = ((NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, "system:node:i-0123456789abcdef0"))
-    subject = x509.Name([x509.NameAttribute(oid, value) for oid, value in names])
-    request = x509.CertificateSigningRequestBuilder().subject_name(subject)
-    signed = request.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
-    return signed.public_bytes(serialization.Encoding.PEM)
+    return base64.b64decode(kubelets.csr("i-0123456789abcdef0", kubelets.key()))
