@@ -77,20 +77,12 @@ class WrittenHost(TypedDict):
     held: NotRequired[list[str]]
 
 
-class WrittenTask(TypedDict):
-    """Duration of one task, as the callback writes it."""
-
-    hosts: int
-    seconds: float
-    slowest: float
-
-
 class Written(TypedDict):
     """Document that the callback writes of a run."""
 
     failed: Failed | None
     hosts: dict[str, WrittenHost]
-    tasks: dict[str, WrittenTask]
+    tasks: dict[str, Took]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,9 +137,9 @@ class Account:
         for name, took in (document["tasks"] if document else {}).items():
             before = self.tasks.get(name, Took(hosts=0, seconds=0.0, slowest=0.0))
             self.tasks[name] = Took(
-                hosts=before.hosts + took["hosts"],
-                seconds=round(before.seconds + took["seconds"], 3),
-                slowest=max(before.slowest, took["slowest"]),
+                hosts=before.hosts + took.hosts,
+                seconds=round(before.seconds + took.seconds, 3),
+                slowest=max(before.slowest, took.slowest),
             )
 
     def leave(self, machines: Iterable[OnpremMachine]) -> None:
