@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.toolchain.cache import Progress
+from longhaul.toolchain.cache import Progress, cache_root, locked
 from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
 from longhaul.toolchain.process import run_logged
 
@@ -46,7 +46,8 @@ C = (Package(name="gcc", shows="gcc"), Package(name="libc6-dev", shows="/usr/inc
 
 
 def ensure(wanted: Iterable[Package] = HOST, *, log_dir: Path, progress: Progress) -> tuple[str, ...]:
-    """Install the missing packages with apt, and return their names. Raises :class:`SetupError`."""
+    """Install the missing packages with apt, and return the names of those that were missing. Raises
+    :class:`SetupError`."""
     lacking = missing(wanted)
     names = tuple(package.name for package in lacking)
     if not lacking:
@@ -59,8 +60,13 @@ def ensure(wanted: Iterable[Package] = HOST, *, log_dir: Path, progress: Progres
         )
     if os.geteuid() != 0:
         raise SetupError(f"The packages {' '.join(names)} are missing and only root can install them: run it as root.")
-    progress(f"installing {' '.join(names)}")
-    _install(names, log=log_dir / "packages.log")
+    # apt's own waiting for others does not cover `update`; tools and tests ask for packages side by side.
+    with locked(
+        cache_root() / "packages.lock", waiting=lambda: progress("waiting for another installation of packages")
+    ):
+        if lacking := missing(lacking):
+            progress(f"installing {' '.join(package.name for package in lacking)}")
+            _install(tuple(package.name for package in lacking), log=log_dir / "packages.log")
     if still := missing(lacking):
         raise SetupError(
             f"apt installed {' '.join(p.name for p in still)}, but they are not there; see {log_dir / 'packages.log'}"

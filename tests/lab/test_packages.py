@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from lab import packages
 from lab.packages import Package
+from longhaul.toolchain.cache import locked
 from longhaul.toolchain.errors import SetupError
 from tests.support.programs import write_program
 
@@ -50,6 +53,22 @@ def test_only_what_is_missing_is_installed_without_recommendations(apt: Path, tm
     assert update.endswith("update")
     assert install.endswith("install --no-install-recommends thing")
     assert said == ["installing thing"]
+
+
+def test_of_two_that_ask_at_once_one_installs(apt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGHAUL_CACHE", str(tmp_path))
+    waits = threading.Event()
+
+    def say(text: str) -> None:
+        if "waiting" in text:
+            waits.set()
+
+    with ThreadPoolExecutor() as pool:
+        with locked(tmp_path / "packages.lock", waiting=lambda: None):
+            asked = [pool.submit(packages.ensure, (THING,), log_dir=tmp_path, progress=say) for _ in range(2)]
+            assert waits.wait(timeout=60)
+        assert [one.result() for one in asked] == [("thing",), ("thing",)]
+    assert apt.read_text().count(" install ") == 1
 
 
 def test_the_pinned_host_packages_start_no_service() -> None:

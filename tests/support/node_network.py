@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
+from lab import packages
 from tests.support.project import REPOSITORY
 
 RULES = REPOSITORY / "images" / "rootfs" / "usr" / "local" / "share" / "longhaul" / "node.nft"
@@ -150,6 +151,7 @@ def connect(own: Namespace, name: str, address: str, other: Namespace, their_add
 
 @contextmanager
 def namespace() -> Iterator[Namespace]:
+    packages.ensure(log_dir=REPOSITORY / ".lab" / "log", progress=print)
     with _started(["unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity"]) as pid:
         yield Namespace(pid=pid)
 
