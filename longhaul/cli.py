@@ -64,6 +64,7 @@ def groups() -> dict[str, dict[str, Command]]:
         restore,
         review,
         roll,
+        rotate,
         shell,
         show,
         status,
@@ -83,7 +84,7 @@ def groups() -> dict[str, dict[str, Command]]:
             "restore": restore,
             "destroy": destroy,
         },
-        "change": {"plan": plan, "review": review, "roll": roll},
+        "change": {"plan": plan, "review": review, "roll": roll, "rotate": rotate},
         "understand": {"status": status, "backups": backups, "kubeconfig": kubeconfig, "shell": shell},
     }
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from longhaul.context import Context, state_folder, write_private
 from longhaul.engine.processes import started
-from longhaul.identity import fetch_identity
+from longhaul.identity import fetch_identity, renewing
 
 if TYPE_CHECKING:
     from components.model import Environment
+    from longhaul.kubernetes.api import Api
 
 GIVEN = "LONGHAUL_KUBECONFIG"
 """Variable with the path of a kubeconfig that the parent process made for the environment."""
@@ -73,6 +74,16 @@ def kubeconfig_file(
         yield path
     finally:
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def api_of(where: Context, environment: Environment, environ: Mapping[str, str]) -> Iterator[Api]:
+    """Give the cluster's API, with a certificate that is renewed as long as the block goes on."""
+    from longhaul.kubernetes.api import Api
+
+    with kubeconfig_file(where, environment, environ) as path:
+        renew = None if GIVEN in environ else renewing(environment)
+        yield Api.of(json.loads(path.read_text(encoding="utf-8")), renew=renew)
 
 
 def _base64(text: str) -> str:

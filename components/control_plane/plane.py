@@ -37,7 +37,7 @@ from components.model import (
 )
 from components.model.machines import learners, members
 from components.model.places import name_prefix
-from components.model.vault import etcd_state_secret
+from components.model.vault import FIRST_KEY, SecretKind, etcd_state_secret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +93,16 @@ class ControlPlane(ComponentResource):
             for certificate in self._planned
             if not self._opens_etcd(certificate)
         }
-        self._secrets = {
-            secret.name: VaultSecret(
-                f"{args.environment.name}-{secret.name}", secret=secret, vault_url=self.vault_url, opts=self._writes
+        self._secrets: dict[str, VaultSecret] = {}
+        for secret in shared_secrets(self._machines):
+            # In their order: the encryption keys in use begin with the first key.
+            first = [self._secrets[FIRST_KEY]] if secret.kind is SecretKind.ENCRYPTION_KEYS else []
+            self._secrets[secret.name] = VaultSecret(
+                f"{args.environment.name}-{secret.name}",
+                secret=secret,
+                vault_url=self.vault_url,
+                opts=ResourceOptions.merge(self._writes, ResourceOptions(depends_on=first)),
             )
-            for secret in shared_secrets(self._machines)
-        }
         admit_administrators(args.environment, self._vault.vault_id, self._written_authorities(), self._child)
         self._backups = self._backup_storage()
         self._hooks = machine_hooks(args.environment, args.addresses)

@@ -17,7 +17,8 @@ from pulumi.runtime.rpc import UNKNOWN
 from clouds.azure.api import Vault
 from components.control_plane import issuing
 from components.model import SharedSecret
-from components.model.vault import SecretKind
+from components.model.rotation import Keys
+from components.model.vault import FIRST_KEY, SecretKind
 
 Properties = dict[str, Any]
 
@@ -34,8 +35,13 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
     if kind is SecretKind.SIGNING_KEY:
         return issuing.new_key()
     if kind is SecretKind.ENCRYPTION_KEY:
-        return base64.b64encode(secrets.token_bytes(32)).decode()
+        return new_encryption_key()
     return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
+
+
+def new_encryption_key() -> str:
+    """Return 32 random bytes, base64."""
+    return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def changed(names: Iterable[str], olds: Properties, news: Properties) -> list[str]:
@@ -97,10 +103,25 @@ class SharedSecretProvider(VaultEntryProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Write a first value unless there is one."""
-        vault = Vault(props["vault_url"])
+        vault, kind = Vault(props["vault_url"]), SecretKind(props["kind"])
         if vault.get(props["secret"]) is None:
-            vault.set(props["secret"], first_value(SecretKind(props["kind"]), holders=props.get("holders", ())))
+            if kind is SecretKind.ENCRYPTION_KEYS:
+                vault.set(props["secret"], _first_keys(vault), content_type="application/json")
+            else:
+                vault.set(props["secret"], first_value(kind, holders=props.get("holders", ())))
         return CreateResult(id_=props["secret"], outs=props)
+
+
+def _first_keys(vault: Vault) -> str:
+    """Return the first encryption keys in use. Never another key than the vault's: Secrets of a cluster from before
+    this secret was there are encrypted with that."""
+    key = vault.get(FIRST_KEY)
+    if key is None:
+        raise RuntimeError(
+            f"the vault has no {FIRST_KEY}, the key that Secrets are encrypted with: recover it with `az keyvault secret "
+            f"recover --name {FIRST_KEY}` within the vault's retention, then run this again"
+        )
+    return Keys.first(key).text()
 
 
 class VaultSecret(Resource, module="longhaul", name="Secret"):

@@ -17,10 +17,23 @@ class SecretKind(StrEnum):
     SIGNING_KEY = "signing-key"
     """An ECDSA P-256 key pair, PEM (PKCS#8): signs service account tokens."""
     ENCRYPTION_KEY = "encryption-key"
-    """32 random bytes, base64: encrypts Secrets at rest."""
+    """32 random bytes, base64: the key that encrypts Secrets at rest first."""
+    ENCRYPTION_KEYS = "encryption-keys"
+    """The keys that encrypt Secrets at rest now (``rotation.py``): at first the one of :data:`FIRST_KEY`."""
     ETCD_STATE = "store-state"
     """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
     member without data may bootstrap the etcd cluster."""
+
+
+FIRST_KEY = "encryption"
+"""Name of the secret with the first encryption key. It stays after a rotation, for backups from before."""
+
+KEYS_IN_USE = "encryption-keys"
+"""Name of the secret with the encryption keys that API servers hold. Only ``longhaul rotate`` changes it."""
+
+RETIRED_KEYS = "encryption-retired"
+"""Name of the secret with former encryption keys, which no machine may read: backups need them. ``longhaul rotate``
+makes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +47,12 @@ class SharedSecret:
 
 
 def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
-    """Return every shared secret: two of the API servers, and one for the state of each etcd cluster."""
+    """Return every shared secret: those of the API servers, and one for the state of each etcd cluster."""
     by_role = {role: tuple(m.name for m in members(machines, role)) for role in Role}
     return (
         SharedSecret(name="service-account", kind=SecretKind.SIGNING_KEY, holders=by_role[Role.API]),
-        SharedSecret(name="encryption", kind=SecretKind.ENCRYPTION_KEY, holders=by_role[Role.API]),
+        SharedSecret(name=FIRST_KEY, kind=SecretKind.ENCRYPTION_KEY, holders=()),
+        SharedSecret(name=KEYS_IN_USE, kind=SecretKind.ENCRYPTION_KEYS, holders=by_role[Role.API]),
         *(
             SharedSecret(name=etcd_state_secret(role), kind=SecretKind.ETCD_STATE, holders=by_role[role])
             for role in (Role.ETCD, Role.EVENTS)

@@ -150,6 +150,8 @@ class NodeAccess(ComponentResource):
         self._bind_group("longhaul:node-bootstrappers", BOOTSTRAPPERS, "system:node-bootstrapper")
         self._bind_group("longhaul:node-proxiers", NODES, "system:node-proxier")
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
+        # An API server's machine asks its own server which encryption keys it uses.
+        self._bind_group("longhaul:api-servers-metrics", KUBELET_CLIENTS, "system:monitoring")
         held = self._tokens_alone()
         self._program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, held=held)
         self._program(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)

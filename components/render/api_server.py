@@ -16,6 +16,8 @@ from components.model import AddressPlan, Environment, Machine, Role
 from components.model.certificates import ADMINISTRATORS, KUBERNETES, NODES
 from components.model.control_size import api_arguments
 from components.model.joining import JOIN_PORT
+from components.model.rotation import ENCRYPTED
+from components.model.vault import KEYS_IN_USE
 from components.render.admission import admission
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.etcd_members import places
@@ -111,13 +113,14 @@ def _authentication() -> dict[str, object]:
 def _encryption() -> str:
     """Return the encryption configuration. Secrets are encrypted from the first on, so there is no ``identity``
     provider to read plain ones. secretbox is strong, and unlike aesgcm its one key need not change every 200,000 writes
-    (kubernetes.io, "Encrypting Confidential Data at Rest")."""
-    keys = [{"name": "key1", "secret": "${encryption}"}]
+    (kubernetes.io, "Encrypting Confidential Data at Rest"). The keys themselves are the vault's, as a list in JSON, which
+    is YAML: a rotation changes nothing in user data."""
+    keys = f"${{{KEYS_IN_USE}}}"
     return yaml_document(
         {
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "EncryptionConfiguration",
-            "resources": [{"resources": ["secrets"], "providers": [{"secretbox": {"keys": keys}}]}],
+            "resources": [{"resources": list(ENCRYPTED), "providers": [{"secretbox": {"keys": keys}}]}],
         }
     )
 

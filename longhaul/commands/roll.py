@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from longhaul.arguments import duration, some
 from longhaul.context import Context, context, enter_lab
@@ -65,6 +63,7 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
 
     from clouds.base.errors import CloudError
+    from longhaul.cluster import api_of
     from longhaul.kubernetes.connection import ApiError
     from longhaul.rolling.events import as_json, as_lines
     from longhaul.rolling.run import Roll
@@ -73,7 +72,7 @@ def run(invocation: Invocation) -> int:
     enter_lab(where, environment, invocation)
     settings = _settings(environment, options)
     try:
-        with _api(where, environment) as api:
+        with api_of(where, environment, os.environ) as api:
             roll = Roll(cloud=group(api), api=api, settings=settings, tell=as_json if options.json else as_lines)
             return _do(where.env, roll, options)
     except (ApiError, CloudError) as error:
@@ -111,17 +110,6 @@ def _settings(environment: Environment, options: argparse.Namespace) -> Settings
         pool_label=f"{POOL_LABEL}={on_nodes(options.pool)}",
         taints=frozenset((taint.key, taint.effect) for taint in pool_taints(environment, options.pool)),
     )
-
-
-@contextmanager
-def _api(where: Context, environment: Environment) -> Iterator[Any]:
-    from longhaul.cluster import GIVEN, kubeconfig_file
-    from longhaul.identity import renewing
-    from longhaul.kubernetes.api import Api
-
-    with kubeconfig_file(where, environment, os.environ) as path:
-        renew = None if GIVEN in os.environ else renewing(environment)
-        yield Api.of(json.loads(path.read_text(encoding="utf-8")), renew=renew)
 
 
 def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:

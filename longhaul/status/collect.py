@@ -22,7 +22,15 @@ from longhaul.hosts.inventory import GATEWAYS
 from longhaul.hosts.inventory import machines as onprem_machines
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.groups import ask_pool
-from longhaul.status.observed import CertificateView, CloudView, ClusterView, Endpoint, NodeAnswer, Observed
+from longhaul.status.observed import (
+    CertificateView,
+    CloudView,
+    ClusterView,
+    EncryptionView,
+    Endpoint,
+    NodeAnswer,
+    Observed,
+)
 from longhaul.status.tunnels import ask_tunnels
 
 if TYPE_CHECKING:
@@ -136,6 +144,7 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
             members=members,
             certificates=certificates,
             backup=backup,
+            encryption=_encryption(content.get("encryption")),
             restore=restore,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -171,3 +180,11 @@ def ask_endpoint(host: str, port: int, issuer: str | None) -> Endpoint:
         return Endpoint(url=url, reached=False, reason=f"not reachable from here: {error.reason}")
     except OSError as error:
         return Endpoint(url=url, reached=False, reason=f"not reachable from here: {error}")
+
+
+def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:
+    if not told:
+        return None
+    return EncryptionView(
+        keys=tuple(map(str, told["keys"])), loaded=bool(told["loaded"]), error=str(told.get("error") or "")
+    )

@@ -26,6 +26,18 @@ class CertificateView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EncryptionView:
+    """Encryption keys of an API server."""
+
+    keys: tuple[str, ...]
+    """Names in their order: the first encrypts."""
+    loaded: bool
+    """True when the running server uses them."""
+    error: str = ""
+    """Reason why that is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeAnswer:
     """Answer of ``longhaul-node status`` on a machine."""
 
@@ -38,6 +50,8 @@ class NodeAnswer:
     """Certificates of the machine; empty when it says nothing."""
     backup: Mapping[str, Any] = field(default_factory=dict)
     """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
+    encryption: EncryptionView | None = None
+    """An API server's encryption keys; None when it says nothing."""
     restore: str = ""
     """Backup of which a restore is half done there; empty without one."""
     error: str = ""

@@ -24,6 +24,7 @@ from longhaul.status.fleet import (
 from longhaul.status.gateways import GatewayStatus, judge_gateways
 from longhaul.status.observed import STILL, Endpoint, Observed
 from longhaul.status.pools import PoolStatus, judge_pools, judge_unjoined
+from longhaul.status.rotations import RotationStatus, judge_rotations
 
 if TYPE_CHECKING:
     from components.model import Environment, Machine
@@ -93,13 +94,15 @@ class Status:
     """All nodes, and all machines and hosts that should be nodes."""
     pools: tuple[PoolStatus, ...]
     addons: tuple[AddonStatus, ...]
+    rotations: tuple[RotationStatus, ...] = ()
+    """Rotations of keys that are under way, or of which a machine lags behind."""
 
     @property
     def healthy(self) -> bool:
         """Return whether everything is healthy; a part that cannot be seen from here does not count as a fault."""
         named = (
             *(self.machines, self.etcd_clusters, self.gateways, self.links, self.nodes),
-            *(self.pools, self.addons),
+            *(self.pools, self.addons, self.rotations),
         )
         verdicts = [self.api.verdict, *(one.verdict for parts in named for one in parts)]
         return all(verdict.severity in (Severity.OK, Severity.UNKNOWN) for verdict in verdicts)
@@ -120,6 +123,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
         nodes=(*judge_nodes(environment, observed, lab=inside), *judge_unjoined(environment, observed)),
         pools=judge_pools(environment, observed),
         addons=judge_addons(environment, observed),
+        rotations=judge_rotations(environment.name, observed),
     )
 
 

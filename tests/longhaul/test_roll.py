@@ -51,7 +51,7 @@ def _roll(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Rolled:
         yield rolled.cluster
 
     monkeypatch.setattr(pools, "rolled_of", lambda _environment, _pool: rolled.cloud)
-    monkeypatch.setattr(command, "_api", api)
+    monkeypatch.setattr(cluster, "api_of", api)
     timed = functools.partial(run.Roll, clock=lambda: rolled.cluster.seconds, wait=rolled.wait)
     monkeypatch.setattr(run, "Roll", timed)
     return rolled

@@ -166,10 +166,12 @@ def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment)
     holders = {secret.name: set(secret.holders) for secret in shared_secrets(machines)}
     assert holders == {
         "service-account": of_role[Role.API],
-        "encryption": of_role[Role.API],
+        "encryption": set(),
+        "encryption-keys": of_role[Role.API],
         etcd_state_secret(Role.ETCD): of_role[Role.ETCD],
         etcd_state_secret(Role.EVENTS): of_role[Role.EVENTS],
     }
     kinds = {secret.name: secret.kind for secret in shared_secrets(machines)}
     assert kinds["service-account"] is SecretKind.SIGNING_KEY
     assert kinds["encryption"] is SecretKind.ENCRYPTION_KEY
+    assert kinds["encryption-keys"] is SecretKind.ENCRYPTION_KEYS

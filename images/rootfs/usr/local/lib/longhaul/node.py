@@ -12,6 +12,8 @@ it does.
 only one that does not answer.
 ``reclaim``: give the etcd cluster of this member room again when its database has reached its quota; exit code 0 only
 when all of it was done.
+``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
+``--keys``; on a member the number of objects that each key has encrypted.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
@@ -28,6 +30,7 @@ from typing import Any
 import api_checks
 import api_leave
 import certificate_dates
+import encryption_keys
 import etcd_checks
 import etcd_reclaim
 import etcd_remove
@@ -36,7 +39,7 @@ import worker_checks
 from backup import state as backups
 from checks import Check
 from etcd_client import Etcdctl
-from node_config import PATH, PKI, Node
+from node_config import PATH, PKI, Node, client_url
 from node_place import Worker
 from restore.record import Records
 
@@ -64,6 +67,8 @@ class Report:
     """Dates of a control-plane machine's certificates."""
     backup: dict[str, Any] | None = None
     """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
+    encryption: encryption_keys.Held | None = None
+    """An API server's encryption keys."""
     restore: str = ""
     """Backup of which a restore is half done here; empty without one."""
 
@@ -108,6 +113,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         members=members,
         certificates=certificate_dates.dates(PKI) if with_members else (),
         backup=backups.read() if node.role != "api" and with_members else None,
+        encryption=encryption_keys.held(node, pki=PKI) if node.role == "api" and with_members else None,
         restore=half_done.backup if half_done else "",
     )
 
@@ -162,6 +168,16 @@ def _of_cluster(node: Node, arguments: argparse.Namespace) -> int:
     return 0 if survival.survives else 1
 
 
+def _encryption(node: Node, arguments: argparse.Namespace) -> int:
+    """Tell an API server's encryption keys, or what a member's etcd cluster holds that was encrypted with them."""
+    if node.role == "api":
+        wanted = tuple(arguments.keys.split(","))
+        _print(encryption_keys.await_held(node, pki=PKI, wanted=wanted, wait_s=arguments.wait))
+    else:
+        _print(encryption_keys.written(client_url(node.address), member_etcdctl()))
+    return 0
+
+
 def main() -> int:
     """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="longhaul-node", description=__doc__)
@@ -179,6 +195,9 @@ def main() -> int:
     backup = commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
     backup.add_argument("--without-quorum", action="store_true", help="on the learner: ask no other member")
     commands.add_parser("reclaim", help="compact and defragment the etcd cluster, and lift its alarms")
+    encryption = commands.add_parser("encryption", help="tell encryption keys, or what was encrypted with them")
+    encryption.add_argument("--keys", default="", metavar="NAME,…", help="on an API server: the keys to wait for")
+    encryption.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for them")
     restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
@@ -195,6 +214,10 @@ def main() -> int:
         if arguments.command == "restore":
             return etcd_restore.main(arguments.words)
         return _backup(*(["--without-quorum"] if arguments.without_quorum else []))
+    if arguments.command == "encryption":
+        if worker:
+            parser.error("this machine is not of the control plane")
+        return _encryption(Node.read(), arguments)
     if arguments.command in ("cluster", "remove", "reclaim"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")

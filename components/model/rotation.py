@@ -1,0 +1,118 @@
+"""The keys that encrypt Secrets at rest, in their order, and the phases of a rotation. Pure.
+
+The vault's secret of the keys in use is the record of a rotation as well: which phase it is in follows from their
+order. So the phase outlives whoever rotates, is the same for every operator, and ``longhaul up`` leaves it as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+ENCRYPTION = "secrets-encryption"
+"""Name of this rotation, for ``longhaul rotate``."""
+
+ENCRYPTED = ("secrets",)
+"""Resources of the core API group that are encrypted at rest."""
+
+FIRST_NAME = "key1"
+"""Name of an environment's first key. Each stored object bears its key's name, so a name never changes."""
+
+_NAME = re.compile(r"key([1-9][0-9]{0,8})")
+
+
+class Phase(StrEnum):
+    """Phase of a rotation."""
+
+    STEADY = "steady"
+    """One key: nothing rotates."""
+    TRUST = "trust"
+    """API servers read with the new key, and write with the old one."""
+    USE = "use"
+    """API servers write with the new key, and read with the old one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """An encryption key."""
+
+    name: str
+    secret: str
+    """32 bytes, base64."""
+
+    def __repr__(self) -> str:
+        """Return the name alone."""
+        return f"Key({self.name})"
+
+    @property
+    def number(self) -> int:
+        """Return the number in its name; a later key has a larger one."""
+        found = _NAME.fullmatch(self.name)
+        return int(found[1]) if found else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """The keys in use. The first encrypts; each decrypts what bears its name."""
+
+    keys: tuple[Key, ...]
+
+    @classmethod
+    def first(cls, secret: str) -> Keys:
+        """Return the keys of an environment in which nothing has rotated."""
+        return cls(keys=(Key(name=FIRST_NAME, secret=secret),))
+
+    @classmethod
+    def parse(cls, text: str) -> Keys:
+        """Parse the vault's value; ``ValueError`` when it is not one."""
+        try:
+            keys = tuple(Key(name=str(one["name"]), secret=str(one["secret"])) for one in json.loads(text))
+        except (ValueError, KeyError, TypeError):
+            raise ValueError("it is no list of named keys") from None
+        names = [key.name for key in keys]
+        if not keys or len(set(names)) < len(names) or not all(_NAME.fullmatch(name) for name in names):
+            raise ValueError(f"its keys are not named {FIRST_NAME}, key2 and so on, each once")
+        return cls(keys=keys)
+
+    def text(self) -> str:
+        """Return the vault's value: the list as kube-apiserver takes it in its EncryptionConfiguration."""
+        return json.dumps([{"name": key.name, "secret": key.secret} for key in self.keys])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names in their order."""
+        return tuple(key.name for key in self.keys)
+
+    @property
+    def newest(self) -> Key:
+        """Return the newest key."""
+        return max(self.keys, key=lambda key: key.number)
+
+    @property
+    def phase(self) -> Phase:
+        """Return the phase that this order of the keys means."""
+        return phase_of(self.names)
+
+    def trusting(self, secret: str, *, retired: tuple[Key, ...] = ()) -> Keys:
+        """Return the keys with a new one that reads. ``retired`` are former keys, whose names are not used again."""
+        number = max(key.number for key in (*self.keys, *retired)) + 1
+        return Keys(keys=(*self.keys, Key(name=f"key{number}", secret=secret)))
+
+    def using(self) -> Keys:
+        """Return the keys with the newest as the one that writes."""
+        newest = self.newest
+        return Keys(keys=(newest, *(key for key in self.keys if key != newest)))
+
+    def readmitting(self, key: Key) -> Keys:
+        """Return the keys with a former one that reads."""
+        return Keys(keys=(*(one for one in self.keys if one.name != key.name), key))
+
+
+def phase_of(names: tuple[str, ...]) -> Phase:
+    """Return the phase that an order of keys' names means."""
+    if len(names) < 2:
+        return Phase.STEADY
+    newest = max(names, key=lambda name: Key(name=name, secret="").number)
+    return Phase.USE if names[0] == newest else Phase.TRUST

@@ -1,0 +1,102 @@
+"""Encryption keys that this API server has, and those that its objects were written with."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import ssl
+import time
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from etcd_client import Etcdctl
+from node_config import Node
+
+FILE = "encryption.yaml"
+NAME = re.compile(r'"name": "([^"]+)"')
+LOADED = re.compile(rb'^apiserver_encryption_config_controller_last_config_info\{.*hash="([^"]+)"')
+"""Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
+pkg/server/options/encryptionconfig/metrics)."""
+TIMEOUT_S = 10.0
+RETRY_S = 2.0
+"""Seconds between looks: kube-apiserver looks at the file once a minute, and nothing tells that it has."""
+
+STORED = "/registry/secrets/"
+"""Beginning of the keys under which kube-apiserver keeps Secrets: all that is encrypted (components/model/rotation.py,
+ENCRYPTED)."""
+PREFIX = re.compile(rb"k8s:enc:secretbox:v1:([^:]+):")
+"""Beginning of an encrypted value, with its key's name (k8s.io/apiserver, ``secretboxTransformerPrefixV1``)."""
+PAGE = 50
+"""Values in one answer: of 1.5 MiB at most each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """Keys of an API server."""
+
+    keys: tuple[str, ...]
+    """Names in the file, in their order: the first encrypts."""
+    loaded: bool
+    """True when the running kube-apiserver uses this very file."""
+    error: str = ""
+    """Reason why that is not known; empty when it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """Keys that stored objects were written with."""
+
+    objects: dict[str, int]
+    """Number of objects by key's name; those without encryption under an empty name."""
+
+
+def held(node: Node, *, pki: Path) -> Held:
+    """Return the keys of this API server."""
+    content = (pki / FILE).read_bytes()
+    names = tuple(NAME.findall(content.decode()))
+    try:
+        loaded = _loaded(node, pki=pki)
+    except OSError as error:
+        return Held(keys=names, loaded=False, error=f"kube-apiserver does not tell which keys it uses: {error}")
+    return Held(keys=names, loaded=loaded == f"sha256:{hashlib.sha256(content).hexdigest()}")
+
+
+def await_held(node: Node, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> Held:
+    """Return the keys once kube-apiserver uses those ``wanted``, or the last answer after ``wait_s`` seconds. Another
+    list in the file is not waited for."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        found = held(node, pki=pki)
+        if found.loaded or found.keys != wanted or time.monotonic() + RETRY_S > deadline:
+            return found
+        time.sleep(RETRY_S)
+
+
+def _loaded(node: Node, *, pki: Path) -> str:
+    """Return the hash of the configuration that kube-apiserver uses, with the certificate whose group may ask."""
+    context = ssl.create_default_context(cafile=str(pki / "kubernetes-ca.crt"))
+    context.load_cert_chain(pki / "kubelet-client.pem")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+    with opener.open(f"https://127.0.0.1:{node.port}/metrics", timeout=TIMEOUT_S) as answer:
+        found = (LOADED.match(line) for line in answer)
+        return next((match[1].decode() for match in found if match), "")
+
+
+def written(endpoint: str, etcdctl: Etcdctl) -> Written:
+    """Count the stored objects by the key that each was written with; ``EtcdError`` when etcd does not answer."""
+    objects: Counter[str] = Counter()
+    end = STORED.removesuffix("/") + chr(ord("/") + 1)
+    begin = STORED
+    while True:
+        answer = etcdctl.run(endpoint, "get", begin, end, f"--limit={PAGE}")
+        pairs = answer.get("kvs") or []
+        for pair in pairs:
+            found = PREFIX.match(base64.b64decode(pair.get("value", "")))
+            objects[found[1].decode() if found else ""] += 1
+        if not answer.get("more"):
+            return Written(objects=dict(objects))
+        # No name has a character below those of the alphabet, "-" and ".".
+        begin = base64.b64decode(pairs[-1]["key"]).decode() + "!"

@@ -1,0 +1,1 @@
+"""Replaces keys while the cluster goes on (docs/rotation.md)."""

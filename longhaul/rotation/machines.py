@@ -1,0 +1,87 @@
+"""Machines' part in a rotation: API servers take keys over, and etcd members count what each key has encrypted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from components.model import Role, control_machines, plan
+from components.model.machines import members
+from longhaul.exits import CommandError
+
+if TYPE_CHECKING:
+    from clouds.base.cloud import Control
+    from clouds.base.place import Place
+    from components.model import Environment
+    from components.model.rotation import Keys
+
+LOAD_S = 150
+"""Seconds in which kube-apiserver has to use a new file. It looks once a minute, and tries again what failed
+(k8s.io/apiserver 0.36, ``EncryptionConfigFileChangePollDuration``)."""
+LIMIT_S = 600.0
+"""Time limit in seconds of a machine's answer: a fetch of its secrets takes 300 at most (longhaul-secrets-refresh)."""
+FETCH = "systemctl start longhaul-secrets-refresh.service"
+TRIES = 2
+"""Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
+
+
+def hand_out(
+    environment: Environment, control: Control[Any], place: Place[Any], keys: Keys, *, tell: Callable[[str], None]
+) -> None:
+    """Have every API server take the keys over, one after the other. ``CommandError`` for the first that does not: a
+    server without a key cannot read what others write with it."""
+    for machine in members(control_machines(environment, plan(environment)), Role.API):
+        answer: Mapping[str, Any] = {}
+        for _ in range(TRIES):
+            answer = _asked(control, place, machine.name, _take_over(keys))
+            if tuple(answer.get("keys", ())) == keys.names:
+                break
+        if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
+            raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
+        tell(f"{machine.name} uses {', '.join(keys.names)}")
+
+
+def written(environment: Environment, control: Control[Any], place: Place[Any]) -> Mapping[str, int]:
+    """Return the number of stored objects by the name of the key that encrypted each, as the first member of the main
+    etcd cluster says that answers; ``CommandError`` with each one's reason when none does."""
+    reasons = []
+    for machine in members(control_machines(environment, plan(environment)), Role.ETCD):
+        try:
+            answer = _asked(control, place, machine.name, "longhaul-node encryption")
+            return {str(name): int(count) for name, count in answer["objects"].items()}
+        except CommandError as error:
+            reasons.append(str(error))
+        except (LookupError, TypeError, ValueError, AttributeError):
+            reasons.append(f"{machine.name} did not count the stored objects")
+    raise CommandError(f"no member tells what the former key still encrypts: {'; '.join(reasons)}")
+
+
+def _take_over(keys: Keys) -> str:
+    return f"{FETCH} && longhaul-node encryption --keys {','.join(keys.names)} --wait {LOAD_S}"
+
+
+def _asked(control: Control[Any], place: Place[Any], machine: str, script: str) -> Mapping[str, Any]:
+    try:
+        output = control.run_command(place, machine, script, timeout_s=LIMIT_S)
+    except CloudError as error:
+        raise CommandError(f"{machine} cannot be asked: {error}. `longhaul status` says how it is") from None
+    try:
+        answer = json.loads(output.stdout)
+    except ValueError:
+        said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+        raise CommandError(f"{machine} does not tell its encryption keys: {said[-1]}") from None
+    return answer if isinstance(answer, dict) else {}
+
+
+def _why(answer: Mapping[str, Any], keys: Keys, env: str) -> str:
+    """Return why a server has not taken the keys over."""
+    wanted, has = ", ".join(keys.names), ", ".join(answer.get("keys", ()))
+    if answer.get("error"):
+        return f"has its keys, and {answer['error']}. `longhaul up --env {env}` gives it the right to ask"
+    if not has:
+        return f"holds none of the vault's keys: `longhaul up --env {env}` makes it anew as this release wants it"
+    if tuple(answer["keys"]) != keys.names:
+        return f"has the keys {has} and not {wanted}: it could not fetch them (journalctl -u longhaul-secrets-refresh)"
+    return f"has the keys {wanted}, but its kube-apiserver does not use them (journalctl -u kube-apiserver)"
