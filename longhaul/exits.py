@@ -21,7 +21,7 @@ MEANINGS = {
     Exit.FAILED: "the operation failed or was refused, or the environment is not healthy",
     Exit.USAGE: "wrong usage, or an environment file that cannot be used; nothing was done",
     Exit.UNREACHABLE: "the environment cannot be reached, or its lab is down",
-    Exit.REFUSED: "refused (plan, review, up, restore, acceptance): it must not go in, or nothing was done",
+    Exit.REFUSED: "refused (plan, review, up, rotate, restore, acceptance): it must not go in, or nothing was done",
     Exit.INTERRUPTED: "interrupted",
 }
 """Meanings for ``--help``, the same for every command."""
@@ -31,6 +31,7 @@ _REFUSALS = {
     "up": "refused: nothing was done, since `longhaul plan` would refuse it",
     "review": "refused: the change must not go in, since a plan is refused or a file is wrong",
     "restore": "refused: nothing was done, since nothing is lost or a machine does not answer",
+    "rotate": "refused: nothing was done, since a restore is half done",
     "acceptance": "refused: nothing was done, since the terms do not allow it or what is there does not fit",
 }
 """Meaning of :attr:`Exit.REFUSED`, for each command that ends with it."""

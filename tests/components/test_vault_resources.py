@@ -11,6 +11,8 @@ from components.azure.retention import RetentionProvider
 from components.control_plane import issuing
 from components.control_plane.certificates import AuthorityProvider, CertificateProvider
 from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider, VaultSettingProvider
+from components.model.rotation import Keys
+from components.model.vault import FIRST_KEY, KEYS_IN_USE
 
 URL = "https://vault.example"
 
@@ -65,6 +67,20 @@ def test_a_vault_that_is_being_changed_moves_no_secret(provider: Any, inputs: di
     assert (found.changes, found.replaces) == (False, [])
     moved = provider.diff("id", olds, {**inputs, "vault_url": "https://other.example"})
     assert moved.replaces == ["vault_url"]
+
+
+def test_the_encryption_keys_in_use_begin_with_the_first_and_a_rotation_is_left(values: dict[str, str]) -> None:
+    provider = SharedSecretProvider()
+    inputs = {"vault_url": URL, "secret": KEYS_IN_USE, "kind": "encryption-keys"}
+    with pytest.raises(RuntimeError, match="the vault has no encryption"):
+        provider.create(inputs)
+    provider.create({"vault_url": URL, "secret": FIRST_KEY, "kind": "encryption-key"})
+    provider.create(inputs)
+    assert Keys.parse(values[KEYS_IN_USE]) == Keys.first(values[FIRST_KEY])
+    rotating = Keys.first(values[FIRST_KEY]).trusting("two").text()
+    values[KEYS_IN_USE] = rotating
+    provider.create(inputs)
+    assert values[KEYS_IN_USE] == rotating
 
 
 def test_an_authority_is_renewed_with_its_key_and_its_leaves_stay(values: dict[str, str]) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from clouds.base.errors import CloudError
+from longhaul import cluster
+from longhaul.arguments import duration
 from longhaul.cli import main
-from longhaul.commands import roll as command
 from longhaul.exits import Exit
 from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling import hosts, pools, run
@@ -233,7 +234,7 @@ def test_wrong_usage(roll: Rolled, words: tuple[str, ...], says: str, capsys: py
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("6h", 21600), ("2d", 172800), ("0s", 0)])
 def test_times(text: str, seconds: int) -> None:
-    assert command.duration(text) == timedelta(seconds=seconds)
+    assert duration(text) == timedelta(seconds=seconds)
 
 
 def test_an_unknown_pool_is_wrong_usage(checkout: Checkout) -> None:
