@@ -21,7 +21,7 @@ MEANINGS = {
     Exit.FAILED: "the operation failed or was refused, or the environment is not healthy",
     Exit.USAGE: "wrong usage, or an environment file that cannot be used; nothing was done",
     Exit.UNREACHABLE: "the environment cannot be reached, or its lab is down",
-    Exit.REFUSED: "refused (plan, review, up, rotate, restore, acceptance): it must not go in, or nothing was done",
+    Exit.REFUSED: "refused: it must not go in (plan, review), or nothing was done",
     Exit.INTERRUPTED: "interrupted",
 }
 """Meanings for ``--help``, the same for every command."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -44,6 +46,11 @@ class Pair:
 def new_key() -> str:
     """Return a new ECDSA P-256 private key, PKCS#8 PEM."""
     return _key_pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def new_encryption_key() -> str:
+    """Return 32 random bytes, base64."""
+    return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def new_authority(*, common_name: str, days: float, key: str) -> Pair:

@@ -3,7 +3,6 @@ tunnels."""
 
 from __future__ import annotations
 
-import base64
 import json
 import secrets
 from collections.abc import Iterable, Sequence
@@ -35,13 +34,8 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
     if kind is SecretKind.SIGNING_KEY:
         return issuing.new_key()
     if kind is SecretKind.ENCRYPTION_KEY:
-        return new_encryption_key()
+        return issuing.new_encryption_key()
     return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
-
-
-def new_encryption_key() -> str:
-    """Return 32 random bytes, base64."""
-    return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def changed(names: Iterable[str], olds: Properties, news: Properties) -> list[str]:
@@ -118,8 +112,8 @@ def _first_keys(vault: Vault) -> str:
     key = vault.get(FIRST_KEY)
     if key is None:
         raise RuntimeError(
-            f"the vault has no {FIRST_KEY}, the key that Secrets are encrypted with: recover it with `az keyvault secret "
-            f"recover --name {FIRST_KEY}` within the vault's retention, then run this again"
+            f"the vault has no {FIRST_KEY}, the key that Secrets are encrypted with: recover it with `az keyvault "
+            f"secret recover --name {FIRST_KEY}` within the vault's retention, then run this again"
         )
     return Keys.first(key).text()
 

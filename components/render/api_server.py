@@ -113,8 +113,8 @@ def _authentication() -> dict[str, object]:
 def _encryption() -> str:
     """Return the encryption configuration. Secrets are encrypted from the first on, so there is no ``identity``
     provider to read plain ones. secretbox is strong, and unlike aesgcm its one key need not change every 200,000 writes
-    (kubernetes.io, "Encrypting Confidential Data at Rest"). The keys themselves are the vault's, as a list in JSON, which
-    is YAML: a rotation changes nothing in user data."""
+    (kubernetes.io, "Encrypting Confidential Data at Rest"). The keys themselves are the vault's, as a list in JSON,
+    which is YAML: a rotation changes nothing in user data."""
     keys = f"${{{KEYS_IN_USE}}}"
     return yaml_document(
         {

@@ -59,7 +59,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _rotate(where: Context, environment: Environment, record: Record, *, readmit: str) -> Keys:
-    from components.control_plane.secrets import new_encryption_key
+    from components.control_plane.issuing import new_encryption_key
     from longhaul.cluster import api_of
     from longhaul.rolling.pool_lock import Words, sole_run
     from longhaul.rotation.encryption import Rotation

@@ -1,5 +1,5 @@
-"""The lock of a pool's rolls, and of what else only one run may do at a time, whoever runs it. Its holder has a Lease in
-the cluster."""
+"""The lock of a pool's rolls, and of what else only one run may do at a time, whoever runs it. Its holder has a Lease
+in the cluster."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def _parsed(name: str, text: str) -> Keys:
         return Keys.parse(text)
     except ValueError as error:
         raise CommandError(
-            f"the vault's secret {name} cannot be used, so nothing was done: {error}. Make an earlier version of it the "
-            "newest one; the vault keeps them"
+            f"the vault's secret {name} cannot be used, so nothing was done: {error}. Make an earlier version of it "
+            "the newest one; the vault keeps them"
         ) from None
 
 

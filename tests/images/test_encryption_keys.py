@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import encryption_keys
 import pytest
 
-from components.control_plane.secrets import new_encryption_key
+from components.control_plane.issuing import new_encryption_key
 from components.model import Role, control_machines, load, plan
 from components.model.rotation import Keys
 from components.model.vault import KEYS_IN_USE
@@ -70,7 +69,7 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @pytest.mark.engine
 def test_a_running_server_takes_new_keys_and_rewrites_what_did_not_change(server: ApiServer) -> None:
-    """What a rotation counts on of Kubernetes: the file is loaded without a restart, its hash is told, and a change of
+    """A rotation counts on this of Kubernetes: the file is loaded without a restart, its hash is told, and a change of
     nothing is written with the new key."""
     server.kubectl("create", "secret", "generic", "kept", "--from-literal=word=quicksilver")
     pki = server.folder

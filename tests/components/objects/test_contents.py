@@ -71,6 +71,7 @@ def test_groups_are_bound_to_what_they_need_and_nothing_else(program: Program) -
         ("Group", BOOTSTRAPPERS, "system:node-bootstrapper"),
         ("Group", "system:nodes", "system:node-proxier"),
         ("Group", KUBELET_CLIENTS, "system:kubelet-api-admin"),
+        ("Group", KUBELET_CLIENTS, "system:monitoring"),
         ("User", NODE_CONTROLLER, NODE_CONTROLLER),
         ("User", JOIN_USER, JOIN_USER),
         ("ServiceAccount", "coredns", "longhaul:coredns"),

@@ -55,7 +55,7 @@ def test_a_secret_is_found_in_plain_and_packed(what: str) -> None:
         "-----BEGIN PUBLIC KEY-----",
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8VQtMAAl2UUtHkVsmz0sSN0oGVSwoL2Ktm4xLZLyXS admin",
         '"state_secret": "etcd-state",',
-        'keys: ${encryption-keys}',
+        "keys: ${encryption-keys}",
         "ETCD_INITIAL_CLUSTER_TOKEN=lab-etcd",
         "tokenFile: /var/run/token",
         "password: ${vault}",

@@ -153,6 +153,13 @@ def _print(value: Any) -> None:
     print(json.dumps(asdict(value)))
 
 
+def _of_backups(arguments: argparse.Namespace) -> int:
+    """Back up, or do one step of a restore."""
+    if arguments.command == "restore":
+        return etcd_restore.main(arguments.words)
+    return _backup(*(["--without-quorum"] if arguments.without_quorum else []))
+
+
 def _of_cluster(node: Node, arguments: argparse.Namespace) -> int:
     """Do what is asked of a member's etcd cluster."""
     if arguments.command == "reclaim":
@@ -211,14 +218,10 @@ def main() -> int:
     if arguments.command in ("backup", "restore"):
         if worker or (arguments.command == "backup" and Node.read().role == "api"):
             parser.error("this machine has no part in that")
-        if arguments.command == "restore":
-            return etcd_restore.main(arguments.words)
-        return _backup(*(["--without-quorum"] if arguments.without_quorum else []))
-    if arguments.command == "encryption":
-        if worker:
-            parser.error("this machine is not of the control plane")
+        return _of_backups(arguments)
+    if arguments.command == "encryption" and not worker:
         return _encryption(Node.read(), arguments)
-    if arguments.command in ("cluster", "remove", "reclaim"):
+    if arguments.command in ("cluster", "remove", "reclaim", "encryption"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
         return _of_cluster(node, arguments)
