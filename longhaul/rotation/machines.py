@@ -79,7 +79,7 @@ def _why(answer: Mapping[str, Any], keys: Keys, env: str) -> str:
     """Return why a server has not taken the keys over."""
     wanted, has = ", ".join(keys.names), ", ".join(answer.get("keys", ()))
     if answer.get("error"):
-        return f"has its keys, and {answer['error']}. `longhaul up --env {env}` gives it the right to ask"
+        return f"has the keys {has}, but {answer['error']}. `longhaul up --env {env}` gives it the right to ask"
     if not has:
         return f"holds none of the vault's keys: `longhaul up --env {env}` makes it anew as this release wants it"
     if tuple(answer["keys"]) != keys.names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,6 +53,16 @@ def test_stored_objects_are_counted_by_key_and_no_other_object_is() -> None:
     objects["/registry/secretsother/a"] = b"k8s:enc:secretbox:v1:key1:x"
     etcdctl: Any = FakeEtcdctl(objects)
     assert encryption_keys.written("", etcdctl).objects == {"key1": 1, "key2": count, "": 1}
+
+
+def test_a_server_without_keys_or_silent_is_told(tmp_path: Path) -> None:
+    node: Any = SimpleNamespace(port=1)
+    found = encryption_keys.held(node, pki=tmp_path)
+    assert (found.keys, found.loaded) == ((), False)
+    assert encryption_keys.FILE in found.error
+    (tmp_path / encryption_keys.FILE).write_text(configuration(Keys.first("one").trusting("two")))
+    found = encryption_keys.await_held(node, pki=tmp_path, wanted=("key1", "key2"), wait_s=0)
+    assert (found.keys, found.loaded, bool(found.error)) == (("key1", "key2"), False, True)
 
 
 @pytest.fixture(scope="module", name="server")

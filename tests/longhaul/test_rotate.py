@@ -139,6 +139,25 @@ def test_a_server_that_does_not_fetch_stops_the_rotation_where_all_read(world: W
     assert world.rotation().run().names == ("key2",)
 
 
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        ({"keys": [], "loaded": True, "error": ""}, "lab-api-0 holds none of the vault's keys: `longhaul up"),
+        ({"keys": ["key1", "key2"], "loaded": False, "error": ""}, "lab-api-0 has the keys key1, key2, but its kube"),
+        ({"keys": ["key1", "key2"], "loaded": False, "error": "403"}, r"but 403\. `longhaul up --env lab` gives it"),
+        (None, "lab-api-0 does not tell its encryption keys: invalid choice"),
+    ],
+)
+def test_a_server_is_not_believed_before_it_uses_the_keys(
+    world: World, monkeypatch: pytest.MonkeyPatch, says: Any, why: str
+) -> None:
+    output = CommandOutput(stdout=json.dumps(says) if says else "", stderr="" if says else "invalid choice")
+    monkeypatch.setattr(world, "run_command", lambda *_words, **_more: output)
+    with pytest.raises(CommandError, match=why):
+        world.rotation().run()
+    assert Keys.parse(world.vault[KEYS_IN_USE]).phase is Phase.TRUST
+
+
 def test_secrets_that_went_meanwhile_are_left_and_a_refusal_is_not(world: World) -> None:
     path = next(iter(world.secrets))
     world.refused[path] = 403

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import http.client
 import re
 import ssl
 import time
@@ -55,12 +56,13 @@ class Written:
 
 def held(node: Node, *, pki: Path) -> Held:
     """Return the keys of this API server."""
-    content = (pki / FILE).read_bytes()
-    names = tuple(NAME.findall(content.decode()))
+    names: tuple[str, ...] = ()
     try:
+        content = (pki / FILE).read_bytes()
+        names = tuple(NAME.findall(content.decode()))
         loaded = _loaded(node, pki=pki)
-    except OSError as error:
-        return Held(keys=names, loaded=False, error=f"kube-apiserver does not tell which keys it uses: {error}")
+    except (OSError, http.client.HTTPException) as error:
+        return Held(keys=names, loaded=False, error=f"it is not known which its server uses: {error}")
     return Held(keys=names, loaded=loaded == f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
