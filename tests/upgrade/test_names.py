@@ -77,6 +77,8 @@ def test_two_active_instances_keep_every_name(release: Release, env: str) -> Non
         name: site.model_copy(update=form) if site.kind == "azure" else site for name, site in environment.sites.items()
     }
     lines = (release.folder / f"names.{env}.txt").read_text(encoding="utf-8").splitlines()
+    # Rights on secrets have nothing to do with that.
+    lines = [name for name in lines if "RoleAssignment::" not in name]
     assert not lost(lines, declared(environment.model_copy(update={"sites": sites})))
 
 
