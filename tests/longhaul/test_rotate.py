@@ -36,7 +36,7 @@ class World:
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.vault = {KEYS_IN_USE: Keys.first("one").text()}
-        self.files = dict.fromkeys(SERVERS, ("key1",))
+        self.files: dict[str, tuple[str, ...]] = dict.fromkeys(SERVERS, ("key1",))
         self.secrets = {f"/api/v1/namespaces/default/secrets/s{number}": "key1" for number in range(3)}
         self.deaf: set[str] = set()
         self.refused: dict[str, int] = {}
