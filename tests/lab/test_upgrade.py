@@ -69,13 +69,17 @@ def test_the_next_minor_version_stops_at_a_member_that_does_not_come_up_and_is_t
     good = wish(project, image="1.0.2", etcd=MINOR)
     broken = wish(project, image="9.9.9")
     give_image(project, broken, broken_copy(project, good, tmp_path, unit="etcd"))
-    up = project.longhaul_in_background("up", "--yes", "--only", "infrastructure")
-    try:
-        eventually(lambda: bool(_failing(project)))
-    finally:
-        _interrupt(up)
+    said = tmp_path / "up.log"
+    with said.open("w", encoding="utf-8") as log:
+        up = project.longhaul_in_background("up", "--yes", "--only", "infrastructure", to=log)
+        try:
+            eventually(lambda: bool(_failing(project)) or up.poll() is not None)
+        finally:
+            _interrupt(up)
+            print(said.read_text(encoding="utf-8"))
     # Each etcd cluster, and the API servers, have turns of their own: one machine of each, and none after it.
     stuck, others = _failing(project), changed(before, generations(project))
+    assert stuck
     assert all(len((stuck | others) & {*role}) <= 1 for role in (MEMBERS, EVENTS, SERVERS))
     assert project.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}").stdout == "b"
     wish(project, image="1.0.1", etcd=PATCH)
@@ -119,7 +123,6 @@ def _interrupt(up: subprocess.Popen[str]) -> None:
         with suppress(subprocess.TimeoutExpired):
             up.wait(timeout=5)
     assert up.returncode != 0
-    up.communicate()
 
 
 def _failing(project: Project) -> set[str]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import yaml
 
@@ -124,12 +124,14 @@ class Project:
         executable = str(Path(sys.executable).with_name("longhaul"))
         return run([executable, command, "--project", str(self.path), "--env", self.env, *arguments], check=check)
 
-    def longhaul_in_background(self, command: str, *arguments: str) -> subprocess.Popen[str]:
-        """Start the same in the background; the output of both channels is in ``stdout``."""
+    def longhaul_in_background(self, command: str, *arguments: str, to: TextIO | None = None) -> subprocess.Popen[str]:
+        """Start the same in the background; the output of both channels goes into the file ``to``, or is in
+        ``stdout``, from which the caller reads while the command runs."""
         executable = str(Path(sys.executable).with_name("longhaul"))
         words = [executable, command, "--project", str(self.path), "--env", self.env, *arguments]
+        stdout = subprocess.PIPE if to is None else to
         return subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=REPOSITORY, env=_environment()
+            words, stdout=stdout, stderr=subprocess.STDOUT, text=True, cwd=REPOSITORY, env=_environment()
         )
 
     def shell_in_background(self, machine: str, *words: str) -> subprocess.Popen[str]:
