@@ -28,13 +28,15 @@ def one_at_a_time(opts: ResourceOptions | None) -> ResourceOptions:
     return ResourceOptions.merge(opts, ResourceOptions(delete_before_replace=True))
 
 
-def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
+def first_value(kind: SecretKind, *, holders: Sequence[str] = (), key: str = "") -> str:
     """Return the first value of a shared secret of ``kind``. For an etcd cluster's state, ``holders`` are the members
-    that bootstrap it."""
+    that bootstrap it; for the encryption keys in use, ``key`` is the first."""
     if kind is SecretKind.SIGNING_KEY:
         return issuing.new_key()
     if kind is SecretKind.ENCRYPTION_KEY:
         return issuing.new_encryption_key()
+    if kind is SecretKind.ENCRYPTION_KEYS:
+        return Keys.first(key).text()
     return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
 
 
@@ -107,15 +109,15 @@ class SharedSecretProvider(VaultEntryProvider):
 
 
 def _first_keys(vault: Vault) -> str:
-    """Return the first encryption keys in use. Never another key than the vault's: Secrets of a cluster from before
-    this secret was there are encrypted with that."""
+    """Return the first value of the encryption keys in use. Never another key than the vault's: Secrets of a cluster
+    from before this secret was there are encrypted with that."""
     key = vault.get(FIRST_KEY)
     if key is None:
         raise RuntimeError(
             f"the vault has no {FIRST_KEY}, the key that Secrets are encrypted with: recover it with `az keyvault "
             f"secret recover --name {FIRST_KEY}` within the vault's retention, then run this again"
         )
-    return Keys.first(key).text()
+    return first_value(SecretKind.ENCRYPTION_KEYS, key=key)
 
 
 class VaultSecret(Resource, module="longhaul", name="Secret"):
