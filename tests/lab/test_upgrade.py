@@ -126,7 +126,7 @@ def _interrupt(up: subprocess.Popen[str]) -> None:
 
 
 def _failing(project: Project) -> set[str]:
-    """Return the members whose etcd did not come up for its wrong flag."""
-    there = [one for one in MEMBERS + EVENTS if project.phase(one) == "running"]
+    """Return the members whose etcd did not come up for its wrong flag: the boots of their machines count as failed."""
+    there = [one for one in MEMBERS + EVENTS if project.phase(one) in ("running", "failed")]
     script = "journalctl --unit=etcd --output=cat | grep --quiet no-such-flag"
     return {one for one in there if project.on(one, script, check=False).returncode == 0}
