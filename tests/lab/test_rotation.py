@@ -13,7 +13,7 @@ from tests.lab.test_control_plane import ETCD, ETCDCTL
 from tests.support.project import Project
 from tests.support.shared_lab import SharedLab
 
-pytestmark = [pytest.mark.lab, pytest.mark.cluster]
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 ROTATE = ("rotate", "secrets-encryption", "--json")
 
