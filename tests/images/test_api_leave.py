@@ -20,6 +20,7 @@ class Surroundings:
         self.healthy, self.other_answers_after = True, 0
         self.asked: list[str] = []
         self.stopped = 0
+        self.returns = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         monkeypatch.setattr(api_leave.api_checks, "server", self._server)
         monkeypatch.setattr(api_leave.api_checks, "answers", self._answers)
@@ -54,8 +55,12 @@ class Surroundings:
         return len(self.asked) > self.other_answers_after
 
     def _run(self, command: list[str], *, check: bool) -> None:
-        assert command == ["systemctl", "--no-block", "stop", "kube-apiserver.service"]
         assert check
+        if command == ["systemctl", "restart", "kube-apiserver-return.timer"]:
+            self.returns = True
+            return
+        assert command == ["systemctl", "--no-block", "stop", "kube-apiserver.service"]
+        assert self.returns, "it would not come back where the stop is the last that happens"
         self.stopped += 1
         if self.stopped == 1:
             self._listener.close()
@@ -66,6 +71,7 @@ def test_it_waits_for_another_and_stops(monkeypatch: pytest.MonkeyPatch) -> None
         surroundings.other_answers_after = 3
         assert surroundings.leave().left
         assert (surroundings.asked, surroundings.stopped) == ([FRONTEND] * 4, 1)
+        assert surroundings.returns
 
 
 def test_it_stays_when_no_other_serves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +82,7 @@ def test_it_stays_when_no_other_serves(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not departure.left
         assert departure.reason == f"no other API server answers at {FRONTEND}"
         assert surroundings.stopped == 0
+        assert not surroundings.returns
 
 
 def test_one_that_serves_nobody_has_nothing_to_leave(monkeypatch: pytest.MonkeyPatch) -> None:

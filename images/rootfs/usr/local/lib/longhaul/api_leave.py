@@ -21,6 +21,9 @@ margin."""
 
 RETRY_S = 1.0
 
+RETURN = "kube-apiserver-return.timer"
+"""Unit that starts kube-apiserver again."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Departure:
@@ -41,6 +44,8 @@ def leave(node: Node, *, frontend: str, pki: Path) -> Departure:
         if time.monotonic() + RETRY_S > deadline:
             return Departure(left=False, reason=f"no other API server answers at {frontend}")
         time.sleep(RETRY_S)
+    # An `up` that is interrupted before it deletes the machine leaves it as it is, and to the next one nothing differs.
+    subprocess.run(["systemctl", "restart", RETURN], check=True)
     # After the stop kube-apiserver first reports that it is not ready and still serves, which gives the load balancer
     # time to take it out. Once it accepts no more connections, only watches are left; their clients start them again
     # elsewhere.
