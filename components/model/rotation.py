@@ -49,8 +49,7 @@ class Key:
     @property
     def number(self) -> int:
         """Return the number in its name; a later key has a larger one."""
-        found = _NAME.fullmatch(self.name)
-        return int(found[1]) if found else 0
+        return _number(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,5 +113,10 @@ def phase_of(names: tuple[str, ...]) -> Phase:
     """Return the phase that an order of keys' names means."""
     if len(names) < 2:
         return Phase.STEADY
-    newest = max(names, key=lambda name: Key(name=name, secret="").number)
+    newest = max(names, key=_number)
     return Phase.USE if names[0] == newest else Phase.TRUST
+
+
+def _number(name: str) -> int:
+    found = _NAME.fullmatch(name)
+    return int(found[1]) if found else 0
