@@ -1,5 +1,5 @@
-"""Who opens an etcd cluster, with real etcd and the certificates that the program plans; and how members from 0.1.0,
-which opened each other's, become such."""
+"""Access to an etcd cluster, with real etcd and the certificates that the program plans, and the way of members from
+0.1.0 there: they opened both etcd clusters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MEMBERS = FIRST, SECOND, THIRD = ("lab-etcd-0", "lab-etcd-1", "lab-etcd-2")
 EVENTS, SERVER = "lab-events-0", "lab-api-0"
 PORTS = (CLIENT_PORT, PEER_PORT)
 QUESTION = b"GET /version HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n"
-"""What etcd answers everybody whose certificate it takes."""
+"""Request that etcd answers everybody whose certificate it takes."""
 
 
 @pytest.fixture(name="binaries", scope="module")
