@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab import base, tools
+from lab import base, container_system, tools
 from lab.signing import KEY, signing
 from longhaul.depot import contents
 from longhaul.depot.build import Parts, fill, made_image
@@ -37,7 +37,14 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None,
     named = {image.tool for image in wanted.images}
     around = tools.ensure(named, log_dir=log_dir, progress=progress) if named else {}
     images = [
-        made_image(image, binary=around[image.tool], libraries=debian.libraries(under, image.libraries))
+        made_image(
+            image,
+            binary=around[image.tool],
+            libraries=debian.libraries(under, image.libraries),
+            system=container_system.ensure(
+                image, wanted=wanted, around=around, base=under.parent, log_dir=log_dir, progress=progress
+            ),
+        )
         for image in wanted.images
     ]
     debs = packages(wanted, log_dir=log_dir, progress=progress)
