@@ -120,6 +120,7 @@ MAY_IMPORT = {
         PLUGINS,
         (
             "playbooks",
+            "longhaul.depot",
             "longhaul.hosts",
             "longhaul.exits",
             "longhaul.toolchain",
