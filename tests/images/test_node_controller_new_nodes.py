@@ -86,9 +86,16 @@ def test_an_event_names_a_few(world: World) -> None:
 
 
 def test_taints_that_it_left_out_are_put_there(world: World) -> None:
-    world.truth = Truth(labels=LABELS, taints=(SPOT, PREFLIGHT))
+    world.truth = Truth(labels={**LABELS, PRESENT: "true"}, taints=(SPOT, PREFLIGHT))
     world.see(node(NOT_READY, SPOT))
     assert world.patched()["spec"]["taints"] == [NOT_READY, SPOT, PREFLIGHT]
+
+
+def test_one_that_only_claimed_gpus_is_not_held_back_for_their_test(world: World) -> None:
+    """The label may have been believed meanwhile, and the taint set for it."""
+    world.see(node(NOT_READY, PREFLIGHT, **{PRESENT: "true"}))
+    assert world.patched()["metadata"]["labels"][PRESENT] is None
+    assert world.patched()["spec"]["taints"] == [NOT_READY]
 
 
 def test_while_nothing_is_known_it_waits(world: World) -> None:

@@ -127,6 +127,15 @@ def corrections(labels: Mapping[str, str], right: Mapping[str, str]) -> dict[str
     return {**wrong, **{key: value for key, value in right.items() if key not in labels}}
 
 
+def corrected(taints: Iterable[Object], right: Truth) -> list[Object]:
+    """Return the taints without the mark, with those that the Node left out. The taint of GPUs goes from a node without
+    them: it may have been set because of the label that the Node claimed, and nothing would lift it any more."""
+    gone = {UNCHECKED} if PRESENT in right.labels else {UNCHECKED, TAINT}
+    stay = [taint for taint in taints if taint.get("key") not in gone]
+    held = {(taint.get("key"), taint.get("effect")) for taint in stay}
+    return [*stay, *(dict(taint) for taint in right.taints if (taint["key"], taint["effect"]) not in held)]
+
+
 def _own(key: str, right: Mapping[str, str]) -> bool:
     return key not in right and (key in OWN or (PRESENT in right and key.startswith(VENDOR)))
 
@@ -168,9 +177,7 @@ class NewNodes(NodeWork):
         if right is None:
             raise ApiError(0, "its machine is in no list any more")
         wrong = corrections(metadata["labels"], right.labels)
-        taints = [taint for taint in node["spec"]["taints"] if taint.get("key") != UNCHECKED]
-        held = {(taint.get("key"), taint.get("effect")) for taint in taints}
-        taints += [dict(taint) for taint in right.taints if (taint["key"], taint["effect"]) not in held]
+        taints = corrected(node["spec"]["taints"], right)
         # Sent with the version that was read, because others write to the same list of taints.
         changed = {
             "metadata": {"resourceVersion": metadata["resourceVersion"], "labels": {**wrong, UNCHECKED: None}},
