@@ -21,6 +21,9 @@ from controller.inventory import Inventory
 from controller.judge import Judge
 from controller.lifecycle import Lifecycle
 from controller.metrics import Metrics, labelled
+from controller.new_nodes import SELECTOR as NEW_NODES
+from controller.new_nodes import Known, NewNodes, Truth
+from controller.new_nodes import kept as kept_of_new
 from controller.node_removal import Remover, seen
 from controller.node_work import NodeWork
 from controller.requests import PATH as REQUESTS
@@ -70,6 +73,8 @@ class Controller:
         self._interrupted_nodes = Watch(
             api, NODES, labels=INTERRUPTED_NODES, keep=kept_of_interrupted, changed=self._interruption_told.set
         )
+        self._registered = threading.Event()
+        self._unchecked = Watch(api, NODES, labels=NEW_NODES, keep=kept_of_new, changed=self._registered.set)
         self._config = Watch(api, CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
         self._asked = Watch(api, REQUESTS, changed=self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
@@ -78,6 +83,8 @@ class Controller:
         self._remover = Remover(api, events=self._events, metrics=metrics)
         self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)
         self._interruptions = Interruptions(api, self._interrupted_nodes, events=self._events, metrics=metrics)
+        self._new_nodes = NewNodes(api, self._unchecked, known=self._truth, events=self._events, metrics=metrics)
+        self._known: Known | None = None
         self._inventories: dict[str, Inventory] = {}
         self._unread: frozenset[str] = frozenset()
         self._judge: Judge | None = None
@@ -87,13 +94,18 @@ class Controller:
 
     def start(self) -> None:
         """Start each part in its own thread."""
-        for watch in (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._config, self._asked):
+        for watch in self._watches():
             self._thread(watch.run, self._stop)
         self._thread(self._follow_environment)
         self._thread(self._serve)
         self._thread(self._look_after_nodes)
         self._thread(self._follow_nodes, self._gpu_nodes, self._gpus, self._gpus_changed)
         self._thread(self._follow_nodes, self._interrupted_nodes, self._interruptions, self._interruption_told)
+        self._thread(self._follow_nodes, self._unchecked, self._new_nodes, self._registered)
+
+    def _watches(self) -> tuple[Watch, ...]:
+        nodes = (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._unchecked)
+        return (*nodes, self._config, self._asked)
 
     def stop(self) -> None:
         """End everything that can be ended at once. A request that waits for its answer ends with the process."""
@@ -101,6 +113,7 @@ class Controller:
         self._changed.set()
         self._gpus_changed.set()
         self._interruption_told.set()
+        self._registered.set()
         self._retire()
         self._requests.wake()
         self._api.hang_up()
@@ -147,9 +160,14 @@ class Controller:
         for inventory in built.values():
             self._thread(inventory.run, self._retired)
         self._judge = Judge(environment, built.values(), cluster=self._cluster, clock=time.monotonic)
+        self._known = Known(environment, built.values())
         self._inventories = built
         self._unread = frozenset(environment.unread)
         self._look()
+        self._registered.set()
+
+    def _truth(self, name: str) -> Truth | None:
+        return self._known(name) if self._known else None
 
     def _retire(self) -> None:
         self._retired.set()
@@ -162,6 +180,8 @@ class Controller:
             if not self._nodes.synced.is_set() or self._judge is None:
                 continue
             try:
+                if self._known is not None and self._known.complete:
+                    self._new_nodes.announce()
                 judged = [node for node in seen(self._nodes) if node.site not in self._unread]
                 verdict = self._lifecycle.look(judged, self._inventories, fresh=self._cluster.fresh)
                 for name, reason in verdict.lost.items():
