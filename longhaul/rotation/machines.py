@@ -27,6 +27,19 @@ TRIES = 2
 """Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
 
 
+def behind(environment: Environment, control: Control[Any], place: Place[Any], keys: Keys) -> tuple[str, ...]:
+    """Return the names of the API servers that do not use these keys. ``CommandError`` for the first that does not
+    tell: no rotation begins where a server is away."""
+    found = []
+    for machine in members(control_machines(environment, plan(environment)), Role.API):
+        answer = _asked(control, place, machine.name, _told(keys))
+        if answer.get("error"):
+            raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
+        if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
+            found.append(machine.name)
+    return tuple(found)
+
+
 def hand_out(
     environment: Environment, control: Control[Any], place: Place[Any], keys: Keys, *, tell: Callable[[str], None]
 ) -> None:
@@ -59,7 +72,11 @@ def written(environment: Environment, control: Control[Any], place: Place[Any]) 
 
 
 def _take_over(keys: Keys) -> str:
-    return f"{FETCH} && longhaul-node encryption --keys {','.join(keys.names)} --wait {LOAD_S}"
+    return f"{FETCH} && {_told(keys)} --wait {LOAD_S}"
+
+
+def _told(keys: Keys) -> str:
+    return f"longhaul-node encryption --keys {','.join(keys.names)}"
 
 
 def _asked(control: Control[Any], place: Place[Any], machine: str, script: str) -> Mapping[str, Any]:
