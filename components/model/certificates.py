@@ -29,6 +29,12 @@ ADMINISTRATORS = "administrators"
 """Name of the authority of people's certificates, which are made on demand and kept nowhere (longhaul/identity.py). It
 can be read or replaced without touching any other certificate."""
 
+FRONT_PROXY = "front-proxy"
+"""Name of the authority of API servers' identity towards extension API servers."""
+
+NODE_DAYS = 30
+"""Longest life of a node's certificate (LIFETIME of images/rootfs, controller/request.py)."""
+
 ADMINISTRATOR_HOURS = 8
 """Lifetime of a certificate that is made on demand: a working day."""
 
@@ -103,7 +109,7 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
     """Return every authority of the environment."""
     names = {
         KUBERNETES: "Kubernetes",
-        "front-proxy": "front proxy",
+        FRONT_PROXY: "front proxy",
         NODES: "nodes",
         ADMINISTRATORS: "administrators",
         "etcd": "etcd",
@@ -194,7 +200,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         serving,
         kubelet,
         _leaf(machine, "etcd-client", "etcd-client", "kube-apiserver", Usage.CLIENT),
-        _leaf(machine, "front-proxy-client", "front-proxy", "front-proxy-client", Usage.CLIENT),
+        _leaf(machine, "front-proxy-client", FRONT_PROXY, "front-proxy-client", Usage.CLIENT),
         _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
         _leaf(machine, "node-controller", KUBERNETES, "longhaul:node-controller", Usage.CLIENT),

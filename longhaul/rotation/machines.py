@@ -32,7 +32,7 @@ def behind(environment: Environment, control: Control[Any], place: Place[Any], k
     tell: no rotation begins where a server is away."""
     found = []
     for machine in members(control_machines(environment, plan(environment)), Role.API):
-        answer = _asked(control, place, machine.name, _told(keys))
+        answer = asked(control, place, machine.name, _told(keys))
         if answer.get("error"):
             raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
         if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
@@ -48,7 +48,7 @@ def hand_out(
     for machine in members(control_machines(environment, plan(environment)), Role.API):
         answer: Mapping[str, Any] = {}
         for _ in range(TRIES):
-            answer = _asked(control, place, machine.name, _take_over(keys))
+            answer = asked(control, place, machine.name, _take_over(keys))
             if tuple(answer.get("keys", ())) == keys.names:
                 break
         if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
@@ -62,7 +62,7 @@ def written(environment: Environment, control: Control[Any], place: Place[Any]) 
     reasons = []
     for machine in members(control_machines(environment, plan(environment)), Role.ETCD):
         try:
-            answer = _asked(control, place, machine.name, "longhaul-node encryption")
+            answer = asked(control, place, machine.name, "longhaul-node encryption")
             return {str(name): int(count) for name, count in answer["objects"].items()}
         except CommandError as error:
             reasons.append(str(error))
@@ -79,7 +79,10 @@ def _told(keys: Keys) -> str:
     return f"longhaul-node encryption --keys {','.join(keys.names)}"
 
 
-def _asked(control: Control[Any], place: Place[Any], machine: str, script: str) -> Mapping[str, Any]:
+def asked(
+    control: Control[Any], place: Place[Any], machine: str, script: str, *, what: str = "encryption keys"
+) -> Mapping[str, Any]:
+    """Return what a machine tells as JSON; ``CommandError`` when it tells nothing of ``what``."""
     try:
         output = control.run_command(place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
@@ -88,7 +91,7 @@ def _asked(control: Control[Any], place: Place[Any], machine: str, script: str) 
         answer = json.loads(output.stdout)
     except ValueError:
         said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-        raise CommandError(f"{machine} does not tell its encryption keys: {said[-1]}") from None
+        raise CommandError(f"{machine} does not tell its {what}: {said[-1]}") from None
     return answer if isinstance(answer, dict) else {}
 
 
