@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from argparse import Namespace
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +20,8 @@ from components.model.certificates import NODE_DAYS, authorities
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY
 from components.model.rotation import Phase
 from components.model.vault import ROTATIONS
-from longhaul.exits import CommandError
+from longhaul.commands.rotate import run
+from longhaul.exits import CommandError, Exit
 from longhaul.rotation.authorities import TIMES
 from longhaul.rotation.known import KNOWN, NOT_YET
 from longhaul.rotation.overlap import PATIENCE
@@ -227,6 +230,24 @@ def test_times_are_those_of_the_programs(root: Path) -> None:
     assert f"--service-account-max-token-expiration={TOKEN_HOURS}h" in unit
     signer = (root / "images/rootfs/etc/systemd/system/kube-node-signer.service").read_text()
     assert f"--cluster-signing-duration={NODE_DAYS * 24}h" in signer
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            {"what": "authority-kubernetes"},
+            "authority-kubernetes cannot be replaced without an interruption yet",
+        ),
+        ({"what": "secrets-encryption", "now": True}, "--now is not for secrets-encryption"),
+        ({"what": "service-accounts", "readmit": "key1"}, "--readmit is not for service-accounts"),
+    ],
+)
+def test_what_is_not_there_is_refused_before_anything_is_done(options: dict[str, Any], why: str) -> None:
+    invocation: Any = SimpleNamespace(options=Namespace(**{"now": False, "readmit": "", **options}))
+    with pytest.raises(CommandError, match=why) as raised:
+        run(invocation)
+    assert raised.value.code == Exit.USAGE
 
 
 def test_every_authority_is_known_or_refused(environment: Environment) -> None:
