@@ -123,6 +123,7 @@ MAY_IMPORT = {
         PLUGINS,
         (
             "playbooks",
+            "longhaul.depot",
             "longhaul.hosts",
             "longhaul.exits",
             "longhaul.toolchain",

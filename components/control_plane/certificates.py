@@ -8,6 +8,7 @@ less than a third of a certificate's life is left, or when its content should ch
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -188,15 +189,28 @@ class IssuedCertificate(Resource, module="longhaul", name="Certificate"):
         certificate: Certificate,
         authority: CertificateAuthority,
         vault_url: pulumi.Input[str],
+        provider: CertificateProvider | None = None,
+        more: Mapping[str, pulumi.Input[object]] | None = None,
         opts: ResourceOptions | None = None,
     ) -> None:
+        """``more``: properties that only ``provider`` knows."""
         properties = {
-            "vault_url": vault_url,
-            "secret": certificate.name,
-            "authority_secret": authority.secret,
-            "authority_fingerprint": authority.fingerprint,
-            **asdict(issuing.subject_of(certificate)),
+            **certificate_inputs(certificate, authority, vault_url=vault_url),
+            **(more or {}),
             "certificate": None,
             "not_after": None,
         }
-        super().__init__(CertificateProvider(), name, properties, one_at_a_time(opts))
+        super().__init__(provider or CertificateProvider(), name, properties, one_at_a_time(opts))
+
+
+def certificate_inputs(
+    certificate: Certificate, authority: CertificateAuthority, *, vault_url: pulumi.Input[str]
+) -> dict[str, pulumi.Input[object]]:
+    """Return the properties from which :class:`CertificateProvider` issues a certificate."""
+    return {
+        "vault_url": vault_url,
+        "secret": certificate.name,
+        "authority_secret": authority.secret,
+        "authority_fingerprint": authority.fingerprint,
+        **asdict(issuing.subject_of(certificate)),
+    }

@@ -15,24 +15,7 @@ from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProv
 from components.control_plane.signing_keys import SigningKeys
 from components.model.rotation import Keys
 from components.model.vault import FIRST_KEY, FIRST_SIGNING_KEY, KEYS_IN_USE, SIGNING_KEYS
-
-URL = "https://vault.example"
-
-
-class FakeVault:
-    """A vault in memory; every instance is the same one."""
-
-    values: dict[str, str]
-
-    def __init__(self, url: str) -> None:
-        assert url == URL
-
-    def get(self, name: str) -> str | None:
-        return self.values.get(name)
-
-    def set(self, name: str, value: str, *, content_type: str = "") -> str:
-        self.values[name] = value
-        return name
+from tests.components.fake_vault import URL, FakeVault
 
 
 @pytest.fixture(autouse=True)
