@@ -38,7 +38,7 @@ from components.model import (
 )
 from components.model.machines import learners, members
 from components.model.places import name_prefix
-from components.model.vault import FIRST_KEY, SecretKind, etcd_state_secret
+from components.model.vault import FIRST, etcd_state_secret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +97,8 @@ class ControlPlane(ComponentResource):
         }
         self._secrets: dict[str, VaultSecret] = {}
         for secret in shared_secrets(self._machines):
-            # In their order: the encryption keys in use begin with the first key.
-            first = [self._secrets[FIRST_KEY]] if secret.kind is SecretKind.ENCRYPTION_KEYS else []
+            # In their order: keys in use begin with the first key.
+            first = [self._secrets[FIRST[secret.kind]]] if secret.kind in FIRST else []
             self._secrets[secret.name] = VaultSecret(
                 f"{args.environment.name}-{secret.name}",
                 secret=secret,

@@ -29,6 +29,12 @@ ADMINISTRATORS = "administrators"
 """Name of the authority of people's certificates, which are made on demand and kept nowhere (longhaul/identity.py). It
 can be read or replaced without touching any other certificate."""
 
+FRONT_PROXY = "front-proxy"
+"""Name of the authority of API servers' identity towards extension API servers."""
+
+NODE_DAYS = 30
+"""Longest life of a node's certificate (LIFETIME of images/rootfs, controller/request.py)."""
+
 ETCD_CLIENT = "etcd-client"
 """Name of the authority of the certificates by which both etcd clusters know API servers. It signs for nobody else:
 what a member of one etcd cluster has must not open the other."""
@@ -110,7 +116,7 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
     """Return every authority of the environment."""
     names = {
         KUBERNETES: "Kubernetes",
-        "front-proxy": "front proxy",
+        FRONT_PROXY: "front proxy",
         NODES: "nodes",
         ADMINISTRATORS: "administrators",
         "etcd": "etcd",
@@ -202,7 +208,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         serving,
         kubelet,
         _leaf(machine, "etcd-client", ETCD_CLIENT, "kube-apiserver", Usage.CLIENT),
-        _leaf(machine, "front-proxy-client", "front-proxy", "front-proxy-client", Usage.CLIENT),
+        _leaf(machine, "front-proxy-client", FRONT_PROXY, "front-proxy-client", Usage.CLIENT),
         _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
         _leaf(machine, "node-controller", KUBERNETES, "longhaul:node-controller", Usage.CLIENT),

@@ -16,6 +16,7 @@ from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import plan
 from components.model.health import READY_PATH
+from components.model.overlap import parse_standings
 from components.model.places import place_of
 from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import GATEWAYS
@@ -26,6 +27,7 @@ from longhaul.status.observed import (
     CertificateView,
     CloudView,
     ClusterView,
+    CredentialsView,
     EncryptionView,
     Endpoint,
     NodeAnswer,
@@ -145,6 +147,7 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
             certificates=certificates,
             backup=backup,
             encryption=_encryption(content.get("encryption")),
+            credentials=_credentials(content.get("credentials")),
             restore=restore,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -188,3 +191,10 @@ def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:
     return EncryptionView(
         keys=tuple(map(str, told["keys"])), loaded=bool(told["loaded"]), error=str(told.get("error") or "")
     )
+
+
+def _credentials(told: Mapping[str, Any] | None) -> CredentialsView | None:
+    if not told:
+        return None
+    unused = tuple(map(str, told.get("unused") or ()))
+    return CredentialsView(unused=unused, rotations=parse_standings(json.dumps(told.get("rotations") or {})))

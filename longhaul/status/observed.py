@@ -9,6 +9,7 @@ from typing import Any
 
 from clouds.base.fleet import Machine
 from clouds.base.tunnels import TunnelView
+from components.model.overlap import Standing
 from longhaul.hosts.knock import Knock
 
 STILL = ("stopped", "deallocated")
@@ -38,6 +39,16 @@ class EncryptionView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CredentialsView:
+    """Knowledge of an API server about rotations with overlap."""
+
+    unused: tuple[str, ...]
+    """Units that use other keys of service accounts than the machine has."""
+    rotations: Mapping[str, Standing] = field(default_factory=dict)
+    """Rotations that are not over, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeAnswer:
     """Answer of ``longhaul-node status`` on a machine."""
 
@@ -52,6 +63,8 @@ class NodeAnswer:
     """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
     encryption: EncryptionView | None = None
     """An API server's encryption keys; None when it says nothing."""
+    credentials: CredentialsView | None = None
+    """An API server's knowledge about rotations with overlap; None when it says nothing."""
     restore: str = ""
     """Backup of which a restore is half done there; empty without one."""
     error: str = ""

@@ -88,8 +88,8 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     texts += [file.content for path, file in found.items() if path.endswith((".kubeconfig", ".env", ".yaml"))]
     named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", "\n".join(texts)))
     assert named <= found.keys() | fetched
-    # Files that our own programs name: etcd members' client certificate, the node controller, the join endpoint.
-    programs = {"client.pem", "node-controller.pem", "join.pem"}
+    # Files that our own programs name: etcd members' client certificate, node controller, join endpoint, longhaul-node.
+    programs = {"client.pem", "node-controller.pem", "join.pem", "rotations.json"}
     assert {path for path in fetched - named if Path(path).name not in programs} == set()
 
 

@@ -14,6 +14,8 @@ only one that does not answer.
 when all of it was done.
 ``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
 ``--keys``; on a member the number of objects that each key has encrypted.
+``credentials``: on an API server the digests of what it believes and signs with; with ``--take-over`` programs that
+have other keys than their file first start with those, one that serves once another server answers at ``--frontend``.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
@@ -30,6 +32,7 @@ from typing import Any
 import api_checks
 import api_leave
 import certificate_dates
+import credentials
 import encryption_keys
 import etcd_checks
 import etcd_reclaim
@@ -69,6 +72,8 @@ class Report:
     """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
     encryption: encryption_keys.Held | None = None
     """An API server's encryption keys."""
+    credentials: credentials.Held | None = None
+    """An API server's credentials of others."""
     restore: str = ""
     """Backup of which a restore is half done here; empty without one."""
 
@@ -114,6 +119,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         certificates=certificate_dates.dates(PKI) if with_members else (),
         backup=backups.read() if node.role != "api" and with_members else None,
         encryption=encryption_keys.held(node, pki=PKI) if node.role == "api" and with_members else None,
+        credentials=credentials.held(pki=PKI) if node.role == "api" and with_members else None,
         restore=half_done.backup if half_done else "",
     )
 
@@ -185,6 +191,19 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _of_server(node: Node, arguments: argparse.Namespace) -> int:
+    """Do what is asked of an API server."""
+    if arguments.command == "leave":
+        departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
+        _print(departure)
+        return 0 if departure.left else 1
+    if arguments.take_over:
+        _print(credentials.take_over(node, frontend=arguments.frontend, pki=PKI))
+    else:
+        _print(credentials.held(pki=PKI))
+    return 0
+
+
 def main() -> int:
     """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="longhaul-node", description=__doc__)
@@ -205,16 +224,17 @@ def main() -> int:
     encryption = commands.add_parser("encryption", help="tell encryption keys, or what was encrypted with them")
     encryption.add_argument("--keys", default="", metavar="NAME,…", help="on an API server: the keys to wait for")
     encryption.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for them")
+    held = commands.add_parser("credentials", help="tell what an API server believes and signs with")
+    held.add_argument("--take-over", action="store_true", help="first start programs with the keys that are there")
+    held.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
     restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
-    if arguments.command == "leave":
+    if arguments.command in ("leave", "credentials"):
         if worker or (node := Node.read()).role != "api":
             parser.error("this machine is no API server")
-        departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
-        _print(departure)
-        return 0 if departure.left else 1
+        return _of_server(node, arguments)
     if arguments.command in ("backup", "restore"):
         if worker or (arguments.command == "backup" and Node.read().role == "api"):
             parser.error("this machine has no part in that")
