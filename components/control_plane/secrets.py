@@ -16,6 +16,7 @@ from pulumi.runtime.rpc import UNKNOWN
 from clouds.azure.api import Vault
 from components.control_plane import issuing
 from components.model import SharedSecret
+from components.model.quarantine import Quarantine
 from components.model.rotation import Keys
 from components.model.vault import FIRST_KEY, SecretKind
 
@@ -37,6 +38,8 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = (), key: str = "")
         return issuing.new_encryption_key()
     if kind is SecretKind.ENCRYPTION_KEYS:
         return Keys.first(key).text()
+    if kind is SecretKind.QUARANTINE:
+        return Quarantine().text()
     return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
 
 
@@ -103,6 +106,8 @@ class SharedSecretProvider(VaultEntryProvider):
         if vault.get(props["secret"]) is None:
             if kind is SecretKind.ENCRYPTION_KEYS:
                 vault.set(props["secret"], _first_keys(vault), content_type="application/json")
+            elif kind is SecretKind.QUARANTINE:
+                vault.set(props["secret"], first_value(kind), content_type="application/json")
             else:
                 vault.set(props["secret"], first_value(kind, holders=props.get("holders", ())))
         return CreateResult(id_=props["secret"], outs=props)

@@ -17,9 +17,11 @@ from clouds.registry import cloud_of
 from components.model import plan
 from components.model.health import READY_PATH
 from components.model.places import place_of
+from components.model.quarantine import Quarantine
 from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import GATEWAYS
 from longhaul.hosts.inventory import machines as onprem_machines
+from longhaul.quarantine.record import Record
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.groups import ask_pool
 from longhaul.status.observed import (
@@ -78,6 +80,8 @@ def collect(
         onprem = list(onprem_machines(environment, plan(environment)))
         gateways = pool.submit(knock, [one for one in onprem if one.group == GATEWAYS])
         hosts = pool.submit(lambda: knock(_without_node([one for one in onprem if one.group != GATEWAYS], known())))
+        record = Record(control=control, place=place, environment=environment)
+        kept = pool.submit(_quarantine, record)
         answers = pool.map(lambda name: ask_machine(control, place, name), running)
         groups = {name: pool.submit(ask_pool, environment, name, known) for name in environment.pools}
         endpoint, cluster = through_api.result()
@@ -91,7 +95,16 @@ def collect(
             cluster=cluster,
             groups={name: asked.result() for name, asked in groups.items()},
             knocks={**gateways.result(), **hosts.result()},
+            quarantine=kept.result(),
         )
+
+
+def _quarantine(record: Record) -> Quarantine:
+    """Return the machines in quarantine; none when the vault does not tell: the rest can still be shown."""
+    try:
+        return record.find() or Quarantine()
+    except CommandError:
+        return Quarantine()
 
 
 def _without_node(hosts: Sequence[OnpremMachine], cluster: ClusterView) -> list[OnpremMachine]:
@@ -145,6 +158,7 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
             certificates=certificates,
             backup=backup,
             encryption=_encryption(content.get("encryption")),
+            refuses=_refuses(content.get("quarantine")),
             restore=restore,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -188,3 +202,10 @@ def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:
     return EncryptionView(
         keys=tuple(map(str, told["keys"])), loaded=bool(told["loaded"]), error=str(told.get("error") or "")
     )
+
+
+def _refuses(told: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """Return the machines that a server refuses; None when it does not know."""
+    if not told or told.get("error"):
+        return None
+    return tuple(map(str, told["names"])) if told["loaded"] else ()

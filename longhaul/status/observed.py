@@ -9,6 +9,7 @@ from typing import Any
 
 from clouds.base.fleet import Machine
 from clouds.base.tunnels import TunnelView
+from components.model.quarantine import Quarantine
 from longhaul.hosts.knock import Knock
 
 STILL = ("stopped", "deallocated")
@@ -52,6 +53,8 @@ class NodeAnswer:
     """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
     encryption: EncryptionView | None = None
     """An API server's encryption keys; None when it says nothing."""
+    refuses: tuple[str, ...] | None = None
+    """Machines in quarantine that an API server is known to refuse; None when it says nothing."""
     restore: str = ""
     """Backup of which a restore is half done there; empty without one."""
     error: str = ""
@@ -157,4 +160,6 @@ class Observed:
     """Groups by pool."""
     knocks: Mapping[str, Knock] = field(default_factory=dict)
     """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node or late."""
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    """The list of machines in quarantine; empty when the vault does not give it."""
     now: datetime = field(default_factory=lambda: datetime.now(tz=UTC))

@@ -14,6 +14,8 @@ only one that does not answer.
 when all of it was done.
 ``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
 ``--keys``; on a member the number of objects that each key has encrypted.
+``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
+``--names``; with ``--end-connections`` once no connection is left that was opened before.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
@@ -35,6 +37,7 @@ import etcd_checks
 import etcd_reclaim
 import etcd_remove
 import etcd_restore
+import quarantine_list
 import worker_checks
 from backup import state as backups
 from checks import Check
@@ -69,6 +72,8 @@ class Report:
     """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
     encryption: encryption_keys.Held | None = None
     """An API server's encryption keys."""
+    quarantine: quarantine_list.Refused | None = None
+    """Machines that an API server refuses."""
     restore: str = ""
     """Backup of which a restore is half done here; empty without one."""
 
@@ -114,6 +119,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         certificates=certificate_dates.dates(PKI) if with_members else (),
         backup=backups.read() if node.role != "api" and with_members else None,
         encryption=encryption_keys.held(node, pki=PKI) if node.role == "api" and with_members else None,
+        quarantine=quarantine_list.refused(node, pki=PKI) if node.role == "api" and with_members else None,
         restore=half_done.backup if half_done else "",
     )
 
@@ -185,6 +191,21 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _of_server(node: Node, arguments: argparse.Namespace) -> int:
+    """Take an API server out of the load balancer, or tell which machines it refuses."""
+    if arguments.command == "leave":
+        departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
+        _print(departure)
+        return 0 if departure.left else 1
+    if arguments.end_connections:
+        found = quarantine_list.end_connections(node, pki=PKI)
+    else:
+        wanted = tuple(name for name in arguments.names.split(",") if name)
+        found = quarantine_list.await_refused(node, pki=PKI, wanted=wanted, wait_s=arguments.wait)
+    _print(found)
+    return 0
+
+
 def main() -> int:
     """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="longhaul-node", description=__doc__)
@@ -205,16 +226,18 @@ def main() -> int:
     encryption = commands.add_parser("encryption", help="tell encryption keys, or what was encrypted with them")
     encryption.add_argument("--keys", default="", metavar="NAME,…", help="on an API server: the keys to wait for")
     encryption.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for them")
+    quarantine = commands.add_parser("quarantine", help="tell which machines an API server refuses")
+    quarantine.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
+    quarantine.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
+    quarantine.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
     restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
-    if arguments.command == "leave":
+    if arguments.command in ("leave", "quarantine"):
         if worker or (node := Node.read()).role != "api":
             parser.error("this machine is no API server")
-        departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
-        _print(departure)
-        return 0 if departure.left else 1
+        return _of_server(node, arguments)
     if arguments.command in ("backup", "restore"):
         if worker or (arguments.command == "backup" and Node.read().role == "api"):
             parser.error("this machine has no part in that")
