@@ -59,6 +59,7 @@ def groups() -> dict[str, dict[str, Command]]:
         image,
         init,
         kubeconfig,
+        machine,
         plan,
         prices,
         restore,
@@ -84,7 +85,7 @@ def groups() -> dict[str, dict[str, Command]]:
             "restore": restore,
             "destroy": destroy,
         },
-        "change": {"plan": plan, "review": review, "roll": roll, "rotate": rotate},
+        "change": {"plan": plan, "review": review, "roll": roll, "rotate": rotate, "machine": machine},
         "understand": {"status": status, "backups": backups, "kubeconfig": kubeconfig, "shell": shell},
     }
 

@@ -32,6 +32,8 @@ _REFUSALS = {
     "review": "refused: the change must not go in, since a plan is refused or a file is wrong",
     "restore": "refused: nothing was done, since nothing is lost or a machine does not answer",
     "rotate": "refused: nothing was done, since a restore is half done",
+    "destroy": "refused: nothing was done, since machines are kept in quarantine",
+    "machine": "refused: nothing was done, since a restore is half done, or a host's certificate may still be valid",
     "acceptance": "refused: nothing was done, since the terms do not allow it or what is there does not fit",
 }
 """Meaning of :attr:`Exit.REFUSED`, for each command that ends with it."""

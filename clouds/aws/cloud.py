@@ -45,6 +45,7 @@ class Aws(Aspects):
             policy,
             prices,
             promises,
+            quarantine,
             resources,
             tags,
             tunnels,

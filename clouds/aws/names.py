@@ -18,6 +18,11 @@ def node_role(place: Place[AwsSite]) -> str:
     return place.cloud_name(f"{place.environment}-{place.name}-node")
 
 
+def quarantine_group(place: Place[AwsSite]) -> str:
+    """Return the name of the security group of a site's machines in quarantine."""
+    return place.cloud_name(f"{place.environment}-{place.name}-network-quarantine")
+
+
 def main(place: Place[AwsSite]) -> Iterator[Main]:
     """Yield the names of the site's VPC and of its nodes' role."""
     vpc = place.site.existing.vpc

@@ -45,6 +45,7 @@ class Azure(Aspects):
             policy,
             prices,
             promises,
+            quarantine,
             resources,
             tags,
             tunnels,

@@ -233,9 +233,19 @@ class ResourceManager:
             if url and _server(url) != _server(self._root):
                 raise AzureError(f"{path}: its next page is at another address: {url.partition('?')[0]}")
 
-    def ask(self, method: str, path: str, *, version: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Send any other request and return its answer. It may start an operation that :meth:`finished` waits for."""
-        return self._session.request(method, self._url(path, version, {}), body=body)
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        version: str,
+        body: Mapping[str, Any] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Send any other request and return its answer. It may start an operation that :meth:`finished` waits for.
+        ``options`` are the request's own, which have no ``$``."""
+        more = "".join(f"&{name}={quote(value)}" for name, value in (options or {}).items())
+        return self._session.request(method, self._url(path, version, {}) + more, body=body)
 
     def finished(
         self,

@@ -28,6 +28,7 @@ from clouds.base.place import Place
 from clouds.base.policy import Check
 from clouds.base.pool import Pool
 from clouds.base.prices import Asking, Batch, Key, Part
+from clouds.base.quarantine import Quarantine
 from clouds.base.rdma import Rdma
 from clouds.base.risks import Risk
 from clouds.base.room import Room
@@ -416,6 +417,10 @@ class Cloud(Protocol[SiteT_contra]):
     @property
     def provider(self) -> str:
         """Name of the Pulumi provider package; empty when the program makes no resources in this cloud."""
+
+    @property
+    def quarantine(self) -> Quarantine[SiteT_contra] | None:
+        """None when no machine of a pool can be put into quarantine here."""
 
     @property
     def resources(self) -> Resources: ...

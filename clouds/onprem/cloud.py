@@ -23,6 +23,7 @@ class Onprem(Aspects):
     provider = ""
     rents = False
     control = None
+    quarantine = None
     administrator_keys: Mapping[str, int] = MappingProxyType({})
     user_data_limit = None
     """Ansible brings a host what it needs."""

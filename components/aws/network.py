@@ -13,7 +13,7 @@ from clouds.aws.ranges import pod_reservations, vpc_ranges
 from components.aws import existing
 from components.aws.account import aws_site
 from components.aws.ranges import node_subnet, public_subnet
-from components.aws.rules import node_rules
+from components.aws.rules import node_rules, quarantine_rules
 from components.model import AddressPlan, Environment
 from components.model.cloud_names import cloud_name
 
@@ -82,6 +82,15 @@ class AwsSiteNetwork(ComponentResource):
             vpc_id=self.vpc_id,
             efa=any(pool.efa for pool in args.environment.pools.values() if pool.site == args.site_name),
             tags=self._tags("nodes"),
+            opts=self._child,
+        )
+        quarantine_rules(
+            f"{self._name}-quarantine",
+            args.environment,
+            args.addresses,
+            region=self._region,
+            vpc_id=self.vpc_id,
+            tags=self._tags("quarantine"),
             opts=self._child,
         )
         self.register_outputs({"vpc_id": self.vpc_id})

@@ -8,8 +8,9 @@ import pulumi_aws as aws
 from pulumi import Output, ResourceOptions
 
 from components.model import AddressPlan, Environment
+from components.model.access import operators_inside
 from components.model.cloud_names import cloud_name
-from components.model.traffic import Direction, Peer, Protocol, flows
+from components.model.traffic import QUARANTINE, Direction, Peer, Protocol, flows
 
 PROTOCOLS = {Protocol.TCP: "tcp", Protocol.UDP: "udp", Protocol.ANY: "-1"}
 
@@ -78,3 +79,43 @@ def node_rules(
             opts=opts,
         )
     return group.id
+
+
+def quarantine_rules(
+    name: str,
+    environment: Environment,
+    addresses: AddressPlan,
+    *,
+    region: str,
+    vpc_id: Output[str],
+    tags: Mapping[str, str],
+    opts: ResourceOptions,
+) -> None:
+    """Make the security group of machines in quarantine, which `longhaul machine quarantine` finds by its name. It has
+    no rule for what goes out."""
+    group = aws.ec2.SecurityGroup(
+        name,
+        region=region,
+        name=cloud_name(environment, name),
+        description="Longhaul machines in quarantine",
+        vpc_id=vpc_id,
+        tags=tags,
+        opts=opts,
+    )
+    for flow in flows(environment, QUARANTINE):
+        if flow.peer is not Peer.OPERATORS_INSIDE:
+            raise NotImplementedError(f"{flow.name}: only operators reach a machine in quarantine")
+        for port in flow.ports:
+            for index, range_ in enumerate(operators_inside(environment, addresses)):
+                aws.vpc.SecurityGroupIngressRule(
+                    f"{name}-{port}-{index}",
+                    region=region,
+                    security_group_id=group.id,
+                    cidr_ipv4=str(range_),
+                    ip_protocol=PROTOCOLS[flow.protocol],
+                    from_port=int(port),
+                    to_port=int(port),
+                    description="operators",
+                    tags=tags,
+                    opts=opts,
+                )

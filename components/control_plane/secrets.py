@@ -18,6 +18,7 @@ from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import SharedSecret
 from components.model.overlap import standings_text
+from components.model.quarantine import Quarantine
 from components.model.rotation import Keys
 from components.model.vault import FIRST, SecretKind
 
@@ -43,6 +44,8 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = (), key: str = "")
         return SigningKeys.alone(key).text()
     if kind is SecretKind.ROTATIONS:
         return standings_text({})
+    if kind is SecretKind.QUARANTINE:
+        return Quarantine().text()
     return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
 
 
@@ -109,6 +112,8 @@ class SharedSecretProvider(VaultEntryProvider):
         if vault.get(props["secret"]) is None:
             if kind in FIRST:
                 vault.set(props["secret"], _first_keys(vault, kind), content_type="application/json")
+            elif kind is SecretKind.QUARANTINE:
+                vault.set(props["secret"], first_value(kind), content_type="application/json")
             else:
                 vault.set(props["secret"], first_value(kind, holders=props.get("holders", ())))
         return CreateResult(id_=props["secret"], outs=props)

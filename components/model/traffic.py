@@ -57,8 +57,8 @@ class Flow:
     name: str
     """Name, unique in its part; clouds use it as the rule's name."""
     parts: tuple[str, ...]
-    """Parts whose machines the rule is for: parts of a site in the address plan, or ``gateway`` for gateways of an
-    on-premises site."""
+    """Parts whose machines the rule is for: parts of a site in the address plan, ``gateway`` for gateways of an
+    on-premises site, or :data:`QUARANTINE` for machines in quarantine, wherever they are."""
     direction: Direction
     peer: Peer
     ports: tuple[str, ...] = ()
@@ -80,6 +80,7 @@ API = "api"
 ETCD_ROLES = ("etcd", "events")
 CONTROL_PLANE = (*ETCD_ROLES, "api")
 HTTPS = ("443",)
+QUARANTINE = "quarantine"
 
 FLOWS = (
     Flow(
@@ -242,6 +243,16 @@ FLOWS = (
         protocol=Protocol.ANY,
         rank=100,
         why="data and images may be anywhere; the way there is the site's NAT",
+    ),
+    Flow(
+        name="ssh-quarantine",
+        parts=(QUARANTINE,),
+        direction=Direction.IN,
+        peer=Peer.OPERATORS_INSIDE,
+        ports=("22",),
+        rank=100,
+        cloud="aws",
+        why="people look at a machine that is lost to an attacker",
     ),
 )
 """The table, in the order in which rules are written."""

@@ -23,6 +23,8 @@ class SecretKind(StrEnum):
     """32 random bytes, base64: the key that encrypts Secrets at rest first."""
     ENCRYPTION_KEYS = "encryption-keys"
     """The keys that encrypt Secrets at rest now (``rotation.py``): at first the one of :data:`FIRST_KEY`."""
+    QUARANTINE = "quarantine"
+    """The machines in quarantine (``quarantine.py``): at first none."""
     ETCD_STATE = "store-state"
     """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
     member without data may bootstrap the etcd cluster."""
@@ -61,6 +63,11 @@ def next_secret(name: str) -> str:
     return f"{name}-next"
 
 
+QUARANTINE = "quarantine"
+"""Name of the secret with the machines in quarantine, which API servers refuse. Only ``longhaul machine`` changes
+it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SharedSecret:
     """A secret that several machines hold."""
@@ -80,6 +87,7 @@ def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
         SharedSecret(name=FIRST_KEY, kind=SecretKind.ENCRYPTION_KEY, holders=()),
         SharedSecret(name=KEYS_IN_USE, kind=SecretKind.ENCRYPTION_KEYS, holders=by_role[Role.API]),
         SharedSecret(name=ROTATIONS, kind=SecretKind.ROTATIONS, holders=by_role[Role.API]),
+        SharedSecret(name=QUARANTINE, kind=SecretKind.QUARANTINE, holders=by_role[Role.API]),
         *(
             SharedSecret(name=etcd_state_secret(role), kind=SecretKind.ETCD_STATE, holders=by_role[role])
             for role in (Role.ETCD, Role.EVENTS)

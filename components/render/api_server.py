@@ -22,6 +22,7 @@ from components.render.admission import admission
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.etcd_members import places
 from components.render.file import File
+from components.render.quarantine import refusal_files, refusing_client
 from components.render.secrets import PKI, SecretFile, authority, certificate, trust
 
 USER = "kube"
@@ -53,14 +54,15 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         "/etc/longhaul/controller-manager.kubeconfig": _kubeconfig(environment, "controller-manager"),
         "/etc/longhaul/kube-apiserver.env": File(content=arguments),
         "/etc/longhaul/node.json": File(content=json_document(node)),
+        "/etc/longhaul/quarantine.kubeconfig": _own(yaml_document(refusing_client())),
         "/etc/longhaul/scheduler.kubeconfig": _kubeconfig(environment, "scheduler"),
     }
 
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets that the machine fetches. The programs themselves reload certificates, the authorities of
-    clients, of kubelets (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, and the encryption keys;
-    they read the rest only at their start."""
+    clients, of kubelets (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, and
+    who is in quarantine; they read the rest only at their start."""
     return (
         certificate(machine, "apiserver", user=USER),
         certificate(machine, "kubelet-client", user=USER),
@@ -83,6 +85,7 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         ),
         SecretFile(path=f"{PKI}/rotations.json", content=f"${{{ROTATIONS}}}", mode=0o444),
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
+        *refusal_files(user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
         certificate(machine, "join", user=JOIN_USER),
     )

@@ -80,9 +80,12 @@ def run(invocation: Invocation) -> int:
 
 
 def _destroy(engine: Engine, where: Context, environment: Environment, invocation: Invocation) -> Done:
+    from longhaul.quarantine.record import refuse_kept
+
     objects = engine_for(where, objects=True)
     recover(objects)
     recover(engine)
+    refuse_kept(environment)
     done = _take_down(engine, invocation)
     if done.code is Exit.OK:
         if invocation.options.remove:

@@ -18,9 +18,11 @@ from components.model import plan
 from components.model.health import READY_PATH
 from components.model.overlap import parse_standings
 from components.model.places import place_of
+from components.model.quarantine import Quarantine
 from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import GATEWAYS
 from longhaul.hosts.inventory import machines as onprem_machines
+from longhaul.quarantine.record import Record
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.groups import ask_pool
 from longhaul.status.observed import (
@@ -80,6 +82,8 @@ def collect(
         onprem = list(onprem_machines(environment, plan(environment)))
         gateways = pool.submit(knock, [one for one in onprem if one.group == GATEWAYS])
         hosts = pool.submit(lambda: knock(_without_node([one for one in onprem if one.group != GATEWAYS], known())))
+        record = Record(control=control, place=place, environment=environment)
+        kept = pool.submit(_quarantine, record)
         answers = pool.map(lambda name: ask_machine(control, place, name), running)
         groups = {name: pool.submit(ask_pool, environment, name, known) for name in environment.pools}
         endpoint, cluster = through_api.result()
@@ -93,7 +97,16 @@ def collect(
             cluster=cluster,
             groups={name: asked.result() for name, asked in groups.items()},
             knocks={**gateways.result(), **hosts.result()},
+            quarantine=kept.result(),
         )
+
+
+def _quarantine(record: Record) -> Quarantine:
+    """Return the machines in quarantine; none when the vault does not tell: the rest can still be shown."""
+    try:
+        return record.find() or Quarantine()
+    except CommandError:
+        return Quarantine()
 
 
 def _without_node(hosts: Sequence[OnpremMachine], cluster: ClusterView) -> list[OnpremMachine]:
@@ -148,6 +161,7 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
             backup=backup,
             encryption=_encryption(content.get("encryption")),
             credentials=_credentials(content.get("credentials")),
+            refuses=_refuses(content.get("quarantine")),
             restore=restore,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -198,3 +212,10 @@ def _credentials(told: Mapping[str, Any] | None) -> CredentialsView | None:
         return None
     unused = tuple(map(str, told.get("unused") or ()))
     return CredentialsView(unused=unused, rotations=parse_standings(json.dumps(told.get("rotations") or {})))
+
+
+def _refuses(told: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """Return the machines that a server refuses; None when it does not know."""
+    if not told or told.get("error"):
+        return None
+    return tuple(map(str, told["names"])) if told["loaded"] else ()

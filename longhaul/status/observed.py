@@ -10,6 +10,7 @@ from typing import Any
 from clouds.base.fleet import Machine
 from clouds.base.tunnels import TunnelView
 from components.model.overlap import Standing
+from components.model.quarantine import Quarantine
 from longhaul.hosts.knock import Knock
 
 STILL = ("stopped", "deallocated")
@@ -65,6 +66,8 @@ class NodeAnswer:
     """An API server's encryption keys; None when it says nothing."""
     credentials: CredentialsView | None = None
     """An API server's knowledge about rotations with overlap; None when it says nothing."""
+    refuses: tuple[str, ...] | None = None
+    """Machines in quarantine that an API server is known to refuse; None when it says nothing."""
     restore: str = ""
     """Backup of which a restore is half done there; empty without one."""
     error: str = ""
@@ -170,4 +173,6 @@ class Observed:
     """Groups by pool."""
     knocks: Mapping[str, Knock] = field(default_factory=dict)
     """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node or late."""
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    """The list of machines in quarantine; empty when the vault does not give it."""
     now: datetime = field(default_factory=lambda: datetime.now(tz=UTC))

@@ -44,6 +44,7 @@ def to_text(status: Status, *, colour: bool) -> str:
     parts += [(f"pool {pool.name}", _mark(pool.verdict), pool.reason) for pool in status.pools]
     parts += [(f"add-on {addon.name}", _mark(addon.verdict), addon.reason) for addon in status.addons]
     parts += [(f"rotation {one.name}", _mark(one.verdict), one.reason) for one in status.rotations]
+    parts += [(f"quarantine {one.name}", _mark(one.verdict), one.reason) for one in status.quarantine]
     blocks = [
         _table(("MACHINE", "VERDICT", "POWER", "PROVISIONING", "REASON"), machines, colour=colour),
         _table(("MEMBER", "VERDICT", "REASON"), members, colour=colour),

@@ -24,6 +24,7 @@ from longhaul.status.fleet import (
 from longhaul.status.gateways import GatewayStatus, judge_gateways
 from longhaul.status.observed import STILL, Endpoint, Observed
 from longhaul.status.pools import PoolStatus, judge_pools, judge_unjoined
+from longhaul.status.quarantine import QuarantineStatus, judge_quarantine
 from longhaul.status.rotations import RotationStatus, judge_rotations
 
 if TYPE_CHECKING:
@@ -96,13 +97,15 @@ class Status:
     addons: tuple[AddonStatus, ...]
     rotations: tuple[RotationStatus, ...] = ()
     """Rotations of keys that are under way, or of which a machine lags behind."""
+    quarantine: tuple[QuarantineStatus, ...] = ()
+    """Machines in quarantine of which something is kept."""
 
     @property
     def healthy(self) -> bool:
         """Return whether everything is healthy; a part that cannot be seen from here does not count as a fault."""
         named = (
             *(self.machines, self.etcd_clusters, self.gateways, self.links, self.nodes),
-            *(self.pools, self.addons, self.rotations),
+            *(self.pools, self.addons, self.rotations, self.quarantine),
         )
         verdicts = [self.api.verdict, *(one.verdict for parts in named for one in parts)]
         return all(verdict.severity in (Severity.OK, Severity.UNKNOWN) for verdict in verdicts)
@@ -124,6 +127,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
         pools=judge_pools(environment, observed),
         addons=judge_addons(environment, observed),
         rotations=judge_rotations(environment.name, observed),
+        quarantine=judge_quarantine(environment.name, observed),
     )
 
 

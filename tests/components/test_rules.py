@@ -9,8 +9,10 @@ import pytest
 
 from components.azure.rules import part_rules
 from components.model import Environment, plan
+from components.model.access import operators_inside
 from components.model.traffic import FLOWS, Direction, Peer, flows
 from tests.support import production
+from tests.support.declared import Declared, Program
 from tests.support.project import REPOSITORY
 
 FILTER = REPOSITORY / "playbooks" / "roles" / "gateway" / "templates" / "firewall.nft.j2"
@@ -58,12 +60,27 @@ def test_nodes_are_one_flat_network_in_every_cloud(environment: Environment) -> 
     assert inside.destination_port_ranges == ["0-65535"]
     assert (denied.direction, denied.access) == ("Inbound", "Deny")
     program = production.production_program()
-    groups = program.of("aws:ec2/securityGroup:SecurityGroup")
-    admitted = program.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
-    let_out = program.of("aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule")
+    groups, admitted, let_out = aws_rules(program, "nodes")
     assert len(groups) == len(admitted) == len(let_out) == 3
     for rules, range_ in ((admitted, supernet), (let_out, "0.0.0.0/0")):
         assert {(rule.inputs["cidrIpv4"], rule.inputs["ipProtocol"]) for rule in rules} == {(range_, "-1")}
+
+
+def test_a_machine_in_quarantine_is_reached_by_operators_alone(environment: Environment) -> None:
+    operators = {str(range_) for range_ in operators_inside(environment, plan(environment))}
+    groups, admitted, let_out = aws_rules(production.production_program(), "quarantine")
+    assert (len(groups), len(let_out)) == (3, 0)
+    assert {rule.inputs["cidrIpv4"] for rule in admitted} == operators
+    ports = {(rule.inputs["ipProtocol"], rule.inputs["fromPort"], rule.inputs["toPort"]) for rule in admitted}
+    assert ports == {("tcp", 22, 22)}
+
+
+def aws_rules(program: Program, part: str) -> tuple[list[Declared], list[Declared], list[Declared]]:
+    """Return the security groups of a part of every AWS site, and their rules in and out."""
+    kinds = ("ec2/securityGroup:SecurityGroup", "vpc/securityGroupIngressRule:SecurityGroupIngressRule")
+    types = (*kinds, "vpc/securityGroupEgressRule:SecurityGroupEgressRule")
+    groups, admitted, let_out = ([one for one in program.of(f"aws:{kind}") if f"-{part}" in one.name] for kind in types)
+    return groups, admitted, let_out
 
 
 def test_a_gateway_of_the_racks_admits_what_the_table_says(environment: Environment) -> None:

@@ -12,6 +12,7 @@ from clouds.aws.ranges import node_capacity
 from clouds.aws.site import AwsSite
 from clouds.onprem.site import OnpremSite
 from components.model import Environment, load, plan
+from components.model.access import operators_inside
 from tests.support import production as make
 from tests.support.declared import Outputs, Program, declare, every
 from tests.support.hosts import EXAMPLES, hosts_file, production_with
@@ -91,7 +92,8 @@ def test_the_node_role_may_do_nothing(program: Program) -> None:
 
 def test_nothing_comes_in_from_the_internet(production: Environment, program: Program) -> None:
     rules = program.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
-    assert {rule.inputs["cidrIpv4"] for rule in rules} == {str(production.supernet)}
+    operators = {str(range_) for range_ in operators_inside(production, plan(production))}
+    assert {rule.inputs["cidrIpv4"] for rule in rules} == {str(production.supernet), *operators}
     for group in program.of("aws:ec2/securityGroup:SecurityGroup"):
         assert "ingress" not in group.inputs
     for subnet in program.of("aws:ec2/subnet:Subnet"):

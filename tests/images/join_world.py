@@ -80,6 +80,7 @@ class JoinWorld:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.now = folder, 1000.0
+        self.quarantined: set[str] = set()
         self.api, self.told = Api(), Told()
         self.challenges = Challenges(clock=lambda: self.now)
         self.endpoint = JoinEndpoint(
@@ -87,6 +88,7 @@ class JoinWorld:
             verifiers={"told": self.told, "aws": self.told},
             events=Events(self.api, instance="lab-api-0", component="longhaul-join"),
             challenges=self.challenges,
+            quarantined=lambda: self.quarantined,
             clock=lambda: self.now,
         )
         authority = issuing.new_authority(common_name="lab Kubernetes", days=1, key=issuing.new_key())

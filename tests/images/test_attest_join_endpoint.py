@@ -304,3 +304,12 @@ def test_nothing_that_proves_is_written_down(
     assert "ForgedProof" in written
     assert "a-session-token" not in written
     assert "a-signature" not in written
+
+
+def test_a_machine_in_quarantine_is_sent_away_though_it_proves_itself(world: JoinWorld, machine: Machine) -> None:
+    world.quarantined = {"i-1"}
+    assert machine.join()[0] == 202
+    world.quarantined.add(NODE)
+    world.now += 60
+    assert Machine(world).join() == (403, "Quarantined")
+    assert len(world.api.requests) == 1

@@ -56,10 +56,17 @@ class JudgeWorld:
         self.alive: set[str] = set()
         self.taken: set[str] = set()
         self.members: set[str] = set()
+        self.quarantined: set[str] = set()
         self.cloud = Inventory(cloud, clock=lambda: self.now)
         host = machine(HOST, HOST_ADDRESS, site="rack", pool="bare-metal")
         self.host = Inventory(Listed("rack", {HOST: host}), clock=lambda: self.now)
-        self.judge = Judge(ENVIRONMENT, [self.cloud, self.host], cluster=self, clock=lambda: self.now)
+        self.judge = Judge(
+            ENVIRONMENT,
+            [self.cloud, self.host],
+            cluster=self,
+            clock=lambda: self.now,
+            quarantined=lambda: self.quarantined,
+        )
         if not cloud.broken:
             self.cloud.list()
         self.host.list()
@@ -292,3 +299,16 @@ def test_nothing_is_refused_while_the_list_cannot_be_had() -> None:
             world.now += SETTLE_S
             world.host.list()
         assert world.says(document) == "waits"
+
+
+@pytest.mark.parametrize("way", ["proof", "renewal", "serving"])
+def test_a_machine_in_quarantine_gets_no_certificate_by_any_way(world: JudgeWorld, way: str) -> None:
+    asked = {
+        "proof": proved,
+        "renewal": lambda: kubelets.by_node(client(), NODE),
+        "serving": lambda: kubelets.by_node(serving(), NODE),
+    }[way]()
+    world.quarantined.add(HOST)
+    assert world.says(asked) == "granted"
+    world.quarantined.add(NODE)
+    assert world.says(asked) == "Quarantined"

@@ -26,8 +26,8 @@ import glob, grp, json, os, pwd, re
 UNITS = "kube-apiserver kube-controller-manager kube-node-signer kube-scheduler etcd kubelet kube-proxy".split()
 FILES = ("/etc/systemd/system/*.service", "/etc/longhaul/**", "/etc/kubernetes/**", "/run/longhaul/**",
          "/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki/*", "/var/lib/longhaul/ssd/etcd")
-TEXTS = ("/etc/longhaul/authentication.yaml", "/etc/longhaul/kubelet.yaml", "/etc/longhaul/kube-proxy.yaml",
-         "/usr/local/share/longhaul/audit-policy.yaml")
+TEXTS = ("/etc/longhaul/authentication.yaml", "/etc/longhaul/pki/authorization.yaml", "/etc/longhaul/kubelet.yaml",
+         "/etc/longhaul/kube-proxy.yaml", "/usr/local/share/longhaul/audit-policy.yaml")
 
 def read(path):
     with open(path, "rb") as file:
@@ -188,6 +188,11 @@ def _by_hand(_: Facts) -> bool:
     return False
 
 
+def _authorizers(facts: Facts) -> list[str]:
+    """Return the kinds of authorizers of the file that takes the place of ``--authorization-mode``."""
+    return [str(one["type"]) for one in facts.document(f"{ETC}/pki/authorization.yaml")["authorizers"]]
+
+
 ON_API_SERVERS: dict[str, Check] = {
     "1.1.1": _modes(0o600, f"{UNITS}/kube-apiserver.service"),
     "1.1.2": _owned("root:root", f"{UNITS}/kube-apiserver.service"),
@@ -209,9 +214,9 @@ ON_API_SERVERS: dict[str, Check] = {
     "1.2.3": _has(API, "enable-admission-plugins", "DenyServiceExternalIPs"),
     "1.2.4": _given(API, "kubelet-client-certificate", "kubelet-client-key"),
     "1.2.5": _given(API, "kubelet-certificate-authority"),
-    "1.2.6": _has_not(API, "authorization-mode", "AlwaysAllow"),
-    "1.2.7": _has(API, "authorization-mode", "Node"),
-    "1.2.8": _has(API, "authorization-mode", "RBAC"),
+    "1.2.6": lambda facts: "AlwaysAllow" not in _authorizers(facts),
+    "1.2.7": lambda facts: "Node" in _authorizers(facts),
+    "1.2.8": lambda facts: "RBAC" in _authorizers(facts),
     "1.2.9": _has(API, "enable-admission-plugins", "EventRateLimit"),
     "1.2.10": _has_not(API, "enable-admission-plugins", "AlwaysAdmit"),
     "1.2.11": _has(API, "enable-admission-plugins", "AlwaysPullImages"),

@@ -119,6 +119,16 @@ CORRECTIONS = (
         test="test_scaling.py::test_a_machine_that_switched_itself_off_is_replaced",
     ),
     Correction(
+        moto="adds security groups to an interface's own where they were to be replaced",
+        here="an interface has the groups that ModifyNetworkInterfaceAttribute names",
+        test="test_quarantine.py::test_a_machine_is_cut_off_kept_and_replaced",
+    ),
+    Correction(
+        moto="detaches only what is the group's and passes over the rest, minimum or not",
+        here="ValidationError; what is detached goes on, and another is launched unless the capacity is decremented",
+        test="test_scaling.py::test_a_detached_instance_goes_on_and_is_replaced",
+    ),
+    Correction(
         moto="deletes a group with its instances, asked or not",
         here="ResourceInUse without ForceDelete",
         test="test_scaling.py::test_a_group_with_instances_is_not_deleted",

@@ -145,6 +145,21 @@ class LabEc2(LabVpnConnections, EC2Backend):
                 del self.reservations[reservation.id]
         return found
 
+    def modify_network_interface_attribute(
+        self,
+        eni_id: str,
+        group_ids: list[str],
+        source_dest_check: bool | None = None,
+        description: str | None = None,
+    ) -> None:
+        """Replace an interface's security groups; moto goes on counting those that its instance was launched with."""
+        super().modify_network_interface_attribute(eni_id, group_ids, source_dest_check, description)
+        interface = self.get_network_interface(eni_id)
+        if group_ids and interface.instance is not None:
+            if len(interface._group_set) != len(set(group_ids)) or None in interface._group_set:
+                raise EC2ClientError("InvalidGroup.NotFound", f"One of {', '.join(group_ids)} does not exist")
+            interface.instance.security_groups = list(interface._group_set)
+
     def delete_subnet(self, subnet_id: str) -> Any:
         if any(interface.subnet.id == subnet_id for interface in self.enis.values()):
             text = f"The subnet '{subnet_id}' has dependencies and cannot be deleted."

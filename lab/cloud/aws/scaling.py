@@ -88,6 +88,19 @@ class LabGroup(FakeAutoScalingGroup):
         if self.capacity_rebalance and ours and self._launch(cause):
             self.lose(instance_id, cause=cause)
 
+    def detach(self, instance_id: str) -> None:
+        """Let an instance go on outside the group, without the tag that names the group
+        (docs.aws.amazon.com/autoscaling/ ec2/userguide/ec2-auto-scaling-detach-attach-instances.html). moto leaves out
+        the activity."""
+        (state,) = (one for one in self.active_instances() if one.instance.id == instance_id)
+        self.instance_states.remove(state)
+        self.ec2_backend.delete_tags([instance_id], {ASG_NAME_TAG: self.name})
+        instance: Any = state.instance
+        instance.autoscaling_group = None
+        subnet = self.ec2_backend.get_subnet(str(state.instance.subnet_id))
+        cause = "an instance was detached in response to a user request"
+        self._note(f"Detaching EC2 instance: {instance_id}", cause, subnet)
+
     def drain(self) -> None:
         """Start to terminate every instance, protected ones too; none is launched again."""
         self.status = DELETING
@@ -260,6 +273,23 @@ class LabScaling(AutoScalingBackend):
                              "capacity")  # fmt: skip
                 return activity
         raise ValidationError(f"Instance Id not found - No managed instance found for instance ID {instance_id}")
+
+    def detach_instances(self, group_name: str, instance_ids: list[str], should_decrement: bool) -> list[Any]:
+        """Detach instances that are all the group's; unless its capacity is decremented, it launches others (Auto
+        Scaling API, ``DetachInstances``). moto passes over others' instances and does not heed the minimum."""
+        group = self._kept(group_name)
+        there = {state.instance.id for state in group.active_instances()}
+        for instance_id in instance_ids:
+            if instance_id not in there:
+                raise ValidationError(f"The instance {instance_id} is not part of Auto Scaling group {group_name}.")
+        if should_decrement:
+            _check_size((group.desired_capacity or 0) - len(instance_ids), group.min_size, group.max_size)
+            group.desired_capacity = (group.desired_capacity or 0) - len(instance_ids)
+        for instance_id in instance_ids:
+            group.detach(instance_id)
+        activities = group.activities[: len(instance_ids)]
+        group.follow(cause="an instance was started in response to a difference between desired and actual capacity")
+        return activities
 
     def notify_terminate_instances(self, instance_ids: list[str]) -> None:
         """Replace instances that EC2 was asked to terminate."""

@@ -165,7 +165,7 @@ class Machines:
             raise not_found(machine_id)
         hidden = {key: value for key, value in {**machine.hidden, **values}.items() if value is not None}
         changed = replace(machine, hidden=hidden)
-        self._store.put(machine_id, type=virtual_machine.TYPE, body=changed.body, hidden=changed.hidden)
+        self._store.put(machine_id, type=changed.type, body=changed.body, hidden=changed.hidden)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run ``work`` in the background until it ends, or until :meth:`close`."""

@@ -25,6 +25,7 @@ class Nimbus(Aspects):
     provider = ""
     rents = True
     control = None
+    quarantine = None
     administrator_keys: Mapping[str, int] = MappingProxyType({})
     user_data_limit = 32768
 

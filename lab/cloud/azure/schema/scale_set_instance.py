@@ -72,15 +72,30 @@ def _read_only(put: Put) -> None:
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """Return the instance's id, and whether it has its set's newest model."""
+    """Return the instance's id and its system disk's, and whether it has its set's newest model."""
     group = store.get(group_of(document))
     latest = group is not None and group.hidden["model"] == document.hidden["model"]
+    storage = document.body["properties"]["storageProfile"]
+    disk = {**storage["osDisk"], "name": _disk_name(document)}
+    disk["managedDisk"] = {**disk.get("managedDisk", {}), "id": disk_of(document)}
     return {
+        "storageProfile": {**storage, "osDisk": disk},
         "vmId": document.hidden["vmId"],
         "timeCreated": document.hidden.get("timeCreated", ""),
         "latestModelApplied": latest,
         "modelDefinitionApplied": "VirtualMachineScaleSet",
     }
+
+
+def disk_of(document: Document) -> str:
+    """Return the id of an instance's system disk, which lies beside its set."""
+    beside = group_of(document).rpartition("/virtualMachineScaleSets/")[0]
+    return f"{beside}/disks/{_disk_name(document)}"
+
+
+def _disk_name(document: Document) -> str:
+    """Return the name of an instance's system disk; Azure's ends in 32 hexadecimal digits, whatever was asked."""
+    return f"{document.body['name']}_OsDisk_1_{document.hidden['vmId'].replace('-', '')}"
 
 
 def group_of(document: Document) -> str:

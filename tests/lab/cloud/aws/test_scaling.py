@@ -212,3 +212,28 @@ def test_ended_instances_are_forgotten_after_an_hour(site: Site) -> None:
     assert ec2.forget_ended()
     assert site.instances("terminated") == []
     assert len(site.instances()) == 1
+
+
+def test_a_detached_instance_goes_on_and_is_replaced(site: Site) -> None:
+    site.pool(2)
+    first, second = sorted(one["InstanceId"] for one in site.instances())
+    detach = {"AutoScalingGroupName": "pool", "ShouldDecrementDesiredCapacity": False}
+    with pytest.raises(ClientError, match=r"i-1 is not part of Auto Scaling group pool"):
+        site.scaling.detach_instances(InstanceIds=[first, "i-1"], **detach)
+    (activity,) = site.scaling.detach_instances(InstanceIds=[first], **detach)["Activities"]
+    assert activity["Description"] == f"Detaching EC2 instance: {first}"
+    members = {one["InstanceId"] for one in site.scaling.describe_auto_scaling_instances()["AutoScalingInstances"]}
+    assert (len(members), first in members, second in members) == (2, False, True)
+    (gone,) = [one for one in site.instances() if one["InstanceId"] == first]
+    assert "aws:autoscaling:groupName" not in {tag["Key"] for tag in gone["Tags"]}
+    size(site, 0)
+    until(lambda: [one["InstanceId"] for one in site.instances()] == [first])
+
+
+def test_a_group_does_not_shrink_below_its_minimum_by_detaching(site: Site) -> None:
+    site.pool(1, MinSize=1)
+    (only,) = site.instances()
+    with pytest.raises(ClientError, match="below min value 1"):
+        site.scaling.detach_instances(
+            AutoScalingGroupName="pool", InstanceIds=[only["InstanceId"]], ShouldDecrementDesiredCapacity=True
+        )

@@ -6,22 +6,20 @@ import base64
 import hashlib
 import http.client
 import re
-import ssl
 import time
-import urllib.request
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from api_metrics import loaded
 from etcd_client import Etcdctl
 from node_config import Node
 
 FILE = "encryption.yaml"
 NAME = re.compile(r'"name": "([^"]+)"')
-LOADED = re.compile(rb'^apiserver_encryption_config_controller_last_config_info\{.*hash="([^"]+)"')
+METRIC = "apiserver_encryption_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/encryptionconfig/metrics)."""
-TIMEOUT_S = 10.0
 RETRY_S = 2.0
 """Seconds between looks: kube-apiserver looks at the file once a minute, and nothing tells that it has."""
 
@@ -60,10 +58,10 @@ def held(node: Node, *, pki: Path) -> Held:
     try:
         content = (pki / FILE).read_bytes()
         names = tuple(NAME.findall(content.decode()))
-        loaded = _loaded(node, pki=pki)
+        used = loaded(node, METRIC, pki=pki)
     except (OSError, http.client.HTTPException) as error:
         return Held(keys=names, loaded=False, error=f"it is not known which its server uses: {error}")
-    return Held(keys=names, loaded=loaded == f"sha256:{hashlib.sha256(content).hexdigest()}")
+    return Held(keys=names, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
 def await_held(node: Node, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> Held:
@@ -75,16 +73,6 @@ def await_held(node: Node, *, pki: Path, wanted: tuple[str, ...], wait_s: float)
         if found.loaded or found.keys != wanted or time.monotonic() + RETRY_S > deadline:
             return found
         time.sleep(RETRY_S)
-
-
-def _loaded(node: Node, *, pki: Path) -> str:
-    """Return the hash of the configuration that kube-apiserver uses, with the certificate whose group may ask."""
-    context = ssl.create_default_context(cafile=str(pki / "kubernetes-ca.crt"))
-    context.load_cert_chain(pki / "kubelet-client.pem")
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
-    with opener.open(f"https://127.0.0.1:{node.port}/metrics", timeout=TIMEOUT_S) as answer:
-        found = (LOADED.match(line) for line in answer)
-        return next((match[1].decode() for match in found if match), "")
 
 
 def written(endpoint: str, etcdctl: Etcdctl) -> Written:

@@ -23,6 +23,7 @@ from controller.api import Api
 from controller.events import Events
 from node_config import PATH as NODE
 from node_config import PKI, Node
+from quarantine_list import QuarantineList
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
 
@@ -35,6 +36,7 @@ def serve(node: Node, *, pki: Path, address: str, stop: threading.Event) -> None
         api,
         verifiers={"aws": AwsProofs(), "azure": AzureProofs()},
         events=Events(api, instance=node.machine, component=COMPONENT),
+        quarantined=QuarantineList(),
     )
     server = Server((address, node.join_port), endpoint, certificate=certificate, healthy=lambda: _there(node.port))
     server.context()

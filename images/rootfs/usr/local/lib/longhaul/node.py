@@ -16,6 +16,8 @@ when all of it was done.
 ``--keys``; on a member the number of objects that each key has encrypted.
 ``credentials``: on an API server the digests of what it believes and signs with; with ``--take-over`` programs that
 have other keys than their file first start with those, one that serves once another server answers at ``--frontend``.
+``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
+``--names``; with ``--end-connections`` once no connection is left that was opened before.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
@@ -38,6 +40,7 @@ import etcd_checks
 import etcd_reclaim
 import etcd_remove
 import etcd_restore
+import quarantine_list
 import worker_checks
 from backup import state as backups
 from checks import Check
@@ -74,6 +77,8 @@ class Report:
     """An API server's encryption keys."""
     credentials: credentials.Held | None = None
     """An API server's credentials of others."""
+    quarantine: quarantine_list.Refused | None = None
+    """Machines that an API server refuses."""
     restore: str = ""
     """Backup of which a restore is half done here; empty without one."""
 
@@ -120,6 +125,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         backup=backups.read() if node.role != "api" and with_members else None,
         encryption=encryption_keys.held(node, pki=PKI) if node.role == "api" and with_members else None,
         credentials=credentials.held(pki=PKI) if node.role == "api" and with_members else None,
+        quarantine=quarantine_list.refused(node, pki=PKI) if node.role == "api" and with_members else None,
         restore=half_done.backup if half_done else "",
     )
 
@@ -192,15 +198,22 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
 
 
 def _of_server(node: Node, arguments: argparse.Namespace) -> int:
-    """Do what is asked of an API server."""
+    """Take an API server out of the load balancer, or tell what it believes and signs with, or which machines it
+    refuses."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
-    if arguments.take_over:
-        _print(credentials.take_over(node, frontend=arguments.frontend, pki=PKI))
+    if arguments.command == "credentials":
+        taken = credentials.take_over(node, frontend=arguments.frontend, pki=PKI) if arguments.take_over else None
+        _print(taken or credentials.held(pki=PKI))
+        return 0
+    if arguments.end_connections:
+        found = quarantine_list.end_connections(node, pki=PKI)
     else:
-        _print(credentials.held(pki=PKI))
+        wanted = tuple(name for name in arguments.names.split(",") if name)
+        found = quarantine_list.await_refused(node, pki=PKI, wanted=wanted, wait_s=arguments.wait)
+    _print(found)
     return 0
 
 
@@ -227,11 +240,15 @@ def main() -> int:
     held = commands.add_parser("credentials", help="tell what an API server believes and signs with")
     held.add_argument("--take-over", action="store_true", help="first start programs with the keys that are there")
     held.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
+    quarantine = commands.add_parser("quarantine", help="tell which machines an API server refuses")
+    quarantine.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
+    quarantine.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
+    quarantine.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
     restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
-    if arguments.command in ("leave", "credentials"):
+    if arguments.command in ("leave", "credentials", "quarantine"):
         if worker or (node := Node.read()).role != "api":
             parser.error("this machine is no API server")
         return _of_server(node, arguments)

@@ -12,7 +12,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from controller.api import Api, ApiError, Object
@@ -82,9 +82,11 @@ class JoinEndpoint:
         verifiers: Mapping[str, Verifier],
         events: Events,
         challenges: Challenges | None = None,
+        quarantined: Callable[[], Collection[str]] = tuple,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api, self._verifiers, self._events, self._clock = api, verifiers, events, clock
+        self._quarantined = quarantined
         self._challenges = challenges or Challenges(clock=clock)
         self._lock = threading.Lock()
         self._all = Buckets(rate=PROOFS_A_SECOND, burst=PROOFS_AT_ONCE, clock=clock)
@@ -111,6 +113,8 @@ class JoinEndpoint:
             document, request, proof, challenge = _read(posted)
             claimed = _printable(request.node)
             attested = self._attested(request, proof, challenge)
+            if request.node in self._quarantined():
+                raise RefusedError("Quarantined", f"{request.node} is in quarantine")
             if not self._machines.take(attested):
                 return _answer(429, "TooMany", f"{attested.machine} asks too often: ask again")
             self._ask(document, request, attested)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from controller.environment import Environment
@@ -44,13 +44,18 @@ class Judge:
         *,
         cluster: Cluster,
         clock: Callable[[], float],
+        quarantined: Callable[[], Collection[str]] = tuple,
     ) -> None:
+        """``quarantined`` returns the names of the machines that are in quarantine."""
         self._environment, self._cluster, self._clock = environment, cluster, clock
+        self._quarantined = quarantined
         self._inventories = {inventory.site: inventory for inventory in inventories}
 
     def check(self, request: Request, *, seen_at: float) -> None:
         """Return when the request is to be granted. ``RefusedError`` when it never will be, ``WaitError`` when it
         cannot be yet. ``seen_at``: time at which it was first seen."""
+        if request.node in self._quarantined():
+            raise RefusedError("Quarantined", f"{request.node} is in quarantine")
         if request.attested is not None:
             self._check_attested(request, request.attested, seen_at=seen_at)
         elif request.token:

@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from quarantine_list import QuarantineList
+
 from controller.api import Api, ApiError
 from controller.cluster import NODES, KubernetesCluster
 from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, parse
@@ -85,6 +87,7 @@ class Controller:
         self._interruptions = Interruptions(api, self._interrupted_nodes, events=self._events, metrics=metrics)
         self._new_nodes = NewNodes(api, self._unchecked, known=self._truth, events=self._events, metrics=metrics)
         self._known: Known | None = None
+        self._quarantined = QuarantineList()
         self._inventories: dict[str, Inventory] = {}
         self._unread: frozenset[str] = frozenset()
         self._judge: Judge | None = None
@@ -159,7 +162,13 @@ class Controller:
         log.info("environment %s: %s", environment.name, ", ".join(built) or "no site that can have nodes")
         for inventory in built.values():
             self._thread(inventory.run, self._retired)
-        self._judge = Judge(environment, built.values(), cluster=self._cluster, clock=time.monotonic)
+        self._judge = Judge(
+            environment,
+            built.values(),
+            cluster=self._cluster,
+            clock=time.monotonic,
+            quarantined=self._quarantined,
+        )
         self._known = Known(environment, built.values())
         self._inventories = built
         self._unread = frozenset(environment.unread)

@@ -1,0 +1,48 @@
+"""Machines of pools that are taken out of their group and kept for a look, as their cloud can do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from clouds.base.place import Place
+from clouds.base.site import SiteBase
+
+SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspect:
+    """A machine of a pool, as its cloud knows it."""
+
+    node: str
+    """Name of its Node."""
+    group: str
+    """Name of its group in the cloud."""
+    machine: str
+    """The cloud's id of the machine."""
+    wanted: int
+    """Number of machines that its group should have had before."""
+
+
+class Quarantine(Protocol[SiteT_contra]):
+    """Quarantine of a pool's machine. Every method but :meth:`told` raises ``CloudError`` when the cloud refuses or
+    does not answer, and each change may be repeated: whatever interrupts a quarantine, the next run begins anew."""
+
+    def told(self) -> tuple[str, ...]:
+        """Return what becomes of a machine here, and what is lost of it; a sentence each, without a full stop."""
+
+    def find(self, place: Place[SiteT_contra], pool: str, node: str, /) -> Suspect | None:
+        """Return the machine of a Node's name; None when no group of the pool has it."""
+
+    def isolate(self, place: Place[SiteT_contra], suspect: Suspect, /) -> None:
+        """Cut the machine off, so that it reaches nothing and nothing but operators reaches it."""
+
+    def keep(self, place: Place[SiteT_contra], suspect: Suspect, /) -> tuple[str, ...]:
+        """See to it that its system disk stays, and return the ids of what is kept."""
+
+    def replace(self, place: Place[SiteT_contra], suspect: Suspect, /) -> None:
+        """Take the machine out of its group, which makes another in its place."""
+
+    def release(self, place: Place[SiteT_contra], kept: tuple[str, ...], /) -> None:
+        """Delete what was kept."""

@@ -1,0 +1,113 @@
+"""The list of machines in quarantine, as this API server machine has it (/etc/longhaul/quarantine.json)."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import logging
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from api_metrics import loaded
+from node_config import Node
+
+log = logging.getLogger(__name__)
+
+LIST = Path("/etc/longhaul/quarantine.json")
+CONFIGURATION = "authorization.yaml"
+METRIC = "apiserver_authorization_config_controller_last_config_info"
+"""Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
+pkg/server/options/authorizationconfig/metrics)."""
+API = "kube-apiserver.service"
+RETRY_S = 1.0
+"""Seconds between looks: kube-apiserver reads the file when it changes, and nothing tells that it has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """Machines that an API server refuses."""
+
+    names: tuple[str, ...]
+    """Names of their Nodes, in the order of the alphabet."""
+    loaded: bool
+    """True when the running kube-apiserver uses this very list."""
+    ended: bool = False
+    """True when it was started since: no connection is left that was opened before."""
+    error: str = ""
+    """Reason why that is not known; empty when it is."""
+
+
+class QuarantineList:
+    """The names in the file, which is read again when it has changed. A file that cannot be read changes nothing."""
+
+    def __init__(self, path: Path = LIST) -> None:
+        self._path, self._lock = path, threading.Lock()
+        self._version: tuple[int, ...] = ()
+        self._names: frozenset[str] = frozenset()
+
+    def __call__(self) -> frozenset[str]:
+        """Return the names of their Nodes."""
+        with self._lock:
+            try:
+                now = self._path.stat()
+                version = (now.st_mtime_ns, now.st_ino, now.st_size)
+                if version != self._version:
+                    self._names, self._version = frozenset(names(self._path)), version
+            except FileNotFoundError:
+                # An image is newer than its machine's user data: there is no list yet.
+                self._names, self._version = frozenset(), ()
+            except (OSError, ValueError) as error:
+                log.warning("%s: %s; going on with the list before", self._path, error)
+            return self._names
+
+
+def names(path: Path) -> tuple[str, ...]:
+    """Return the names in a file; ``OSError`` or ``ValueError`` when it cannot be read."""
+    try:
+        return tuple(sorted(str(one["name"]) for one in json.loads(path.read_text())["machines"]))
+    except (KeyError, TypeError):
+        raise ValueError("it is no list of machines in quarantine") from None
+
+
+def refused(node: Node, *, pki: Path, path: Path = LIST) -> Refused:
+    """Return what this API server refuses."""
+    found: tuple[str, ...] = ()
+    try:
+        found = names(path)
+        file = pki / CONFIGURATION
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        used = loaded(node, METRIC, pki=pki) == f"sha256:{digest}"
+        return Refused(names=found, loaded=used, ended=used and _started() > file.stat().st_mtime)
+    except (OSError, ValueError, http.client.HTTPException, subprocess.SubprocessError) as error:
+        return Refused(names=found, loaded=False, error=f"it is not known whom its server refuses: {error}")
+
+
+def await_refused(node: Node, *, pki: Path, wanted: tuple[str, ...], wait_s: float, path: Path = LIST) -> Refused:
+    """Return the same once kube-apiserver uses the list of ``wanted``, or the last answer after ``wait_s`` seconds.
+    Another list in the file is not waited for."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        found = refused(node, pki=pki, path=path)
+        if found.loaded or found.names != wanted or time.monotonic() + RETRY_S > deadline:
+            return found
+        time.sleep(RETRY_S)
+
+
+def end_connections(node: Node, *, pki: Path, path: Path = LIST) -> Refused:
+    """Start kube-apiserver anew unless it was started since the list changed, and return what it refuses then. A watch
+    is authorized when it begins and may go on for an hour (``--min-request-timeout``): of a stolen certificate it would
+    tell of every change until then. The load balancer leaves a server out that ends (``--shutdown-delay-duration``)."""
+    if not refused(node, pki=pki, path=path).ended:
+        subprocess.run(["systemctl", "restart", API], check=True, capture_output=True)
+    return refused(node, pki=pki, path=path)
+
+
+def _started() -> float:
+    """Return when kube-apiserver was started, in whole seconds since 1970."""
+    words = ["systemctl", "show", "--timestamp=unix", "--property=ExecMainStartTimestamp", "--value", API]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+    return float(said.removeprefix("@") or 0)

@@ -1,0 +1,90 @@
+"""The list of machines in quarantine, in the environment's vault."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from clouds.registry import cloud_of
+from components.model.places import place_of
+from components.model.quarantine import Quarantine
+from components.model.vault import QUARANTINE, vault_name
+from longhaul.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from clouds.base.cloud import Control
+    from clouds.base.place import Place
+    from components.model import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The vault of an environment, as far as a quarantine needs it. Every method raises ``CommandError`` when the vault
+    does not answer."""
+
+    control: Control[Any]
+    place: Place[Any]
+    environment: Environment
+
+    def read(self) -> Quarantine:
+        """Return the list."""
+        found = self.find()
+        if found is None:
+            env = self.environment.name
+            raise CommandError(
+                f"the vault of {env} has no {QUARANTINE} yet, so no API server would refuse a machine: `longhaul up "
+                f"--env {env} --only infrastructure` makes both"
+            )
+        return found
+
+    def find(self) -> Quarantine | None:
+        """Return the list; None in an environment of a release that had none."""
+        try:
+            text = self.control.secret(self.place, vault_name(self.environment), QUARANTINE)
+        except CloudError as error:
+            code = Exit.FAILED if error.answered else Exit.UNREACHABLE
+            raise CommandError(f"the vault's secret {QUARANTINE} cannot be read: {error}", code=code) from None
+        if text is None:
+            return None
+        try:
+            return Quarantine.parse(text)
+        except ValueError as error:
+            raise CommandError(
+                f"the vault's secret {QUARANTINE} cannot be used, so nothing was done: {error}. Make an earlier "
+                "version of it the newest one; the vault keeps them"
+            ) from None
+
+    def write(self, quarantine: Quarantine) -> None:
+        """Write the list."""
+        try:
+            text = quarantine.text()
+            self.control.set_secret(self.place, vault_name(self.environment), QUARANTINE, text)
+        except (CloudError, ValueError) as error:
+            raise CommandError(f"the vault's secret {QUARANTINE} cannot be written: {error}") from None
+
+
+def record_of(environment: Environment) -> Record:
+    """Return the record of an environment; ``CommandError`` where its control plane's cloud has no vault for it."""
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        said = f"the control plane is on {place.site.kind}, where no machine can be put into quarantine yet"
+        raise CommandError(said, code=Exit.USAGE)
+    return Record(control=control, place=place, environment=environment)
+
+
+def refuse_kept(environment: Environment) -> None:
+    """Refuse to take an environment down that keeps machines in quarantine: they would be lost, or hold their network.
+    A vault that is not there, or lets nobody in any more, is left to what comes next."""
+    try:
+        found = record_of(environment).find()
+    except CommandError:
+        return
+    if found is not None and found.held:
+        env, names = environment.name, [one.name for one in found.held]
+        raise CommandError(
+            f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} in quarantine, and what is kept would go with "
+            f"{env}: `longhaul machine quarantine --env {env} NAME --release` lets go of it, so nothing was done",
+            code=Exit.REFUSED,
+        )

@@ -1,0 +1,81 @@
+"""The steps of a quarantine, and of its end.
+
+The list in the vault is written first: from then on the machine is refused wherever the list is read, whatever
+interrupts this run. Each later step may be repeated, so the next run does them all again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from components.model.quarantine import Quarantined, moment
+from longhaul.exits import CommandError, Exit
+from longhaul.quarantine import node, servers
+from longhaul.report.text import counted
+
+if TYPE_CHECKING:
+    from longhaul.kubernetes.api import Api
+    from longhaul.quarantine.record import Record
+    from longhaul.quarantine.target import PoolMachine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """One run."""
+
+    record: Record
+    api: Api
+    tell: Callable[[str], None]
+    now: Callable[[], datetime]
+    held: Callable[[], bool]
+    """Tells whether this run is still the only one."""
+
+    def quarantine(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
+        """Carry out every step, and return the entry of the list; ``machine`` is None for a host."""
+        name = entry.name
+        self._write(entry)
+        self.tell(f"{name} is in the list of machines in quarantine")
+        node.close(self.api, name)
+        servers.hand_out(self.record, self.record.read(), tell=self.tell)
+        if machine is not None:
+            machine.cloud.isolate(machine.place, machine.suspect)
+            self.tell(f"{name} is cut off")
+            entry = replace(entry, kept=machine.cloud.keep(machine.place, machine.suspect) or entry.kept)
+            self._write(entry)
+            self.tell(f"kept: {', '.join(entry.kept) or 'nothing, since its machine has ended'}")
+        pods = node.remove(self.api, name)
+        self.tell(f"{counted(pods, 'pod')} and its Node deleted: the pods' tokens are void")
+        if machine is not None:
+            machine.cloud.replace(machine.place, machine.suspect)
+            self.tell(f"{machine.suspect.group} makes another machine")
+        servers.end_connections(self.record, tell=self.tell)
+        entry = replace(entry, done=True)
+        self._write(entry)
+        return entry
+
+    def release(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
+        """Delete what is kept of a machine. Its name stays refused as long as its certificates may be valid."""
+        if machine is None:
+            until = entry.refused_until()
+            if self.now() < until:
+                raise CommandError(
+                    f"{entry.name} is refused until {moment(until)}, since its stolen certificate may be valid as long "
+                    "and has its name. To let the host back in before, install it anew and give it another name in the "
+                    "hosts file, so nothing was done",
+                    code=Exit.REFUSED,
+                )
+        elif entry.kept:
+            machine.cloud.release(machine.place, entry.kept)
+            self.tell(f"{', '.join(entry.kept)} deleted")
+        entry = replace(entry, released=moment(self.now()), kept=(), done=True)
+        self._write(entry)
+        servers.hand_out(self.record, self.record.read(), tell=self.tell)
+        return entry
+
+    def _write(self, entry: Quarantined) -> None:
+        """Write the entry into the list, and leave out those that are no longer needed."""
+        if not self.held():
+            raise CommandError("another run has taken this quarantine over: wait for its end, then run this again")
+        self.record.write(self.record.read().with_(entry).pruned(self.now()))

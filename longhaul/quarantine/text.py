@@ -1,0 +1,67 @@
+"""Text of everything that a quarantine does, said before it is done, and its outcome for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from longhaul.report.text import counted
+
+if TYPE_CHECKING:
+    from components.model.quarantine import Quarantined
+    from longhaul.quarantine.node import Seen
+    from longhaul.quarantine.target import PoolMachine
+
+SHOWN = 20
+"""Number of Secrets that the text names; ``--json`` has all."""
+
+
+def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen) -> list[str]:
+    """Return a line for each thing that will be done, and for what stays to be done by people."""
+    if machine is not None:
+        of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.told()
+    else:
+        of_it, cloud = f"a host of {entry.site}", HOST
+    lines = [
+        f"{entry.name}, {of_it}, goes into quarantine:",
+        "- every API server refuses whatever presents its certificate, and ends what is open: each is started anew, "
+        "one after the other, so watches and `kubectl exec` of others are interrupted too",
+        "- no certificate is renewed for its name, and it cannot join again",
+        f"- {counted(len(seen.pods), 'pod')} of it are deleted at once, disruption budgets or not; controllers make "
+        "theirs elsewhere. The tokens of their accounts are void then",
+        *(f"- {line}" for line in cloud),
+    ]
+    if seen.accounts:
+        lines.append(f"whoever was root on it was {_some(seen.accounts)}: look in the audit log for what they did")
+    if seen.secrets:
+        lines.append(
+            f"and knows {counted(len(seen.secrets), 'Secret')}, which have to be changed: {_some(seen.secrets)}"
+        )
+    return lines
+
+
+HOST = (
+    "nothing cuts it off from its own site: take it off its switch, or power it off",
+    "its machine and its disks stay as they are; nothing takes its place",
+)
+
+
+def released(entry: Quarantined) -> list[str]:
+    """Return a line for each thing that the end of a quarantine does."""
+    kept = ", ".join(entry.kept) or "nothing"
+    return [
+        f"the quarantine of {entry.name} ends:",
+        f"- deleted for good: {kept}",
+        f"- its name stays refused until {entry.refused_until():%Y-%m-%d %H:%M} UTC",
+    ]
+
+
+def document(entry: Quarantined, seen: Seen | None) -> dict[str, Any]:
+    """Return the outcome for programs."""
+    return {"machine": asdict(entry), "known": asdict(seen) if seen else None}
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

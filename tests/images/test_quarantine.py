@@ -1,0 +1,169 @@
+"""Refusal of machines in quarantine: the list on an API server machine, and a real kube-apiserver that refuses."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import quarantine_list
+from quarantine_list import QuarantineList
+
+from components.model import Role, control_machines, load, plan
+from components.model.quarantine import Quarantine, Quarantined
+from components.model.vault import QUARANTINE
+from components.render import api_server as rendered
+from components.render.quarantine import AUTHORIZATION, CLIENT, LIST, PORT, refusing_client
+from lab import tools
+from longhaul.toolchain.spec import repository
+from tests.support.api_server import ApiServer, api_server, eventually
+from tests.support.hosts import STACKS
+
+ENVIRONMENT = load(STACKS / "Pulumi.lab.yaml")
+ROOTFS = repository() / "images/rootfs"
+WEBHOOK = ROOTFS / "usr/local/lib/longhaul/quarantine_webhook.py"
+STOLEN, OTHER = "i-0123456789abcdef0", "i-0fedcba9876543210"
+
+
+def quarantine(*names: str) -> Quarantine:
+    since = "2030-01-01T00:00:00+00:00"
+    return Quarantine(machines=tuple(Quarantined(name=name, site="use1", since=since) for name in names))
+
+
+def content(path: str, held: Quarantine) -> str:
+    """Return one of the machine's files as its program makes it of the vault's secret."""
+    from fetch_secrets import render
+
+    machine = next(one for one in control_machines(ENVIRONMENT, plan(ENVIRONMENT)) if one.role is Role.API)
+    (file,) = [one for one in rendered.secret_files(machine) if one.path == path]
+    return render(file.content, {QUARANTINE: held.text()})
+
+
+def test_the_list_is_read_again_when_it_changes_and_kept_when_it_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "quarantine.json"
+    found = QuarantineList(path)
+    assert found() == frozenset()
+    path.write_text(content(LIST, quarantine(STOLEN)))
+    assert found() == {STOLEN}
+    path.write_text("{}")
+    assert found() == {STOLEN}
+    path.write_text(content(LIST, quarantine(OTHER, STOLEN)))
+    assert found() == {STOLEN, OTHER}
+    path.unlink()
+    assert found() == frozenset()
+
+
+def test_a_server_that_does_not_tell_is_not_believed(tmp_path: Path) -> None:
+    node: Any = SimpleNamespace(port=1)
+    path = tmp_path / "quarantine.json"
+    found = quarantine_list.await_refused(node, pki=tmp_path, wanted=(STOLEN,), wait_s=0, path=path)
+    assert (found.names, found.loaded, bool(found.error)) == ((), False, True)
+
+
+def test_the_webhook_s_port_is_one_that_only_root_can_take() -> None:
+    unit = (ROOTFS / "etc/systemd/system/longhaul-quarantine.socket").read_text()
+    assert f"ListenStream=127.0.0.1:{PORT}\n" in unit
+    assert PORT < 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """An API server, its webhook, and the file with whom it refuses."""
+
+    server: ApiServer
+    file: Path
+    webhook: subprocess.Popen[bytes]
+
+    def refuse(self, held: Quarantine) -> None:
+        """Write the file in one step, as the machine's program does."""
+        fresh = self.file.with_suffix(".new")
+        fresh.write_text(content(AUTHORIZATION, held).replace(CLIENT, str(self.file.parent / "quarantine.kubeconfig")))
+        fresh.rename(self.file)
+
+    def says(self, user: Path, *words: str) -> str:
+        return self.server.kubectl(*words, kubeconfig=user, check=False)
+
+
+@pytest.fixture(scope="module", name="world")
+def _world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("quarantine")
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    client = json.dumps(refusing_client()).replace(f":{PORT}/", f":{port}/")
+    (folder / "quarantine.kubeconfig").write_text(client)
+    # As systemd gives it: its third descriptor.
+    given = [
+        sys.executable,
+        "-c",
+        f"import os, sys; os.dup2(int(sys.argv[1]), 3); os.execv('{WEBHOOK}', ['{WEBHOOK}'])",
+    ]
+    webhook = subprocess.Popen([*given, str(listening.fileno())], pass_fds=[listening.fileno()])
+    listening.close()
+    file = folder / "authorization.yaml"
+    binaries = tools.ensure(["etcd", "kube-apiserver", "kubectl"], log_dir=folder, progress=print)
+    arguments = [f"--authorization-config={file}"]
+    server = ApiServer(folder, tools=binaries, services=plan(ENVIRONMENT).services, arguments=arguments)
+    found = World(server=server, file=file, webhook=webhook)
+    found.refuse(Quarantine())
+    try:
+        with api_server(folder, tools=binaries, services=plan(ENVIRONMENT).services, arguments=arguments) as started:
+            yield World(server=started, file=file, webhook=webhook)
+    finally:
+        webhook.kill()
+        webhook.wait()
+
+
+def node(world: World, name: str) -> Path:
+    return world.server.user(f"system:node:{name}", organizations=("system:nodes",))
+
+
+MANIFEST = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": STOLEN}}
+
+
+def test_a_stolen_certificate_is_worth_nothing_once_its_machine_is_in_quarantine(world: World) -> None:
+    stolen, other = node(world, STOLEN), node(world, OTHER)
+    created = world.server.kubectl("create", "-f", "-", kubeconfig=stolen, stdin=json.dumps(MANIFEST))
+    assert f"node/{STOLEN} created" in created
+    world.refuse(quarantine(STOLEN))
+    asked = ("get", "node", STOLEN, "--output=name")
+    refusal = "this machine is in quarantine"
+    eventually(lambda: refusal in world.says(stolen, *asked), what="the server refuses the machine")
+    for words in (
+        ("get", "services", "--all-namespaces"),
+        ("get", "--raw", "/api/v1/nodes"),
+        ("get", "secret", "any", "--namespace=default"),
+        ("get", "--raw", "/version"),
+        ("delete", "node", STOLEN),
+    ):
+        assert refusal in world.says(stolen, *words), words
+    again = world.server.kubectl("create", "-f", "-", kubeconfig=stolen, stdin=json.dumps(MANIFEST), check=False)
+    assert "created" not in again
+    assert f"node/{STOLEN}" in world.server.kubectl(*asked, kubeconfig=world.server.kubeconfig)
+    assert "Forbidden" not in world.says(other, "get", "services", "--all-namespaces")
+
+
+def test_the_server_tells_which_list_it_uses(world: World) -> None:
+    import hashlib
+
+    wanted = f"sha256:{hashlib.sha256(world.file.read_bytes()).hexdigest()}"
+    told = world.server.kubectl("get", "--raw", "/metrics")
+    lines = [line for line in told.splitlines() if line.startswith(quarantine_list.METRIC)]
+    assert len(lines) == 1
+    assert f',hash="{wanted}"' in lines[0]
+
+
+def test_without_its_webhook_it_is_refused_all_the_same(world: World) -> None:
+    """Only the words are lost: an authorizer that does not answer refuses (``failurePolicy``)."""
+    stolen, other = node(world, STOLEN), node(world, OTHER)
+    world.webhook.kill()
+    world.webhook.wait()
+    said = world.says(stolen, "get", "--raw", "/api/v1/services")
+    assert "connection refused" in said
+    assert "items" in world.says(other, "get", "--raw", "/api/v1/services")

@@ -1,0 +1,123 @@
+"""Quarantine of a scale set's machine, against the lab's Azure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from clouds.azure import quarantine
+from clouds.azure.fleet import AzureGroup
+from clouds.azure.session import AzureError, ResourceManager
+from clouds.base.errors import CloudError
+from clouds.base.quarantine import Suspect
+from tests.lab.cloud import sets
+from tests.lab.cloud.conftest import GROUP, Live
+from tests.lab.cloud.links import code
+
+NODE = "lab-gpu-000000"
+SNAPSHOT = f"{GROUP}/providers/Microsoft.Compute/snapshots/{NODE}-quarantine"
+
+
+class Operator:
+    """The operator's requests, sent to the lab."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self.asked: list[tuple[str, str]] = []
+
+    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
+        parts = urlsplit(url)
+        self.asked.append((method, f"{parts.path.rpartition('/')[2]}?{parts.query}"))
+        answer = self._live.arm(method, parts.path, body, **dict(parse_qsl(parts.query)))
+        if answer.status_code >= 400:
+            raise AzureError(answer.text, status=answer.status_code)
+        return answer
+
+
+@pytest.fixture(name="operator")
+def _operator(live: Live, monkeypatch: pytest.MonkeyPatch) -> Operator:
+    """The operator, and a set of two machines."""
+    operator = Operator(live)
+    group = AzureGroup("lab-gpu", resource_group=GROUP, session=operator)
+    monkeypatch.setattr(quarantine, "ResourceManager", lambda: ResourceManager(operator))
+    monkeypatch.setattr(quarantine, "of_pool", lambda _place, _pool: {"lab-gpu": group})
+    monkeypatch.setattr(quarantine, "resource_group_path", lambda _place: GROUP)
+    sets.build(live)
+    return operator
+
+
+def suspect() -> Suspect:
+    place: Any = None
+    found = quarantine.find(place, "gpu", NODE)
+    assert found is not None
+    return found
+
+
+def names(live: Live) -> list[str]:
+    return [one["properties"]["osProfile"]["computerName"] for one in sets.listed(live)]
+
+
+def test_a_machine_is_powered_off_copied_and_replaced(live: Live, operator: Operator) -> None:
+    place: Any = None
+    found = suspect()
+    assert (found.group, found.machine, found.wanted) == ("lab-gpu", "0", 2)
+    quarantine.isolate(place, found)
+    assert ("POST", "powerOff?api-version=2024-07-01&skipShutdown=true") in operator.asked
+    assert [machine.name for machine in live.hypervisor.world.machines if machine.running] == ["lab-gpu-000001"]
+    assert quarantine.keep(place, found) == (SNAPSHOT,)
+    made = live.arm("GET", SNAPSHOT).json()
+    disk = made["properties"]["creationData"]["sourceResourceId"]
+    assert disk.startswith(f"{GROUP}/providers/Microsoft.Compute/disks/lab-gpu_0_OsDisk_1_")
+    assert (made["properties"]["networkAccessPolicy"], made["properties"]["publicNetworkAccess"]) == (
+        "DenyAll",
+        "Disabled",
+    )
+    quarantine.replace(place, found)
+    assert names(live) == ["lab-gpu-000001", "lab-gpu-000002"]
+    assert live.arm("GET", SNAPSHOT).json()["properties"]["provisioningState"] == "Succeeded"
+
+
+def test_every_step_may_be_repeated(live: Live, operator: Operator) -> None:
+    place: Any = None
+    found = suspect()
+    for _ in range(2):
+        quarantine.isolate(place, found)
+        quarantine.keep(place, found)
+    assert len([one for one in operator.asked if one[0] == "POST"]) == 1
+    quarantine.replace(place, found)
+    for _ in range(2):
+        quarantine.isolate(place, found)
+        assert quarantine.keep(place, found) == (SNAPSHOT,)
+        quarantine.replace(place, found)
+    assert names(live) == ["lab-gpu-000001", "lab-gpu-000002"]
+    for _ in range(2):
+        quarantine.release(place, (SNAPSHOT,))
+    assert code(live.arm("GET", SNAPSHOT)) == "ResourceNotFound"
+
+
+def test_a_larger_set_stays_as_large(live: Live, operator: Operator) -> None:
+    place: Any = None
+    found = suspect()
+    live.wait(live.arm("PATCH", sets.SET, {"sku": {"capacity": 4}}))
+    quarantine.replace(place, found)
+    assert len(names(live)) == 3
+    assert not [one for one in operator.asked if one[0] == "PATCH"]
+
+
+def test_without_machine_and_snapshot_nothing_is_said_to_be_kept(operator: Operator) -> None:
+    place: Any = None
+    found = suspect()
+    quarantine.replace(place, found)
+    assert operator.asked
+    with pytest.raises(CloudError, match=f"{NODE} is gone, and there is no snapshot of its disk"):
+        quarantine.keep(place, found)
+
+
+def test_a_snapshot_needs_a_disk_that_is_there(live: Live) -> None:
+    sets.build(live, 1)
+    creation = {"createOption": "Copy", "sourceResourceId": f"{GROUP}/providers/Microsoft.Compute/disks/none"}
+    refused = live.arm("PUT", SNAPSHOT, {"location": "westeurope", "properties": {"creationData": creation}})
+    assert code(refused) == "NotFound"
