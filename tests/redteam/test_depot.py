@@ -32,7 +32,9 @@ pytestmark = [
 ]
 
 PLAYBOOKS = repository() / "playbooks"
-VERIFIER = module_at(repository() / "images/rootfs/usr/local/lib/longhaul/image_verifiers/signed_depot.py")
+# No bytecode beside the sources: the whole tree goes into the image.
+sys.pycache_prefix = sys.pycache_prefix or str(repository() / ".lab" / "bytecode")
+VERIFIER = module_at(repository() / "images/rootfs/usr/local/lib/longhaul/signed_depot.py")
 
 
 @pytest.fixture(scope="module", name="keys")
