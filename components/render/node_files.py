@@ -257,7 +257,7 @@ def _kube_proxy(supernet: IPv4Network) -> dict[str, Any]:
 
 
 def _signed_depot(environment: Environment, site: Site) -> dict[str, File]:
-    """Return what image_verifier.py asks before containerd pulls, where the builder signs for the site's depot."""
+    """Return what signed_depot.py asks before containerd pulls, where the builder signs for the site's depot."""
     if site.depot is None or environment.depots.key is None:
         return {}
     return {f"{FOLDER}/depot.json": File(content=json_document({"url": site.depot, "key": environment.depots.key}))}

@@ -148,9 +148,9 @@ def _build(invocation: Invocation) -> int:
 
 
 def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path], None] | None, str]:
-    """Return how the depot is signed, and the environment's keys for it. The key is tried first: nobody wants to be
-    asked for a passphrase after hours of fetching, or to learn then that machines do not know the key."""
-    from longhaul.depot.signature import sign, try_key
+    """Return how the depot is signed, and the public half of its key. The key is tried first: nobody wants to be asked
+    for a passphrase after hours of fetching, or to learn then that machines do not know the key."""
+    from longhaul.depot.signature import public_key, sign, try_key
 
     key = environment.depots.key or ""
     if name is None:
@@ -163,7 +163,7 @@ def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path]
             code=Exit.USAGE,
         )
     try_key(name, key)
-    return partial(sign, key=name), key
+    return partial(sign, key=name), public_key(name)
 
 
 def _asked(invocation: Invocation) -> tuple[Environment, Wanted, Sources]:

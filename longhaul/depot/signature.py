@@ -4,7 +4,7 @@ A signature lies beside its file, as ``NAME.gpg``. Two kinds of files have one: 
 file, and each archive's ``Release``, which apt reads. Signatures are in no list, since two builders with the same
 sources make the same depot and other signatures.
 
-Nodes check by a program of their own (``images/rootfs``, ``image_verifier.py``), which runs without this package;
+Nodes check by a program of their own (``images/rootfs``, ``signed_depot.py``), which runs without this package;
 ``tests/redteam/test_depot.py`` gives both the same cases.
 """
 
@@ -55,6 +55,15 @@ def sign(path: Path, *, key: str, home: Path | None = None) -> None:
         )
 
 
+def public_key(name: str) -> str:
+    """Return the public half of gpg's key ``name``, in the form of the environment's file. Raise :class:`SetupError`
+    when there is none."""
+    done = subprocess.run(["gpg", "--batch", "--export", name], capture_output=True, check=False)
+    if done.returncode != 0 or not done.stdout:
+        raise SetupError(f"gpg has no key {name!r}: `gpg --list-keys` shows what it has")
+    return base64.b64encode(done.stdout).decode("ascii")
+
+
 def try_key(name: str, key: str) -> None:
     """Sign something with gpg's key ``name``, and check it against the public keys in ``key``. Raise
     :class:`SetupError` when gpg does not sign, and for another key."""
@@ -88,7 +97,7 @@ def check(content: bytes, signature: bytes, key: str) -> None:
 
 def _reason(said: set[str]) -> str:
     if "NO_PUBKEY" in said:
-        return "is signed by a key that `depots.key` does not hold"
+        return "is signed by a key that is not the builder's"
     if "BADSIG" in said:
         return "was changed after it was signed"
     if said & {"EXPKEYSIG", "REVKEYSIG", "EXPSIG"}:

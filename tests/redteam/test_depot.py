@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,9 @@ pytestmark = [
 ]
 
 PLAYBOOKS = repository() / "playbooks"
-VERIFIER = module_at(repository() / "images/rootfs/usr/local/lib/longhaul/image_verifiers/signed_depot.py")
+# No bytecode beside the sources: the whole tree goes into the image.
+sys.pycache_prefix = sys.pycache_prefix or str(repository() / ".lab" / "bytecode")
+VERIFIER = module_at(repository() / "images/rootfs/usr/local/lib/longhaul/signed_depot.py")
 
 
 @pytest.fixture(scope="module", name="keys")
@@ -114,6 +117,11 @@ class Apt:
         assert "trusted" not in text
         sources.write_text(text.replace("/etc/apt/keyrings/longhaul-depot.asc", str(self._folder / "etc/key.asc")))
 
+    def trust(self) -> None:
+        """Take the source as earlier releases wrote it."""
+        sources = self._folder / "etc/sources.list"
+        sources.write_text(re.sub(r"\[.*\]", "[trusted=yes]", sources.read_text()))
+
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         own = {
             "Dir::Etc::sourcelist": "etc/sources.list",
@@ -146,6 +154,13 @@ def test_apt_takes_what_is_signed(good: Path, keys: tuple[Key, Key], tmp_path: P
 def test_and_no_changed_package(attacked: Path, keys: tuple[Key, Key], tmp_path: Path) -> None:
     with served(attacked) as address:
         assert Apt(tmp_path / "apt", address, keys[0].public).install() == ""
+
+
+def test_nothing_but_the_signature_would_have_told(evil: Path, keys: tuple[Key, Key], tmp_path: Path) -> None:
+    with served(evil) as address:
+        apt = Apt(tmp_path / "apt", address, keys[0].public)
+        apt.trust()
+        assert apt.install() == "evil"
 
 
 def digest_in(depot: Path) -> str:

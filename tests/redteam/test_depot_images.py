@@ -31,6 +31,7 @@ pytestmark = [
 
 ROOTFS = repository() / "images" / "rootfs"
 VERIFIERS = ROOTFS / "usr/local/lib/longhaul/image_verifiers"
+PROGRAM = ROOTFS / "usr/local/lib/longhaul/signed_depot.py"
 SETTINGS = """
 version = 3
 root = "{folder}/root"
@@ -96,8 +97,8 @@ def node(folder: Path, binaries: dict[str, Path], address: str, *, key: str) -> 
     (folder / "depot.json").write_text(json.dumps({"url": address, "key": key}))
     (folder / "verifiers").mkdir()
     if key:
-        text = WRAPPED.format(program=VERIFIERS / "signed_depot.py", settings=folder / "depot.json")
-        write_program(folder / "verifiers" / "signed_depot.py", text)
+        text = WRAPPED.format(program=PROGRAM, settings=folder / "depot.json")
+        write_program(folder / "verifiers" / "signed-depot", text)
     (folder / "config.toml").write_text(SETTINGS.format(folder=folder, verifiers=folder / "verifiers"))
     made = Node(folder, binaries["ctr"], address)
     with (folder / "log").open("wb") as log:
@@ -155,4 +156,7 @@ def test_nodes_ask_the_verifier() -> None:
     assert not {"use_local_image_pull", "max_concurrent_downloads"} & set(
         plugins.get("io.containerd.cri.v1.images", {})
     )
-    assert {path.name: path.stat().st_mode & 0o111 for path in VERIFIERS.iterdir()} == {"signed_depot.py": 0o111}
+    (verifier,) = VERIFIERS.iterdir()
+    assert verifier.is_symlink(), "beside a program, Python writes folders that containerd would run"
+    assert verifier.resolve() == PROGRAM
+    assert PROGRAM.stat().st_mode & 0o111 == 0o111

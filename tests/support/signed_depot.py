@@ -21,7 +21,7 @@ from tests.support.debs import make_deb
 from tests.support.gpg import end_agent, new_key
 
 SUITE = "bookworm"
-TOOL = "etcd"
+TOOL = "kubelet"
 IMAGE = "registry.example/thing:v1"
 VERSION = next(tool.version for tool in load().tools if tool.name == TOOL)
 BINARY = f"binaries/{TOOL}/{VERSION}/{TOOL}"

@@ -20,7 +20,7 @@ from longhaul.depot.manifest import SUMS, digest_of, seal
 from longhaul.depot.wanted import Pull, Wanted
 from longhaul.exits import Exit
 from tests.longhaul.conftest import Checkout
-from tests.support.gpg import needs_gpg
+from tests.support.gpg import gpg, needs_gpg
 from tests.support.signed_depot import Key, make_key
 
 DIGEST = f"sha256:{'a' * 64}"
@@ -109,6 +109,22 @@ def test_what_build_signs_is_whose_verify_says(
 
 
 @needs_gpg
+def test_another_key_signs_what_has_not_changed(
+    checkout: Checkout, asked: list[Any], signer: Key, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gpg(signer.home, "--passphrase", "", "--quick-generate-key", "newer", "ed25519", "sign", "never")
+    gpg(signer.home, "--output", str(checkout.path / "newer.gpg"), "--export", "newer")
+    gpg(signer.home, "--output", str(checkout.path / "both.gpg"), "--export")
+    both = base64.b64encode((checkout.path / "both.gpg").read_bytes()).decode()
+    checkout.write({**checkout.environment(), "depots": {"key": both}})
+    newer = f"--signed-by={checkout.path / 'newer.gpg'}"
+    for name, whose in (("somebody", Exit.FAILED), ("newer", Exit.OK)):
+        assert build(checkout, "--sign", name) == Exit.OK
+        assert main(["depot", "verify", str(checkout.path / "depot"), newer]) == whose
+    assert "is signed by a key that is not the builder's" in capsys.readouterr().out
+
+
+@needs_gpg
 def test_checksums_made_anew_are_somebody_else_s(
     checkout: Checkout, asked: list[Any], signer: Key, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,7 +143,7 @@ def test_checksums_made_anew_are_somebody_else_s(
     ("named", "raw", "says"),
     [
         ("nobody", {}, "gpg does not sign with 'nobody'"),
-        ("somebody", {"depots": {"key": KEY}}, "is signed by a key that `depots.key` does not hold"),
+        ("somebody", {"depots": {"key": KEY}}, "is signed by a key that is not the builder's"),
         ("somebody", {"depots": {}}, "dev has no `depots.key`"),
     ],
 )
