@@ -144,8 +144,6 @@ def _checkout(tmp_path: Path, root: Path) -> Checkout:
     definition = {"name": "longhaul", "runtime": "python", "main": "stacks/", "stackConfigDir": "stacks/"}
     (path / "Pulumi.yaml").write_text(yaml.safe_dump(definition))
     checkout = Checkout(path=path, home=tmp_path / "home", repository=root)
-    for package in ("aws", "azure-native", "kubernetes"):
-        write_program(checkout.plugin(package) / f"pulumi-resource-{package}", "#!/bin/sh\nexit 1\n")
     raw = environment("dev", supernet="10.64.0.0/12")
     raw["sites"]["weu"]["subscription"] = SUBSCRIPTION
     checkout.write(raw)
@@ -164,6 +162,8 @@ def _engine(checkout: Checkout, tmp_path: Path) -> FakeEngine:
     main = "tests.longhaul.fake_engine"
     text = f"#!{sys.executable}\nimport sys\nfrom {main} import main\nsys.exit(main())\n"
     binary = write_program(folder / "pulumi", text)
+    for package in ("aws", "azure-native", "kubernetes"):
+        write_program(checkout.plugin(package) / f"pulumi-resource-{package}", "#!/bin/sh\nexit 1\n")
     checkout.environ |= {"LONGHAUL_PULUMI": str(binary), "FAKE_ENGINE": str(folder)}
     return FakeEngine(folder=folder, checkout=checkout)
 
