@@ -18,8 +18,8 @@ class FilterModule:
 
 
 def preloaded(image: Mapping[str, Any], pins: Mapping[str, Any], kind: str, depot: str = "") -> list[str]:
-    """Return each image's name and tag. Of a depot it is the image for which its builder has signed. A registry is asked
-    for the digest in image.toml; an image without one is left out, and a node pulls it like any other."""
+    """Return each image's name and tag. A depot is asked for the image for which its builder has signed, a registry for
+    the digest in image.toml; an image without one is left out, and a node pulls it like any other."""
     versions = {name: release["version"] for release in pins["release"].values() for name in release["tool"]}
     named = (_name(image["image"][tool], versions[tool]) for tool in image["preloaded"].get(kind, ()))
     return [f"{name}@{digest}" if digest and not depot else name for name, digest in named if digest or depot]
