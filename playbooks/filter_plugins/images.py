@@ -1,10 +1,10 @@
-"""Filters for container images: ``preloaded`` lists those that a bake puts on machines, and ``digests_of`` reads what a
-depot has."""
+"""Filters for container images: ``preloaded`` lists those in images/image.toml that a bake puts on machines, and
+``with_digests`` adds the digests for which a depot's builder has signed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
@@ -14,27 +14,25 @@ class FilterModule:
     """Entry point that Ansible loads."""
 
     def filters(self) -> dict[str, Any]:
-        return {"digests_of": digests_of, "preloaded": preloaded}
+        return {"preloaded": preloaded, "with_digests": with_digests}
 
 
-def digests_of(index: str) -> dict[str, str]:
-    """Return the digest of each image in a depot's ``images/index.json``, by name with tag."""
-    return {one["annotations"]["io.containerd.image.name"]: one["digest"] for one in json.loads(index)["manifests"]}
-
-
-def preloaded(
-    image: Mapping[str, Any], pins: Mapping[str, Any], kind: str, depot: Mapping[str, str] | None = None
-) -> list[str]:
-    """Return each image's name, tag and digest. The digest is the one in ``depot``, the images that a depot's builder
-    has signed for. Without a depot it is the one in image.toml; an image that has none there is left out, and a node
-    pulls it like any other."""
+def preloaded(image: Mapping[str, Any], pins: Mapping[str, Any], kind: str, depot: str = "") -> list[str]:
+    """Return each image's name and tag. A depot is asked for the image for which its builder has signed, a registry for
+    the digest in image.toml; an image without one is left out, and a node pulls it like any other."""
     versions = {name: release["version"] for release in pins["release"].values() for name in release["tool"]}
-    named = [_name(image["image"][tool], versions[tool]) for tool in image["preloaded"].get(kind, ())]
-    if depot is None:
-        return [f"{name}@{digest}" for name, digest in named if digest]
-    if missing := [name for name, _ in named if name not in depot]:
+    named = (_name(image["image"][tool], versions[tool]) for tool in image["preloaded"].get(kind, ()))
+    return [f"{name}@{digest}" if digest and not depot else name for name, digest in named if digest or depot]
+
+
+def with_digests(names: Iterable[str], index: str) -> list[str]:
+    """Return the names with the digests that a depot's ``images/index.json`` has of them."""
+    entries = json.loads(index)["manifests"]
+    digests = {entry["annotations"]["io.containerd.image.name"]: entry["digest"] for entry in entries}
+    wanted = list(names)
+    if missing := [name for name in wanted if name not in digests]:
         raise AnsibleFilterError(f"the depot lacks {', '.join(missing)}: fill it for this environment")
-    return [f"{name}@{depot[name]}" for name, _ in named]
+    return [f"{name}@{digests[name]}" for name in wanted]
 
 
 def _name(declared: Mapping[str, Any], version: str) -> tuple[str, str]:

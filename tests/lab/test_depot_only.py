@@ -156,7 +156,7 @@ def test_its_packages_and_images_are_held_against_the_builder_s_key(fence: Fence
     longer."""
     settings, keyring = "/etc/longhaul/depot.json", "/etc/apt/keyrings/longhaul-depot.asc"
     update = "apt-get update -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/longhaul-depot.list 2>&1"
-    assert "is not signed" not in fence.project.on(HOST, update).stdout
+    assert "NO_PUBKEY" not in fence.project.on(HOST, update).stdout
     fence.project.on(HOST, f"cp -a {settings} {settings}.kept; cp -a {keyring} {keyring}.kept")
     try:
         fence.project.on(HOST, f'sed -i \'s|"key": .*|"key": "{OTHER_KEY}"|\' {settings}; : > {keyring}')
@@ -167,7 +167,7 @@ def test_its_packages_and_images_are_held_against_the_builder_s_key(fence: Fence
             return "blocked pull" in fence.project.kubectl("get", "events", about, "--output=yaml").stdout
 
         eventually(refused)
-        assert "is not signed" in fence.project.on(HOST, update, check=False).stdout
+        assert "NO_PUBKEY" in fence.project.on(HOST, update, check=False).stdout
     finally:
         fence.project.on(HOST, f"mv {settings}.kept {settings}; mv {keyring}.kept {keyring}")
         fence.project.kubectl("delete", "pod", "refused", "--ignore-not-found")
