@@ -5,9 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,10 +20,14 @@ from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import plan
 from lab import tools
+from longhaul.rotation.authorities import RELOAD_KUBELETS
 from tests.images.test_encryption_keys import ENVIRONMENT
 from tests.support.api_server import ApiServer, api_server, eventually
 
 pytestmark = pytest.mark.engine
+
+KUBELETS = "kubelets.crt"
+"""File of the authority of kubelets' servers."""
 
 
 @pytest.fixture(scope="module", name="server")
@@ -27,9 +35,42 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     folder = tmp_path_factory.mktemp("replacing")
     (folder / "account.key").write_text(SigningKeys.alone(issuing.new_key()).file)
     binaries = tools.ensure(["etcd", "kube-apiserver", "kubectl"], log_dir=folder, progress=print)
-    with api_server(folder, tools=binaries, services=plan(ENVIRONMENT).services) as server:
-        server.kubectl("create", "serviceaccount", "pod")
+    (folder / KUBELETS).write_text(authority().certificate)
+    arguments = [f"--kubelet-certificate-authority={folder / KUBELETS}"]
+    with api_server(folder, tools=binaries, services=plan(ENVIRONMENT).services, arguments=arguments) as server:
+        for name in ("pod", "default"):
+            server.kubectl("create", "serviceaccount", name)
         yield server
+
+
+def authority() -> issuing.Pair:
+    return issuing.new_authority(common_name="test", days=1, key=issuing.new_key())
+
+
+class Kubelet(BaseHTTPRequestHandler):
+    """Answers every question."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"said")
+
+    def log_message(self, *_words: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def kubelet(pem: Path) -> Iterator[int]:
+    """Serve as a kubelet with this certificate, and give its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Kubelet) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
 
 
 def signer(token: str) -> str:
@@ -73,6 +114,30 @@ def test_tokens_of_both_keys_are_believed_and_both_keys_published_while_the_key_
     assert [is_believed(one) for one in (former, trusting, using, alone)] == [False, False, True, True]
 
 
+@pytest.mark.drill
+def test_a_second_authority_of_kubelets_is_believed_without_a_restart(server: ApiServer, tmp_path: Path) -> None:
+    """It takes as long as the rotation of `nodes` waits, so it is a drill."""
+    new, pem = authority(), tmp_path / "kubelet.pem"
+    said = issuing.Subject(common_name="system:node:n", addresses=["127.0.0.1"], usages=["server"], days=1)
+    pair = issuing.issue(said, authority=new)
+    pem.write_text(pair.certificate + pair.key)
+    with kubelet(pem) as port:
+        addresses = [{"type": "InternalIP", "address": "127.0.0.1"}]
+        status = {"addresses": addresses, "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": status}
+        spec = {"nodeName": "n", "automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+        for one in (node, pod):
+            server.kubectl("create", "-f", "-", stdin=json.dumps(one))
+        assert "certificate" in server.kubectl("logs", "p", check=False)
+        file = server.folder / KUBELETS
+        file.write_text(file.read_text() + new.certificate)
+        deadline = time.monotonic() + RELOAD_KUBELETS.total_seconds()
+        while (found := server.kubectl("logs", "p", check=False)) != "said":
+            assert time.monotonic() < deadline, found
+            time.sleep(1)
+
+
 def test_a_second_authority_of_clients_is_believed_and_taken_away_without_a_restart(
     server: ApiServer, tmp_path: Path
 ) -> None:
@@ -100,3 +165,6 @@ def test_a_second_authority_of_clients_is_believed_and_taken_away_without_a_rest
     file.write_text(new.certificate)
     eventually(lambda: status(former) == 401, what="the former authority is not believed any more")
     assert status(new) == 200
+    # The other tests are clients of the former one.
+    file.write_text(former.certificate)
+    eventually(lambda: status(former) == 200, what="the former authority is believed again")

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 ROTATE = ("rotate", "secrets-encryption", "--json")
 ACCOUNTS = ("rotate", "service-accounts", "--json")
-CONNECTION = re.compile(r"connection refused|connection reset|EOF|http2: .*connection|GOAWAY|TLS handshake timeout")
+CONNECTION = re.compile(r"refused|connection reset|EOF|http2: .*connection|GOAWAY|TLS handshake timeout")
 
 
 @pytest.fixture(name="project", scope="module")
