@@ -1,23 +1,25 @@
 """The lab's depot, made from cached parts: a folder of :mod:`longhaul.depot`, for any environment in a lab.
 
 Its container images are made from tools, since a machine with a lab may reach no registry. Its packages are those that
-the lab's base image lacks.
+the lab's base image lacks. The lab signs for it, as a builder does (:mod:`lab.signing`).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from lab import base, tools
+from lab import base, container_system, tools
+from lab.signing import KEY, signing
 from longhaul.depot import contents
 from longhaul.depot.build import Parts, fill, made_image
 from longhaul.depot.contents import Contents
+from longhaul.depot.manifest import seal
 from longhaul.depot.oci import copy_of
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, require_space
 from longhaul.toolchain.spec import Spec, load, machine_arch
 
-_LAYOUT = 2
+_LAYOUT = 3
 """Version of the result. Raise it when the code makes a different result from the same sources."""
 _SPACE_MIB = 400
 """Space in MiB that packages and images need while they are made."""
@@ -35,18 +37,27 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None,
     named = {image.tool for image in wanted.images}
     around = tools.ensure(named, log_dir=log_dir, progress=progress) if named else {}
     images = [
-        made_image(image, binary=around[image.tool], libraries=debian.libraries(under, image.libraries))
+        made_image(
+            image,
+            binary=around[image.tool],
+            libraries=debian.libraries(under, image.libraries),
+            system=container_system.ensure(
+                image, wanted=wanted, around=around, base=under.parent, log_dir=log_dir, progress=progress
+            ),
+        )
         for image in wanted.images
     ]
     debs = packages(wanted, log_dir=log_dir, progress=progress)
     paths = {name: str(path) for name, path in binaries.items()}
-    place = cache_root() / "depot" / digest(_LAYOUT, debs.name, paths, [repr(image) for image in images])
+    place = cache_root() / "depot" / digest(_LAYOUT, KEY, debs.name, paths, [repr(image) for image in images])
 
     def make(into: Path) -> None:
         require_space(into, mib=_SPACE_MIB, doing="making the depot")
         parts = Parts(binaries=binaries, archives={wanted.suite: debs}, images=images)
         # The depot is in the cache, like its parts, and is not written to either: its files can be links to them.
         fill(into, parts, place=lambda source, target: copy_of(source, into=target), spec=spec)
+        with signing() as sign:
+            seal(into, {}, sign=sign)
 
     if ensure_folder(place, make, what="depot", progress=progress):
         progress(f"depot: {len(binaries)} binaries and {len(images)} container images")

@@ -20,6 +20,7 @@ from typing import Any
 
 from lab import base, depot
 from lab.ansible.runner import ansible_version, play
+from lab.signing import KEY
 from longhaul.depot import contents
 from longhaul.depot.contents import Contents
 from longhaul.depot.serving import served
@@ -143,10 +144,10 @@ class _Maker:
             self._progress(f"{name}: playbooks/image.yml over the base image")
             copy_system(self._base / "rootfs", into / "rootfs")
             with served(self._depot) as address:
-                self._play(
-                    into / "rootfs", tags, {"depot": address, "versions": self.sources.spec.versions, **variables}
-                )
-            (into / "rootfs/etc/apt/sources.list.d/longhaul-depot.list").unlink(missing_ok=True)
+                own = {"depot": address, "depot_key": KEY, "versions": self.sources.spec.versions}
+                self._play(into / "rootfs", tags, {**own, **variables})
+            for of_depot in ("sources.list.d/longhaul-depot.list", "keyrings/longhaul-depot.asc"):
+                (into / "rootfs/etc/apt" / of_depot).unlink(missing_ok=True)
             tidy(into / "rootfs")
 
         ensure_folder(place, make, what=name, progress=self._progress)

@@ -38,6 +38,8 @@ HOST = (
     Package(name="procps", shows="sysctl"),
     Package(name="ca-certificates", shows="/etc/ssl/certs/ca-certificates.crt"),
     Package(name="git", shows="git"),
+    Package(name="gpg", shows="gpg"),
+    Package(name="gpg-agent", shows="gpg-agent"),
 )
 GO = (Package(name="golang-go", shows="go"),)
 """Any Go, which then fetches the pinned one. Installed only when a tool has to be built and there is no Go."""

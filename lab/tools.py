@@ -6,8 +6,11 @@ From Python: :func:`ensure` and :func:`bin_dir`. From a shell::
                                             # RELEASE@VERSION: another of its pinned versions
     python3 -m lab.tools list [--json]
     python3 -m lab.tools bin-dir
+    .venv/bin/python -m lab.tools plugins [PACKAGE…]        # installs the engine's provider plugins, by their checksums
+    .venv/bin/python -m lab.tools pin-plugins [PACKAGE…]    # writes their checksums into tools.toml
 
-Needs nothing but Python 3.11: it runs before there is a virtual environment.
+Needs nothing but Python 3.11, since it runs before there is a virtual environment; plugins need that, for they are of
+the versions of the SDKs there.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
+from importlib import metadata
 from pathlib import Path
 
 from lab import packages
-from longhaul.toolchain import tools
+from longhaul.toolchain import plugin_checksums, plugins, tools
 from longhaul.toolchain.cache import Progress
+from longhaul.toolchain.download import Downloader
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Spec, load, repository
 from longhaul.toolchain.tools import bin_dir, listing, tool_dir
@@ -53,11 +58,20 @@ def main(argv: list[str] | None = None) -> int:
     show = verbs.add_parser("list", help="what there is")
     show.add_argument("--json", action="store_true", help="for programs")
     verbs.add_parser("bin-dir", help="print the folder for PATH")
+    for verb, text in (
+        ("plugins", "install the engine's provider plugins whose checksums tools.toml has"),
+        ("pin-plugins", "write the checksums of provider plugins into tools.toml, where two servers agree on them"),
+    ):
+        verbs.add_parser(verb, help=text).add_argument(
+            "packages", nargs="*", metavar="PACKAGE", help="aws, for instance; all of tools.toml without"
+        )
     args = parser.parse_args(argv)
     run: dict[str, Callable[[], None]] = {
         "ensure": lambda: _print_paths(_named(args.names, log_dir=args.log_dir)),
         "list": lambda: _print_listing(as_json=args.json),
         "bin-dir": lambda: print(bin_dir()),
+        "plugins": lambda: _install_plugins(args.packages),
+        "pin-plugins": lambda: _pin_plugins(args.packages),
     }
     try:
         run[args.verb]()
@@ -71,6 +85,35 @@ def _named(names: list[str], *, log_dir: Path) -> dict[str, Path]:
     words = [name.partition("@") for name in names]
     spec = load(versions={name: version for name, _, version in words if version})
     return ensure([name for name, _, _ in words], log_dir=log_dir, progress=_say, spec=spec)
+
+
+def _install_plugins(packages: list[str]) -> None:
+    engine = ensure(["pulumi"], log_dir=repository() / ".lab" / "log", progress=_say)["pulumi"]
+    for pin, version in _plugins(packages):
+        plugins.install(pin, version, engine=engine, downloader=Downloader(), progress=_say)
+
+
+def _pin_plugins(packages: list[str]) -> None:
+    downloader = Downloader()
+    for pin, version in _plugins(packages):
+        sums = plugin_checksums.checksums(pin, version, downloader=downloader)
+        plugin_checksums.write(repository() / "tools.toml", pin.package, version, sums)
+        _say(f"plugin {pin.package} {version}: GitHub and get.pulumi.com agree; written into tools.toml")
+
+
+def _plugins(packages: list[str]) -> list[tuple[plugins.Pin, str]]:
+    """Return the pins of packages, each with the version of the SDK that is installed here."""
+    pins = plugins.load_pins()
+    found: list[tuple[plugins.Pin, str]] = []
+    for package in packages or pins:
+        pin = plugins.pinned(package, pins=pins)
+        try:
+            found.append((pin, metadata.version(f"pulumi-{package}")))
+        except metadata.PackageNotFoundError as error:
+            raise SetupError(
+                f"this Python has no pulumi-{package}: run `lab/bootstrap.sh`, then .venv/bin/python -m lab.tools"
+            ) from error
+    return found
 
 
 def _say(line: str) -> None:

@@ -77,12 +77,15 @@ def kubeconfig_file(
 
 
 @contextmanager
-def api_of(where: Context, environment: Environment, environ: Mapping[str, str]) -> Iterator[Api]:
-    """Give the cluster's API, with a certificate that is renewed as long as the block goes on."""
+def api_of(
+    where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False
+) -> Iterator[Api]:
+    """Give the cluster's API, with a certificate that is renewed as long as the block goes on. That of a ``master``
+    (:func:`longhaul.identity.fetch_identity`) is not: it lives for a working day."""
     from longhaul.kubernetes.api import Api
 
-    with kubeconfig_file(where, environment, environ) as path:
-        renew = None if GIVEN in environ else renewing(environment)
+    with kubeconfig_file(where, environment, environ, master=master) as path:
+        renew = None if master or GIVEN in environ else renewing(environment)
         yield Api.of(json.loads(path.read_text(encoding="utf-8")), renew=renew)
 
 

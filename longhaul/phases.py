@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.cluster import GIVEN, kubeconfig_file
 from longhaul.context import Context
+from longhaul.engine import plugins
 from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
 from longhaul.engine.recovery import recover
@@ -131,12 +132,14 @@ def _work(job: Job, phase: Phase, progress: Progress) -> Done:
             with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
                 environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
                 engine = engine_for(job.where, environ, objects=True, progress=progress)
+                plugins.require([plugins.of_cluster()], engine.environ)
                 recover(engine)
                 return of_engine(engine, _make(engine, job.words))
 
 
 def _infrastructure(job: Job, progress: Progress) -> Done:
     engine = engine_for(job.where, job.environ, progress=progress)
+    plugins.require(plugins.needed(job.environment), engine.environ)
     words: Sequence[str] = job.words
     # Recovery comes first: another run that is alive may be working on the machines.
     recover(engine)

@@ -19,7 +19,7 @@ from longhaul.engine import processes
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.locate import engine_binary, engine_environment
-from longhaul.engine.plugins import Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
+from longhaul.engine.plugins import INSTALL, Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
 from longhaul.engine.runs import VARIABLE, Records, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.exits import CommandError
@@ -170,16 +170,15 @@ def _plugins(plugins: Sequence[Plugin], environ: Mapping[str, str], folder: Path
     without = stand_in(missing, source=stand_ins(), folder=folder)
     for plugin in missing:
         say(_stand_in_line(plugin) if plugin not in without else _missing_line(plugin))
-    variables = {"PATH": os.pathsep.join((str(folder), environ["PATH"]))}
-    return variables if without else {**variables, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
+    return {"PATH": os.pathsep.join((str(folder), environ["PATH"]))}
 
 
 def _stand_in_line(plugin: Plugin) -> str:
     return (
         f"{plugin.package} plugin {plugin.version} is not installed: previewing with the stand-in, which checks "
-        f"nothing against the cloud; install with `pulumi plugin install resource {plugin.package} {plugin.version}`"
+        f"nothing against the cloud; install with `{INSTALL} {plugin.package}`"
     )
 
 
 def _missing_line(plugin: Plugin) -> str:
-    return f"{plugin.package} plugin {plugin.version} is not installed; the engine will try to download it"
+    return f"{plugin.package} plugin {plugin.version} is not installed, and has no stand-in either"

@@ -113,13 +113,17 @@ MAY_IMPORT = {
     "stacks": ("components",),
     LAB_SEAM: ("longhaul", "clouds", "components.model", "components.render", "lab"),
     **dict.fromkeys(SUPPLY, (*SUPPLY, "clouds", "components.model", "components.render")),
-    # Certificates on demand are signed as `up` signs them, without Pulumi.
-    "longhaul": ("longhaul", "clouds", "components.model", "components.render", "components.control_plane.issuing"),
+    # Certificates on demand, and keys that are rotated, are made as `up` makes them, without Pulumi.
+    "longhaul": (
+        *("longhaul", "clouds", "components.model", "components.render"),
+        *("components.control_plane.issuing", "components.control_plane.signing_keys"),
+    ),
     "lab": ("lab", *SUPPLY, "clouds", "components.model", "components.render"),
     **dict.fromkeys(
         PLUGINS,
         (
             "playbooks",
+            "longhaul.depot",
             "longhaul.hosts",
             "longhaul.exits",
             "longhaul.toolchain",

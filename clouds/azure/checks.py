@@ -49,6 +49,10 @@ def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> 
         for key, is_named in (("subnets", bool(named)), ("vpn_gateway", gateway is not None)):
             if is_named:
                 yield Fault(at=(*at, key), wrong="no network is named that it would be in", write="`network` as well")
+    elif site.encrypted:
+        wrong = f"{name_of(there.network)} is not Longhaul's, so nothing here turns its encryption on"
+        write = "nothing, and turn it on at the network itself"
+        yield Fault(at=("sites", name, "encrypted"), wrong=wrong, write=write, basis=((*at, "network"),))
     for index, address in enumerate(gateway.addresses if gateway else ()):
         if not is_public(address):
             wrong = f"{address} is not public: the other ends of its tunnels are out on the internet"

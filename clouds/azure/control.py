@@ -41,8 +41,9 @@ def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
 
 
 def set_secret(_place: Place[AzureSite], vault: str, name: str, value: str, /) -> None:
-    """Write a new version of a secret in a Key Vault; its value is JSON."""
-    Vault(f"https://{vault}.vault.azure.net").set(name, value, content_type="application/json")
+    """Write a new version of a secret in a Key Vault; its value is JSON or PEM."""
+    kind = "application/x-pem-file" if value.startswith("-----BEGIN") else "application/json"
+    Vault(f"https://{vault}.vault.azure.net").set(name, value, content_type=kind)
 
 
 def signed_in(_place: Place[AzureSite], /) -> str:

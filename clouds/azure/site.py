@@ -56,6 +56,11 @@ class AzureSite(SiteBase):
     different times would have different systems with an alias such as `latest`."""
     existing: AzureExisting = Field(default_factory=AzureExisting)
     """Existing parts of the site, which Longhaul does not make."""
+    encrypted: bool = False
+    """Has Azure encrypt what machines of this site, and of sites that are peered with it and say so too, send to
+    each other. It does so between machines of some series, among which are none with GPUs; all others go on speaking
+    plain. A machine that is there takes part once it was stopped and started (learn.microsoft.com, "What is Azure
+    Virtual Network encryption?"). With an existing `network`, turn it on there."""
     vpn: AzureVpnForm = Field(default_factory=AzureVpnForm)
     """Form of the site's VPN gateway."""
 

@@ -19,3 +19,5 @@ class Caution(Fault):
     """Site that it is about; empty for the environment's own."""
     never_safe: bool = False
     """True when no plan of the file is safe, whatever changes."""
+    refused: bool = False
+    """True when a plan is refused that brings it. Where it was before, it needs care and blocks no other change."""

@@ -75,7 +75,7 @@ class Control(Protocol[SiteT_contra]):
         """Return the newest value of a secret in the vault; None when there is no such secret."""
 
     def set_secret(self, place: Place[SiteT_contra], vault: str, name: str, value: str, /) -> None:
-        """Write a new version of a secret in the vault; its value is JSON."""
+        """Write a new version of a secret in the vault; its value is JSON or PEM."""
 
     def signed_in(self, place: Place[SiteT_contra], /) -> str:
         """Return who the caller is to the vault, by a name that means something to people where there is one, as far as

@@ -54,5 +54,5 @@ class SiteBase(Section):
         json_schema_extra={"patternErrorMessage": "an http or https address without a path"},
     )
     """Address from which the site's machines get binaries, Debian packages and container images. Left out, they get
-    them from their publishers. Machines trust it: with plain `http`, anyone on the network path to it can become root
-    on them."""
+    them from their publishers. They take what the builder has signed for (`depots.key`) and nothing else. With plain
+    `http`, anyone on the network path sees what they install, and can withhold it or show an older depot."""

@@ -22,6 +22,10 @@ from components.model.cloud_names import cloud_name
 from components.model.places import place_of
 from components.tags import site_tags
 
+_ENCRYPTION = network.VirtualNetworkEncryptionArgs(enabled=True, enforcement="AllowUnencrypted")
+"""Machines that cannot encrypt speak plain. Azure takes no other value (learn.microsoft.com/rest/api/virtualnetwork,
+``VirtualNetworkEncryptionEnforcement``)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SiteNetworkArgs:
@@ -98,6 +102,7 @@ class SiteNetwork(ComponentResource):
             resource_group_name=self.resource_group,
             location=self._site.region,
             address_space=network.AddressSpaceArgs(address_prefixes=[str(self._plan.block)]),
+            encryption=_ENCRYPTION if self._site.encrypted else None,
             tags=self._tags,
             # Subnets are resources of their own; without this the provider would compare the network's own list.
             opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["subnets"])),

@@ -8,6 +8,8 @@ less than a third of a certificate's life is left, or when its content should ch
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import pulumi
@@ -18,6 +20,9 @@ from clouds.azure.api import Vault
 from components.control_plane import issuing
 from components.control_plane.secrets import Properties, VaultEntryProvider, changed, one_at_a_time
 from components.model import Authority, Certificate
+from components.model.overlap import STEADY, parse_standings, rotation_of
+from components.model.rotation import Phase
+from components.model.vault import ROTATIONS
 
 
 class _RenewedProvider(VaultEntryProvider):
@@ -69,7 +74,8 @@ class AuthorityProvider(_RenewedProvider):
 
     def _publish(self, vault: Vault, props: Properties, value: dict[str, str]) -> Properties:
         certificate = value["certificate"]
-        vault.set(props["trust_secret"], certificate, content_type="application/x-pem-file")
+        others = _others(vault, props, certificate) if _rotates(vault, props["secret"]) else ""
+        vault.set(props["trust_secret"], certificate + others, content_type="application/x-pem-file")
         return {**props, "certificate": certificate, "fingerprint": issuing.key_fingerprint(certificate)}
 
     def delete(self, _id: str, props: Properties) -> None:
@@ -110,9 +116,21 @@ class CertificateProvider(_RenewedProvider):
             )
         authority = issuing.Pair(**json.loads(stored))
         pair = issuing.issue(_subject(props), authority=authority)
-        value = {"certificate": pair.certificate, "key": pair.key, "issuer": authority.certificate}
-        vault.set(props["secret"], json.dumps(value), content_type="application/json")
+        vault.set(props["secret"], issuing.secret_value(pair, authority), content_type="application/json")
         return {**props, "certificate": pair.certificate, "not_after": issuing.expiry(pair.certificate)}
+
+
+def _rotates(vault: Vault, secret: str) -> bool:
+    """Return whether a second authority is believed beside the one in ``secret`` just now."""
+    found = parse_standings(vault.get(ROTATIONS) or "{}").get(rotation_of(secret), STEADY)
+    return found.phase in (Phase.TRUST, Phase.USE)
+
+
+def _others(vault: Vault, props: Properties, certificate: str) -> str:
+    """Return the certificates that are believed beside this one, which a rotation has put there (docs/rotation.md)."""
+    own = issuing.key_fingerprint(certificate)
+    believed = issuing.certificates_in(vault.get(props["trust_secret"]) or "")
+    return "".join(one for one in believed if issuing.key_fingerprint(one) != own)
 
 
 def _subject(props: Properties) -> issuing.Subject:
@@ -171,20 +189,28 @@ class IssuedCertificate(Resource, module="longhaul", name="Certificate"):
         certificate: Certificate,
         authority: CertificateAuthority,
         vault_url: pulumi.Input[str],
+        provider: CertificateProvider | None = None,
+        more: Mapping[str, pulumi.Input[object]] | None = None,
         opts: ResourceOptions | None = None,
     ) -> None:
+        """``more``: properties that only ``provider`` knows."""
         properties = {
-            "vault_url": vault_url,
-            "secret": certificate.name,
-            "authority_secret": authority.secret,
-            "authority_fingerprint": authority.fingerprint,
-            "common_name": certificate.common_name,
-            "organizations": list(certificate.organizations),
-            "dns_names": list(certificate.dns_names),
-            "addresses": [str(address) for address in certificate.addresses],
-            "usages": [str(usage) for usage in certificate.usages],
-            "days": certificate.days,
+            **certificate_inputs(certificate, authority, vault_url=vault_url),
+            **(more or {}),
             "certificate": None,
             "not_after": None,
         }
-        super().__init__(CertificateProvider(), name, properties, one_at_a_time(opts))
+        super().__init__(provider or CertificateProvider(), name, properties, one_at_a_time(opts))
+
+
+def certificate_inputs(
+    certificate: Certificate, authority: CertificateAuthority, *, vault_url: pulumi.Input[str]
+) -> dict[str, pulumi.Input[object]]:
+    """Return the properties from which :class:`CertificateProvider` issues a certificate."""
+    return {
+        "vault_url": vault_url,
+        "secret": certificate.name,
+        "authority_secret": authority.secret,
+        "authority_fingerprint": authority.fingerprint,
+        **asdict(issuing.subject_of(certificate)),
+    }

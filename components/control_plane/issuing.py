@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from components.model import Certificate
 
 CLOCK_SKEW = timedelta(minutes=5)
 """Time before now from which certificates are valid, for machines whose clocks lag."""
@@ -43,9 +47,32 @@ class Pair:
     key: str
 
 
+def subject_of(certificate: Certificate) -> Subject:
+    """Return the content of a certificate from its plan."""
+    return Subject(
+        common_name=certificate.common_name,
+        organizations=list(certificate.organizations),
+        dns_names=list(certificate.dns_names),
+        addresses=[str(address) for address in certificate.addresses],
+        usages=[str(usage) for usage in certificate.usages],
+        days=certificate.days,
+    )
+
+
+def secret_value(pair: Pair, authority: Pair) -> str:
+    """Return the value of the vault's secret of a certificate."""
+    return json.dumps({"certificate": pair.certificate, "key": pair.key, "issuer": authority.certificate})
+
+
 def new_key() -> str:
     """Return a new ECDSA P-256 private key, PKCS#8 PEM."""
     return _key_pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def public_key(key: str) -> str:
+    """Return the public key (PEM, SubjectPublicKeyInfo) of a private one."""
+    public = _private_key(key).public_key()
+    return public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def new_encryption_key() -> str:
@@ -100,6 +127,22 @@ def key_fingerprint(certificate: str) -> str:
     public = x509.load_pem_x509_certificate(certificate.encode()).public_key()
     encoded = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(encoded).hexdigest()
+
+
+def certificates_in(text: str) -> tuple[str, ...]:
+    """Return the certificates in a PEM text, one PEM each; none of an empty one."""
+    found = x509.load_pem_x509_certificates(text.encode()) if text.strip() else []
+    return tuple(map(_certificate_pem, found))
+
+
+def is_issued_by(certificate: str, authority: str) -> bool:
+    """Return whether a certificate is signed by the key of an authority's certificate, and names it."""
+    try:
+        parsed = x509.load_pem_x509_certificate(certificate.encode())
+        parsed.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.encode()))
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 def _private_key(pem: str) -> ec.EllipticCurvePrivateKey:

@@ -21,6 +21,7 @@ from components.control_plane.certificates import CertificateAuthority, IssuedCe
 from components.control_plane.founding import Bootstrapped
 from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard
 from components.control_plane.hooks import machine_hooks
+from components.control_plane.member_clients import MemberClients
 from components.control_plane.readiness import Readiness, ReadinessArgs
 from components.control_plane.secrets import VaultSecret
 from components.model import (
@@ -37,7 +38,7 @@ from components.model import (
 )
 from components.model.machines import learners, members
 from components.model.places import name_prefix
-from components.model.vault import FIRST_KEY, SecretKind, etcd_state_secret
+from components.model.vault import FIRST, etcd_state_secret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +89,7 @@ class ControlPlane(ComponentResource):
         self.vault_writable = self._vault.writable
         self._writes = ResourceOptions(parent=self, depends_on=[self.vault_writable])
         self.authorities = self._authorities()
+        self._member_clients = MemberClients(self._planned, self.authorities, vault_url=self.vault_url)
         self.certificates = {
             certificate.name: self._certificate(certificate, opts=self._child)
             for certificate in self._planned
@@ -95,8 +97,8 @@ class ControlPlane(ComponentResource):
         }
         self._secrets: dict[str, VaultSecret] = {}
         for secret in shared_secrets(self._machines):
-            # In their order: the encryption keys in use begin with the first key.
-            first = [self._secrets[FIRST_KEY]] if secret.kind is SecretKind.ENCRYPTION_KEYS else []
+            # In their order: keys in use begin with the first key.
+            first = [self._secrets[FIRST[secret.kind]]] if secret.kind in FIRST else []
             self._secrets[secret.name] = VaultSecret(
                 f"{args.environment.name}-{secret.name}",
                 secret=secret,
@@ -107,6 +109,7 @@ class ControlPlane(ComponentResource):
         self._backups = self._backup_storage()
         self._hooks = machine_hooks(args.environment, args.addresses)
         self.api_principal_ids = {}
+        self._ready: dict[str, Readiness] = {}
         ready, bootstrapped = self._etcd_clusters()
         # Access to the etcd clusters is given only once they are known to exist, so that no second one is bootstrapped.
         self.certificates |= {
@@ -115,6 +118,7 @@ class ControlPlane(ComponentResource):
             if self._opens_etcd(certificate)
         }
         ready += [*self._api_servers(), *self._learner(after=[*ready, *bootstrapped])]
+        self._member_clients.make_own(ready=self._ready, opts=self._child)
         DestructionGuard(
             f"{name}-guard",
             environment=args.environment.name,
@@ -158,6 +162,8 @@ class ControlPlane(ComponentResource):
 
     def _certificate(self, certificate: Certificate, *, opts: ResourceOptions) -> IssuedCertificate:
         environment = self._args.environment.name
+        if certificate.formerly:
+            return self._member_clients.declare(certificate, opts=opts)
         own = certificate.name.startswith(environment)
         return IssuedCertificate(
             certificate.name if own else f"{environment}-{certificate.name}",
@@ -293,7 +299,7 @@ class ControlPlane(ComponentResource):
         }
 
     def _readiness(self, machine: Machine, made: ControlMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:
-        return Readiness(
+        self._ready[machine.name] = Readiness(
             f"{machine.name}-ready",
             ReadinessArgs(
                 subscription=self._site.subscription,
@@ -305,3 +311,4 @@ class ControlPlane(ComponentResource):
             # Its time begins with the last right: a role assignment takes minutes to come into force.
             opts=ResourceOptions(parent=self, depends_on=[*after, *made.later_grants]),
         )
+        return self._ready[machine.name]

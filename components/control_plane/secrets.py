@@ -15,10 +15,12 @@ from pulumi.runtime.rpc import UNKNOWN
 
 from clouds.azure.api import Vault
 from components.control_plane import issuing
+from components.control_plane.signing_keys import SigningKeys
 from components.model import SharedSecret
+from components.model.overlap import standings_text
 from components.model.quarantine import Quarantine
 from components.model.rotation import Keys
-from components.model.vault import FIRST_KEY, SecretKind
+from components.model.vault import FIRST, SecretKind
 
 Properties = dict[str, Any]
 
@@ -31,13 +33,17 @@ def one_at_a_time(opts: ResourceOptions | None) -> ResourceOptions:
 
 def first_value(kind: SecretKind, *, holders: Sequence[str] = (), key: str = "") -> str:
     """Return the first value of a shared secret of ``kind``. For an etcd cluster's state, ``holders`` are the members
-    that bootstrap it; for the encryption keys in use, ``key`` is the first."""
+    that bootstrap it; for keys in use, ``key`` is the first."""
     if kind is SecretKind.SIGNING_KEY:
         return issuing.new_key()
     if kind is SecretKind.ENCRYPTION_KEY:
         return issuing.new_encryption_key()
     if kind is SecretKind.ENCRYPTION_KEYS:
         return Keys.first(key).text()
+    if kind is SecretKind.SIGNING_KEYS:
+        return SigningKeys.alone(key).text()
+    if kind is SecretKind.ROTATIONS:
+        return standings_text({})
     if kind is SecretKind.QUARANTINE:
         return Quarantine().text()
     return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
@@ -104,8 +110,8 @@ class SharedSecretProvider(VaultEntryProvider):
         """Write a first value unless there is one."""
         vault, kind = Vault(props["vault_url"]), SecretKind(props["kind"])
         if vault.get(props["secret"]) is None:
-            if kind is SecretKind.ENCRYPTION_KEYS:
-                vault.set(props["secret"], _first_keys(vault), content_type="application/json")
+            if kind in FIRST:
+                vault.set(props["secret"], _first_keys(vault, kind), content_type="application/json")
             elif kind is SecretKind.QUARANTINE:
                 vault.set(props["secret"], first_value(kind), content_type="application/json")
             else:
@@ -113,16 +119,17 @@ class SharedSecretProvider(VaultEntryProvider):
         return CreateResult(id_=props["secret"], outs=props)
 
 
-def _first_keys(vault: Vault) -> str:
-    """Return the first value of the encryption keys in use. Never another key than the vault's: Secrets of a cluster
-    from before this secret was there are encrypted with that."""
-    key = vault.get(FIRST_KEY)
+def _first_keys(vault: Vault, kind: SecretKind) -> str:
+    """Return the first value of keys in use. Never another key than the vault's: a cluster from before the secret was
+    there has Secrets that are encrypted with it, and tokens that it has signed."""
+    name = FIRST[kind]
+    key = vault.get(name)
     if key is None:
         raise RuntimeError(
-            f"the vault has no {FIRST_KEY}, the key that Secrets are encrypted with: recover it with `az keyvault "
-            f"secret recover --name {FIRST_KEY}` within the vault's retention, then run this again"
+            f"the vault has no {name}, the key that has been in use so far: recover it with `az keyvault secret "
+            f"recover --name {name}` within the vault's retention, then run this again"
         )
-    return first_value(SecretKind.ENCRYPTION_KEYS, key=key)
+    return first_value(kind, key=key)
 
 
 class VaultSecret(Resource, module="longhaul", name="Secret"):

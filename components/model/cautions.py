@@ -12,6 +12,7 @@ from clouds.base.pool import Pool
 from clouds.base.words import listed
 from clouds.registry import cloud_of
 from components.model.control_size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers
+from components.model.depot_checks import depot_cautions
 from components.model.environment import Environment
 from components.model.host_keys import pinned
 from components.model.learner_checks import learner_cautions
@@ -40,6 +41,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
                 write="the id that `longhaul image build` prints",
                 never_safe=True,
             )
+    yield from depot_cautions(environment)
     yield from _idle_keys(environment)
     yield from _no_node(environment)
     yield from small_control_plane(environment)

@@ -1,12 +1,12 @@
 """The list of certificates: the holder, purpose and lifetime of each.
 
-Authorities: Kubernetes, front proxy, nodes, administrators, one for the peers and servers of each etcd cluster, and one
-for the clients of both etcd clusters: kube-apiserver uses one client identity for the main one and its overrides.
+Authorities: Kubernetes, front proxy, nodes, administrators, one for the members of each etcd cluster, and one for the
+API servers' clients of both etcd clusters: kube-apiserver uses one client identity for the main one and its overrides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address
 
@@ -28,6 +28,16 @@ KUBERNETES = "kubernetes"
 ADMINISTRATORS = "administrators"
 """Name of the authority of people's certificates, which are made on demand and kept nowhere (longhaul/identity.py). It
 can be read or replaced without touching any other certificate."""
+
+FRONT_PROXY = "front-proxy"
+"""Name of the authority of API servers' identity towards extension API servers."""
+
+NODE_DAYS = 30
+"""Longest life of a node's certificate (LIFETIME of images/rootfs, controller/request.py)."""
+
+ETCD_CLIENT = "etcd-client"
+"""Name of the authority of the certificates by which both etcd clusters know API servers. It signs for nobody else:
+what a member of one etcd cluster has must not open the other."""
 
 ADMINISTRATOR_HOURS = 8
 """Lifetime of a certificate that is made on demand: a working day."""
@@ -97,18 +107,21 @@ class Certificate:
     addresses: tuple[IPv4Address, ...] = ()
     usages: tuple[Usage, ...]
     days: int = LEAF_DAYS
+    formerly: str | None = None
+    """Name of the authority that issued it in 0.1.0. It still does, until whoever is shown the certificate trusts the
+    other one as well (components/control_plane/member_clients.py)."""
 
 
 def authorities(environment: Environment) -> tuple[Authority, ...]:
     """Return every authority of the environment."""
     names = {
         KUBERNETES: "Kubernetes",
-        "front-proxy": "front proxy",
+        FRONT_PROXY: "front proxy",
         NODES: "nodes",
         ADMINISTRATORS: "administrators",
         "etcd": "etcd",
         "events": "etcd events",
-        "etcd-client": "etcd clients",
+        ETCD_CLIENT: "etcd clients",
     }
     return tuple(Authority(name=name, common_name=f"{environment.name} {title}") for name, title in names.items())
 
@@ -145,7 +158,8 @@ def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages
 
 def _member(machine: Machine) -> tuple[Certificate, ...]:
     """Return the certificates of an etcd member. With the first it is server to clients, and both server and client to
-    its peers. With the second, a client certificate, it asks the other members, and its watchdogs ask itself."""
+    its peers. With the second, a client certificate, it asks the other members, and its watchdogs ask itself. Both are
+    of its own etcd cluster's authority, which the other etcd cluster does not trust."""
     return (
         Certificate(
             name=f"{machine.name}-member",
@@ -157,7 +171,7 @@ def _member(machine: Machine) -> tuple[Certificate, ...]:
             addresses=(machine.address, LOOPBACK),
             usages=(Usage.SERVER, Usage.CLIENT),
         ),
-        _leaf(machine, "client", "etcd-client", machine.name, Usage.CLIENT),
+        replace(_leaf(machine, "client", str(machine.role), machine.name, Usage.CLIENT), formerly=ETCD_CLIENT),
     )
 
 
@@ -193,8 +207,8 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
     return (
         serving,
         kubelet,
-        _leaf(machine, "etcd-client", "etcd-client", "kube-apiserver", Usage.CLIENT),
-        _leaf(machine, "front-proxy-client", "front-proxy", "front-proxy-client", Usage.CLIENT),
+        _leaf(machine, "etcd-client", ETCD_CLIENT, "kube-apiserver", Usage.CLIENT),
+        _leaf(machine, "front-proxy-client", FRONT_PROXY, "front-proxy-client", Usage.CLIENT),
         _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
         _leaf(machine, "node-controller", KUBERNETES, "longhaul:node-controller", Usage.CLIENT),

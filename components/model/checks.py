@@ -16,6 +16,7 @@ from components.model.access import check_access, check_operators_inside
 from components.model.address_plan import PlanError, machine_capacity, plan, plan_errors
 from components.model.capacity import check_capacity, check_peered, check_total
 from components.model.cloud_names import check_sets
+from components.model.depot_checks import check_depots
 from components.model.environment import Environment
 from components.model.existing_checks import check_existing
 from components.model.gpu_promises import check_gpus
@@ -78,6 +79,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_operators,
         check_operators_inside,
         check_zones,
+        check_depots,
         check_learner,
         check_waivers,
         check_host_keys,

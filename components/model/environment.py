@@ -10,6 +10,7 @@ from clouds.base import machine_type
 from clouds.base.pool import Pool
 from clouds.base.section import FileName, Name, Principal, Range, Section
 from components.model.backups import Backups
+from components.model.depots import Depots
 from components.model.hosts import Host
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.sites import Site
@@ -235,6 +236,8 @@ class Environment(Section):
     max_nodes: int | None = Field(default=None, ge=1, examples=[5000])
     """The most nodes that the environment may have: the pools' maxima and the hosts together are at most as many. Left
     out, only the sites' addresses limit them."""
+    depots: Depots = Field(default_factory=Depots)
+    """Settings of all sites' depots."""
     bare_metal: FileName | None = Field(default=None, examples=["hosts.prod.yaml"])
     """File that lists the bare-metal hosts; it lies beside the stack file."""
     links: tuple[Link, ...] = ()

@@ -66,6 +66,10 @@ RDMA_LABEL = "longhaul.dev/rdma"
 """Label with the RDMA network of a host. Pools have none: all machines of a pool have the same network, and the pool's
 own label selects them, on machines of earlier releases too."""
 
+UNCHECKED = "longhaul.dev/unchecked"
+"""Key of the label and the taint that a Node registers with. The node controller takes both away once the Node's labels
+are what its site's list and the environment's file say."""
+
 PREFLIGHT_TAINT = "longhaul.dev/preflight"
 """Key of the taint with which a node with GPUs registers. The node controller removes it once the GPUs passed their
 test."""
@@ -88,6 +92,7 @@ _OWN_LABELS = frozenset(
         IMAGE_LABEL,
         GPU_LABEL,
         RDMA_LABEL,
+        UNCHECKED,
         "kubernetes.io/hostname",
     )
 )

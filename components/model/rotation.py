@@ -32,6 +32,8 @@ class Phase(StrEnum):
     """API servers read with the new key, and write with the old one."""
     USE = "use"
     """API servers write with the new key, and read with the old one."""
+    DISTRUST = "distrust"
+    """The old one is taken away; of rotations with overlap alone (``overlap.py``)."""
 
 
 @dataclass(frozen=True, kw_only=True)

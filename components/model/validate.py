@@ -94,7 +94,7 @@ def _mend(
         elif location and node is not None:
             _put(_container(raw, location), location[-1], sample(schema, node))
             broken.add(location)
-    for location in superfluous:
+    for location in sorted(superfluous, key=len, reverse=True):
         _container(raw, location).pop(location[-1], None)
     return raw
 

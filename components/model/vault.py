@@ -15,7 +15,10 @@ class SecretKind(StrEnum):
     """Kind of a shared secret, which decides its first value."""
 
     SIGNING_KEY = "signing-key"
-    """An ECDSA P-256 key pair, PEM (PKCS#8): signs service account tokens."""
+    """An ECDSA P-256 key pair, PEM (PKCS#8): signs service accounts' tokens first."""
+    SIGNING_KEYS = "signing-keys"
+    """The key that signs service accounts' tokens now, and public keys of those that are believed: at first those of
+    :data:`FIRST_SIGNING_KEY`."""
     ENCRYPTION_KEY = "encryption-key"
     """32 random bytes, base64: the key that encrypts Secrets at rest first."""
     ENCRYPTION_KEYS = "encryption-keys"
@@ -25,6 +28,8 @@ class SecretKind(StrEnum):
     ETCD_STATE = "store-state"
     """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
     member without data may bootstrap the etcd cluster."""
+    ROTATIONS = "rotations"
+    """Phases of rotations with overlap that are not over (``overlap.py``); no key is in it."""
 
 
 FIRST_KEY = "encryption"
@@ -36,6 +41,26 @@ KEYS_IN_USE = "encryption-keys"
 RETIRED_KEYS = "encryption-retired"
 """Name of the secret with former encryption keys, which no machine may read: backups need them. ``longhaul rotate``
 makes it."""
+
+FIRST_SIGNING_KEY = "service-account"
+"""Name of the secret with the first key that signed service accounts' tokens. It stays after a rotation, and no machine
+may read it."""
+
+SIGNING_KEYS = "service-account-keys"
+"""Name of the secret with the keys of service accounts' tokens that API servers hold. Only ``longhaul rotate`` changes
+it."""
+
+ROTATIONS = "rotations"
+"""Name of the secret that records rotations with overlap. Only ``longhaul rotate`` changes it."""
+
+FIRST = {SecretKind.ENCRYPTION_KEYS: FIRST_KEY, SecretKind.SIGNING_KEYS: FIRST_SIGNING_KEY}
+"""Name of the secret from which a kind's first value is made."""
+
+
+def next_secret(name: str) -> str:
+    """Return the name of the secret with the key that takes over from the one in the secret ``name``, while a rotation
+    is under way. No machine may read it."""
+    return f"{name}-next"
 
 
 QUARANTINE = "quarantine"
@@ -57,9 +82,11 @@ def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
     """Return every shared secret: those of the API servers, and one for the state of each etcd cluster."""
     by_role = {role: tuple(m.name for m in members(machines, role)) for role in Role}
     return (
-        SharedSecret(name="service-account", kind=SecretKind.SIGNING_KEY, holders=by_role[Role.API]),
+        SharedSecret(name=FIRST_SIGNING_KEY, kind=SecretKind.SIGNING_KEY, holders=()),
+        SharedSecret(name=SIGNING_KEYS, kind=SecretKind.SIGNING_KEYS, holders=by_role[Role.API]),
         SharedSecret(name=FIRST_KEY, kind=SecretKind.ENCRYPTION_KEY, holders=()),
         SharedSecret(name=KEYS_IN_USE, kind=SecretKind.ENCRYPTION_KEYS, holders=by_role[Role.API]),
+        SharedSecret(name=ROTATIONS, kind=SecretKind.ROTATIONS, holders=by_role[Role.API]),
         SharedSecret(name=QUARANTINE, kind=SecretKind.QUARANTINE, holders=by_role[Role.API]),
         *(
             SharedSecret(name=etcd_state_secret(role), kind=SecretKind.ETCD_STATE, holders=by_role[role])

@@ -18,6 +18,7 @@ from components.objects.environment import EnvironmentDocument, EnvironmentDocum
 from components.objects.fairness import Fairness
 from components.objects.gpus import Gpus
 from components.objects.metadata import InstanceMetadata
+from components.objects.node_labels import NodeLabels
 from components.objects.priorities import PriorityClasses
 from components.objects.rbac import NodeAccess
 from components.objects.rdma import SharedRdma
@@ -67,6 +68,7 @@ class ClusterObjects(ComponentResource):
         TrainingPods(f"{name}-training", opts=child)
         InstanceMetadata(f"{name}-metadata", opts=child)
         AccountTokens(f"{name}-account-tokens", opts=child)
+        NodeLabels(f"{name}-node-labels", opts=child)
         # Their pods have the system's priorities, which need their quota.
         child = ResourceOptions.merge(child, ResourceOptions(depends_on=[priorities]))
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)

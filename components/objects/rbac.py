@@ -38,6 +38,9 @@ HOST = "longhaul.dev/node"
 """Label of a host's token: the host's name."""
 LEASE = "longhaul-node-controller"
 
+LOOKED_AT = "longhaul-node-labels"
+"""ConfigMap in which the node controller says that it looks at new Nodes (:mod:`components.objects.node_labels`)."""
+
 NODE_LEASES = "kube-node-lease"
 """Namespace of the leases with which kubelets report that they are alive."""
 
@@ -86,6 +89,7 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
     # Tokens of hosts are deleted after use. Their names are random, and a role knows no beginnings of names: which
     # Secrets these are is held by TOKENS_ALONE. None is read: whose a token is, is in its groups.
     {"api_groups": [""], "resources": ["secrets"], "verbs": ["delete"]},
+    {"api_groups": [""], "resources": ["configmaps"], "resource_names": [LOOKED_AT], "verbs": ["patch"]},
 )
 """Permissions of the node controller in ``kube-system``."""
 

@@ -13,11 +13,11 @@ relay on its machine (events_relay.py): kube-apiserver 1.36 ends after 20 s when
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
-from components.model.certificates import ADMINISTRATORS, KUBERNETES, NODES
+from components.model.certificates import ADMINISTRATORS, FRONT_PROXY, KUBERNETES, NODES
 from components.model.control_size import api_arguments
 from components.model.joining import JOIN_PORT
 from components.model.rotation import ENCRYPTED
-from components.model.vault import KEYS_IN_USE
+from components.model.vault import KEYS_IN_USE, ROTATIONS, SIGNING_KEYS
 from components.render.admission import admission
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.etcd_members import places
@@ -60,8 +60,9 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
-    """Return the secrets that the machine fetches. The programs themselves reload certificates, the client and
-    front-proxy authorities, the encryption key and who is in quarantine; they read the rest only at their start."""
+    """Return the secrets that the machine fetches. The programs themselves reload certificates, the authorities of
+    clients, of kubelets (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, and
+    who is in quarantine; they read the rest only at their start."""
     return (
         certificate(machine, "apiserver", user=USER),
         certificate(machine, "kubelet-client", user=USER),
@@ -73,15 +74,16 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES, restart=(API, CONTROLLER_MANAGER)),
         # Authorities of clients' certificates: of programs, of nodes, and of people.
         trust(f"{PKI}/client-ca.crt", KUBERNETES, NODES, ADMINISTRATORS),
-        trust(f"{PKI}/nodes-ca.crt", NODES, restart=(API,)),
-        trust(f"{PKI}/front-proxy-ca.crt", "front-proxy"),
+        trust(f"{PKI}/nodes-ca.crt", NODES),
+        trust(f"{PKI}/front-proxy-ca.crt", FRONT_PROXY),
         trust(f"{PKI}/etcd-ca.crt", "etcd", "events", restart=(API,)),
         SecretFile(
-            path=f"{PKI}/service-account.key",
-            content="${service-account}",
+            # Without a restart: `longhaul rotate` has the servers start with it, one after the other.
+            path=f"{PKI}/service-account.pem",
+            content=f"${{{SIGNING_KEYS}:file}}",
             user=USER,
-            restart=(API, CONTROLLER_MANAGER),
         ),
+        SecretFile(path=f"{PKI}/rotations.json", content=f"${{{ROTATIONS}}}", mode=0o444),
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
         *refusal_files(user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),

@@ -4,13 +4,13 @@ it; images/rootfs, controller/environment.py, reads it and reports its faults.""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.cloud_names import pool_groups
-from components.model.nodes import host_nodes
+from components.model.nodes import ZONE_LABEL, HostNode, host_labels, host_nodes, pool_labels, pool_taints
 from components.model.places import place_of
 from components.model.sites import Site
 
@@ -30,8 +30,8 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
     """Return the document as JSON; raise ``ValueError`` when the controller needs a role to list machines of pools (in
     AWS), and there is none.
 
-    Each host is one short line: a ConfigMap holds 1 MiB (kubernetes.io, "ConfigMaps"), and 8,192 hosts take two thirds
-    of that.
+    Each host is one short line: a ConfigMap holds 1 MiB (kubernetes.io, "ConfigMaps"), and 8,192 hosts take three
+    quarters of that. So a host names its labels by their place in ``rack_labels``, where each set of labels is once.
     """
     by_role = pools_by_role(environment)
     if by_role and not aws_role_arn:
@@ -39,19 +39,24 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
         raise ValueError(
             f"pools {', '.join(by_role)} are in {titles}, and the stack has no output node_controller_role yet"
         )
+    hosts = host_nodes(environment, addresses)
+    labels = _host_labels(environment, hosts)
+    sets = list(_distinct(labels.values()))
     value = {
         "format": FORMAT,
         "environment": environment.name,
         "aws_role": aws_role_arn,
         "sites": {name: _site(environment, name, site) for name, site in environment.sites.items()},
-        "pools": {name: {"site": pool.site, **_groups(environment, name)} for name, pool in environment.pools.items()},
+        "pools": {name: _pool(environment, name) for name in environment.pools},
+        "rack_labels": {str(index): one for index, one in enumerate(sets)},
         "racks": {
             host.node_name: {
                 "site": host.place.site,
                 "address": str(host.place.address),
                 "pods": str(host.place.pods),
+                "labels": sets.index(labels[name]),
             }
-            for host in host_nodes(environment, addresses).values()
+            for name, host in hosts.items()
         },
     }
     return _text(value)
@@ -63,9 +68,32 @@ def pools_by_role(environment: Environment) -> dict[str, AnyCloud]:
     return {name: cloud for name, cloud in clouds.items() if cloud.node_controller.takes_role()}
 
 
-def _groups(environment: Environment, pool: str) -> dict[str, Any]:
-    first, *more = [group.name for group in pool_groups(environment, pool)]
-    return {"group": first, **({"more_groups": more} if more else {})}
+def _pool(environment: Environment, name: str) -> dict[str, Any]:
+    first, *more = [group.name for group in pool_groups(environment, name)]
+    taints = [taint.model_dump() for taint in pool_taints(environment, name)]
+    return {
+        "site": environment.pools[name].site,
+        "group": first,
+        **({"more_groups": more} if more else {}),
+        "labels": pool_labels(environment, name),
+        **({"taints": taints} if taints else {}),
+    }
+
+
+def _host_labels(environment: Environment, hosts: Mapping[str, HostNode]) -> dict[str, dict[str, str]]:
+    """Return the labels of every host by its name in the hosts file."""
+    return {
+        host.name: {
+            **host_labels(hosts[host.name].place, gpus=host.gpus, rdma=host.rdma),
+            ZONE_LABEL: hosts[host.name].place.site,
+        }
+        for host in environment.hosts
+    }
+
+
+def _distinct(labels: Iterable[dict[str, str]]) -> Iterable[dict[str, str]]:
+    """Return each set of labels once, in the order of the first that has it."""
+    return {tuple(one.items()): one for one in labels}.values()
 
 
 def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:

@@ -4,6 +4,7 @@ images/rootfs/etc/systemd/system/etcd.service."""
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
+from components.model.certificates import ETCD_CLIENT
 from components.model.control_size import RAFT_DEFAULTS, raft_times
 from components.model.environment import SyncLimits
 from components.model.vault import etcd_state_secret
@@ -67,13 +68,14 @@ def _of_network_disk(declared: SyncLimits | None) -> SyncLimits:
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets that the member fetches. etcd reads a changed certificate with the next connection, but an
-    authority only at its start."""
+    authority only at its start (etcd 3.6, client/pkg/transport/listener.go). Its clients are API servers, and members
+    of its own etcd cluster."""
     unit = ("etcd.service",)
     return (
         certificate(machine, "member", user=USER),
         certificate(machine, "client", user=USER),
         trust(f"{PKI}/etcd-ca.crt", str(machine.role), restart=unit),
-        trust(f"{PKI}/etcd-client-ca.crt", "etcd-client", restart=unit),
+        trust(f"{PKI}/etcd-client-ca.crt", ETCD_CLIENT, str(machine.role), restart=unit),
     )
 
 

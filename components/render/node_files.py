@@ -166,7 +166,7 @@ def _shared(
         f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(_kube_proxy(addresses.supernet)), mode=0o600),
         FILTER: filter_file(environment, addresses, site_name),
     }
-    return found | _registry(site)
+    return found | _registry(site) | _signed_depot(environment, site)
 
 
 def _promise(gpus: GpuPromise) -> dict[str, Any]:
@@ -254,6 +254,13 @@ def _kube_proxy(supernet: IPv4Network) -> dict[str, Any]:
         # node_performance.py sets the limit, by memory.
         "conntrack": {"maxPerCore": 0},
     }
+
+
+def _signed_depot(environment: Environment, site: Site) -> dict[str, File]:
+    """Return what signed_depot.py asks before containerd pulls, where the builder signs for the site's depot."""
+    if site.depot is None or environment.depots.key is None:
+        return {}
+    return {f"{FOLDER}/depot.json": File(content=json_document({"url": site.depot, "key": environment.depots.key}))}
 
 
 def _registry(site: Site) -> dict[str, File]:

@@ -102,7 +102,8 @@ def _verified(environment: Environment, backup: Backup, key: Path) -> str:
             f"{backup.name}: restored are revision {found.revision - BUMP} and {found.keys} keys, and the member saved "
             f"revision {backup.revision} and {backup.keys} keys"
         )
-    return f"{backup.name} is good: revision {backup.revision}, {found.keys} keys"
+    # The restore adds an entry of its own, by which revisions begin further on: told is what the list tells.
+    return f"{backup.name} is good: revision {backup.revision}, {backup.keys} keys"
 
 
 def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import ssl
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from longhaul.report.programs import document
 from longhaul.say import say
 
 if TYPE_CHECKING:
+    from components.model import Environment
     from longhaul.depot.drivers import DriverRequest
     from longhaul.depot.gather import Sources
     from longhaul.depot.manifest import Report
@@ -71,11 +73,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument(
         "--make-images", action="store_true", help="make Longhaul's own images around its tools, rather than pull them"
     )
+    build.add_argument(
+        "--sign", metavar="KEY", help="sign it with this key of gpg's: a fingerprint or a user id (see `depots.key`)"
+    )
     build.add_argument("--refresh", action="store_true", help="ask archives again for packages that are cached")
     build.add_argument("--json", action="store_true", help="for programs")
     verify = _verb(verbs, "verify", "hold every file of a depot against its checksum")
     verify.add_argument("folder", metavar="DIR", type=Path)
     verify.add_argument("--digest", metavar="SHA256", type=arguments.digest, help="what `depot build` said it is")
+    verify.add_argument(
+        "--signed-by", metavar="FILE", type=arguments.key, help="the builder's public key: `gpg --export KEY > FILE`"
+    )
     verify.add_argument("--json", action="store_true", help="for programs")
     serve = _verb(verbs, "serve", "serve a depot to machines over HTTP until it is stopped")
     serve.add_argument("folder", metavar="DIR", type=Path)
@@ -121,11 +129,14 @@ def _build(invocation: Invocation) -> int:
     from longhaul.depot.publish import publish, require_place
 
     options = invocation.options
-    wanted, sources = _asked(invocation)
+    environment, wanted, sources = _asked(invocation)
     require_place(options.to)  # before hours of fetching
+    sign, key = _signer(environment, options.sign)
     parts = gather(wanted, sources)
     found: list[Report] = []
-    fresh = publish(options.to, lambda into: found.append(assemble(into, wanted, parts, sources)), progress=say)
+    fresh = publish(
+        options.to, lambda into: found.append(assemble(into, wanted, parts, sources, sign=sign)), progress=say, key=key
+    )
     (report,) = found
     if options.json:
         print(document({"folder": str(options.to.absolute()), "changed": fresh, **report.plain()}))
@@ -136,8 +147,27 @@ def _build(invocation: Invocation) -> int:
     return Exit.OK
 
 
-def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
-    """Return the content of the depot, and its sources, from the environment and the options."""
+def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path], None] | None, str]:
+    """Return how the depot is signed, and the public half of its key. The key is tried first: nobody wants to be asked
+    for a passphrase after hours of fetching, or to learn then that machines do not know the key."""
+    from longhaul.depot.signature import public_key, sign, try_key
+
+    key = environment.depots.key or ""
+    if name is None:
+        say("it is not signed, and machines take nothing from it: --sign KEY (docs/depot.md)")
+        return None, ""
+    if not key:
+        raise CommandError(
+            f"{environment.name} has no `depots.key`, against which machines would hold the signature: write what "
+            f"`gpg --export {name} | base64 --wrap=0` prints into its file",
+            code=Exit.USAGE,
+        )
+    try_key(name, key)
+    return partial(sign, key=name), public_key(name)
+
+
+def _asked(invocation: Invocation) -> tuple[Environment, Wanted, Sources]:
+    """Return the environment, the content of the depot, and its sources, from the options."""
     from longhaul.depot import contents
     from longhaul.depot.gather import Sources
     from longhaul.depot.wanted import wanted
@@ -170,12 +200,16 @@ def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
         if stray:
             told = ", ".join(sorted(stray))
             raise CommandError(f"--{option} names {told}, which no --suite asks for", code=Exit.USAGE)
-    return asked, Sources(
-        spec=spec,
-        log_dir=where.project.root / ".lab" / "log",
-        progress=say,
-        archives={suite: _lines(path) for suite, path in options.sources},
-        refresh=options.refresh,
+    return (
+        environment,
+        asked,
+        Sources(
+            spec=spec,
+            log_dir=where.project.root / ".lab" / "log",
+            progress=say,
+            archives={suite: _lines(path) for suite, path in options.sources},
+            refresh=options.refresh,
+        ),
     )
 
 
@@ -204,7 +238,7 @@ def _verify(invocation: Invocation) -> int:
 
     options = invocation.options
     _require_depot(options.folder)
-    report = verify(options.folder, digest=options.digest or "", progress=say)
+    report = verify(options.folder, digest=options.digest or "", key=options.signed_by or "", progress=say)
     if options.json:
         print(document(report.plain()))
     else:
@@ -212,7 +246,9 @@ def _verify(invocation: Invocation) -> int:
             print(f"{problem.kind:<12} {problem.path}: {problem.message}")
         verdict = "as it should be" if report.good else f"{len(report.problems)} things are wrong"
         print(f"{options.folder}: {report.files} files, {report.bytes / _MIB:,.0f} MiB: {verdict}")
-        if report.good and not options.digest:
+        if report.good and not options.signed_by:
+            print("whose it is was not looked at: --signed-by names the builder's key")
+        if report.good and not options.digest and not options.signed_by:
             print(f"its digest; compare it with what `depot build` said where it was filled: {report.digest}")
     return Exit.OK if report.good else Exit.FAILED
 

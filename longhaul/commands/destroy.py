@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from longhaul.arguments import add_verbose
 from longhaul.commands.up import again, log_of, refuse_event_log, require_consent
 from longhaul.context import Context, context, enter_lab
+from longhaul.engine import plugins
 from longhaul.engine.change import change
 from longhaul.engine.engine import Engine, engine_for, reason
 from longhaul.engine.pending import Pending, forget, pending_creates
@@ -65,6 +66,7 @@ def run(invocation: Invocation) -> int:
     if engine.has_stack() is False:
         say(f"{where.env} has no stack in {engine.backend.url}: there is nothing to destroy")
         return Exit.OK
+    plugins.require(plugins.needed(environment), engine.environ)
     if not options.yes:
         _confirm(where.env)
     with interruptible():

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from components.model.rotation import ENCRYPTION
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
+from longhaul.rotation.known import KNOWN, NOT_YET, Asked, Known
 from longhaul.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.rotation import Keys
-    from longhaul.rotation.record import Record
 
 HELP = "replace a key while the cluster goes on; a run that was killed is finished by the next"
 TAKES_REST = False
 
+LEASE = "longhaul-rotate"
+"""Name of the lease of whatever is rotated: two rotations at once could both have an API server start anew."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rotate``."""
+    known = "; ".join(f"{one.name}: {one.what}" for one in KNOWN.values())
+    parser.add_argument("what", metavar="WHAT", choices=[*KNOWN, *NOT_YET], help=known)
     parser.add_argument(
-        "what", metavar="WHAT", choices=[ENCRYPTION], help=f"{ENCRYPTION}: the key that encrypts Secrets at rest"
+        "--now",
+        action="store_true",
+        help="take the former key away without waiting until all that it has signed has ended",
     )
     parser.add_argument(
         "--readmit",
@@ -32,52 +38,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="have API servers read with a former key again, for data from a backup; the next run retires it again",
     )
-    parser.add_argument("--json", action="store_true", help="for programs: the keys in use, by name, at the end")
+    parser.add_argument("--json", action="store_true", help="for programs: the phase and the keys at the end, by name")
 
 
 def run(invocation: Invocation) -> int:
     """Rotate from where the vault says that the rotation is."""
+    known = _known(invocation.options)
     where = context(invocation)
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
 
     from longhaul.kubernetes.connection import ApiError
     from longhaul.restore.half_done import refuse_half_restored
-    from longhaul.rotation.record import for_programs
 
     refuse_half_restored(environment)
-    record = _record(environment)
-    options = invocation.options
     try:
-        keys = _rotate(where, environment, record, readmit=options.readmit)
+        told = _rotate(where, environment, known, invocation.options)
     except ApiError as error:
         code = Exit.UNREACHABLE if error.passing else Exit.FAILED
         raise CommandError(f"{error}. Run this again: it goes on from here", code=code) from None
-    if options.json:
-        print(for_programs(keys, record.retired()))
+    if invocation.options.json:
+        print(json.dumps(told, indent=2))
     return Exit.OK
 
 
-def _rotate(where: Context, environment: Environment, record: Record, *, readmit: str) -> Keys:
-    from components.control_plane.issuing import new_encryption_key
-    from longhaul.cluster import api_of
-    from longhaul.rolling.pool_lock import Words, sole_run
-    from longhaul.rotation.encryption import Rotation
+def _known(options: argparse.Namespace) -> Known:
+    """Return what is to be rotated; ``CommandError`` when that is not possible, or an option is not for it."""
+    if options.what in NOT_YET:
+        said = f"{options.what} cannot be replaced without an interruption yet: docs/certificates.md says how it is"
+        raise CommandError(said, code=Exit.USAGE)
+    known = KNOWN[options.what]
+    for option in ("now", "readmit"):
+        if getattr(options, option) and option not in known.takes:
+            raise CommandError(f"--{option} is not for {known.name}", code=Exit.USAGE)
+    return known
 
-    words = Words(begins=f"to rotate {ENCRYPTION}", goes_on=f"{ENCRYPTION} is being rotated")
-    with api_of(where, environment, os.environ) as api, sole_run(api, f"longhaul-rotate-{ENCRYPTION}", words) as held:
-        rotation = Rotation(record=record, api=api, new_key=new_encryption_key, tell=say, held=held)
-        return rotation.readmit(readmit) if readmit else rotation.run()
 
-
-def _record(environment: Environment) -> Record:
+def _rotate(where: Context, environment: Environment, known: Known, options: argparse.Namespace) -> dict[str, Any]:
     from clouds.registry import cloud_of
     from components.model.places import place_of
-    from longhaul.rotation.record import Record
+    from longhaul.cluster import api_of
+    from longhaul.rolling.pool_lock import Words, sole_run
 
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
         said = f"the control plane is on {place.site.kind}, where no key can be rotated yet"
         raise CommandError(said, code=Exit.USAGE)
-    return Record(control=control, place=place, environment=environment)
+    words = Words(begins="to rotate", goes_on="a key is being rotated")
+    with api_of(where, environment, os.environ, master=known.master) as api, sole_run(api, LEASE, words) as held:
+        asked = Asked(
+            what=known.name,
+            environment=environment,
+            control=control,
+            place=place,
+            api=api,
+            held=held,
+            tell=say,
+            readmit=options.readmit,
+            now=options.now,
+        )
+        return known.run(asked)

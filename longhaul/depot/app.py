@@ -17,7 +17,10 @@ from aiohttp import web
 
 from longhaul.depot.manifest import MANIFEST, SUMS
 from longhaul.depot.oci import NAME
+from longhaul.depot.signature import SUFFIX
 
+INDEX = "images/index.json"
+"""Names and digests of all images: a file like any other, against which nodes hold what they pull."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
@@ -31,7 +34,7 @@ def depot_app(root: Path) -> web.Application:
     app.router.add_get("/v2/{name:.+}/blobs/{digest}", registry.blob)
     for name in ("binaries", "debian"):
         app.router.add_static(f"/{name}/", root / name)
-    for name in (MANIFEST, SUMS):
+    for name in (MANIFEST, SUMS, f"{SUMS}{SUFFIX}", INDEX):
         app.router.add_get(f"/{name}", _file(root / name))
     return app
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +55,19 @@ def digest(text: str) -> str:
     if len(plain) != 64 or set(plain) - set("0123456789abcdef"):
         raise argparse.ArgumentTypeError(f"{text!r}: a digest is 64 hexadecimal digits in lower case")
     return plain
+
+
+def key(text: str) -> str:
+    """Read public keys as ``gpg --export`` writes them. Return them in the form of the environment's file."""
+    from components.model.depots import key_fault
+
+    try:
+        found = base64.b64encode(Path(text).read_bytes()).decode("ascii")
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error.strerror}") from error
+    if wrong := key_fault(found):
+        raise argparse.ArgumentTypeError(f"{text} {wrong}: `gpg --export KEY > {text}` writes one")
+    return found
 
 
 def listen(text: str) -> tuple[str, int]:

@@ -59,10 +59,15 @@ def _put(source: Path, target: Path, place: Place) -> None:
 
 
 def made_image(
-    wanted: ContainerImage, *, binary: Path, libraries: Mapping[str, Path] | None = None, spec: Spec | None = None
+    wanted: ContainerImage,
+    *,
+    binary: Path,
+    libraries: Mapping[str, Path] | None = None,
+    system: Path | None = None,
+    spec: Spec | None = None,
 ) -> Image:
     """Return the image around its tool's binary. A binary that is not static needs ``libraries``: files by their path
-    in the image."""
+    in the image. ``system`` is the folder of a whole system that the image has besides."""
     (tool,) = (spec or load()).select([wanted.tool])
     return Image(
         name=f"{wanted.name}:{wanted.tag.format(version=tool.version)}",
@@ -72,4 +77,5 @@ def made_image(
         user=wanted.user,
         capabilities=wanted.capabilities,
         libraries=libraries or {},
+        system=system,
     )

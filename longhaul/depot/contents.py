@@ -19,6 +19,22 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)
+class System:
+    """Content of a container image besides its binary, for an image that is a whole system."""
+
+    packages: tuple[str, ...]
+    """Debian packages; they come with all they need."""
+    folders: tuple[str, ...] = ()
+    """Empty folders."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Targets of symbolic links by their path."""
+    users: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of users by name; each has a group of its name and number."""
+    groups: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """Number and one member of further groups, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ContainerImage:
     """A container image around the one binary of a tool."""
 
@@ -44,6 +60,8 @@ class ContainerImage:
     """True when the image made from the tool is only a stand-in for the official one."""
     lab_only: bool = False
     """True when only labs use it."""
+    system: System | None = None
+    """None when the image has its binary alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,4 +150,17 @@ def _image(tool: str, raw: Mapping[str, Any]) -> ContainerImage:
         digests=_digests(raw.get("digest", {})),
         stand_in=raw.get("stand_in", False),
         lab_only=raw.get("lab_only", False),
+        system=_system(raw) if "packages" in raw else None,
+    )
+
+
+def _system(raw: Mapping[str, Any]) -> System:
+    if not raw.get("lab_only", False):
+        raise TypeError(f"{raw['name']} has packages, which images of labs alone may have")
+    return System(
+        packages=_names(raw["packages"]),
+        folders=_names(raw.get("folders", [])),
+        links=dict(raw.get("links", {})),
+        users=dict(raw.get("users", {})),
+        groups={name: (group["number"], group["member"]) for name, group in raw.get("groups", {}).items()},
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,14 +62,16 @@ def gather(wanted: Wanted, sources: Sources) -> Parts:
     )
 
 
-def assemble(into: Path, wanted: Wanted, parts: Parts, sources: Sources) -> Report:
+def assemble(
+    into: Path, wanted: Wanted, parts: Parts, sources: Sources, *, sign: Callable[[Path], None] | None = None
+) -> Report:
     """Fill the folder with the parts, seal it, and verify all of it. Raise :class:`SetupError` when it is damaged."""
     need = sum(path.stat().st_size for path in _sources_of(parts)) >> 20
     require_space(into, mib=need + _SPARE_MIB, doing="laying out the depot")
     sources.progress(f"laying out {need} MiB")
     # Copies, although links would be faster: changes to the depot must not change the cache.
     fill(into, parts, place=_copy, spec=sources.spec)
-    seal(into, _about(into, wanted, parts, sources))
+    seal(into, _about(into, wanted, parts, sources), sign=sign)
     report = verify(into)
     if not report.good:
         told = "\n".join(f"  {problem.path}: {problem.message}" for problem in report.problems)

@@ -2,7 +2,8 @@
 
 ``depot.json`` describes every file in the folder. ``SHA256SUMS`` has the checksums of all files, ``depot.json`` too, in
 the form that ``sha256sum --check`` reads. The SHA-256 of ``SHA256SUMS`` is the depot's digest: a receiver that has the
-digest from the builder, by another way than the depot itself, can tell that nothing was altered in between.
+digest from the builder, by another way than the depot itself, can tell that nothing was altered in between. So can one
+that has the builder's key: ``SHA256SUMS.gpg`` is the signature (:mod:`longhaul.depot.signature`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from longhaul.depot.signature import SUFFIX, SignatureError, check, is_signature
 from longhaul.toolchain.cache import Progress, sha256_file, write_json
 from longhaul.toolchain.errors import SetupError
 
@@ -25,7 +27,7 @@ _TELL_BYTES = 1 << 30
 _SUM = re.compile(r"(?P<sum>[0-9a-f]{64})  (?P<path>.+)")
 _STANZA = re.compile(r"^Filename: \./(?P<name>.+)$\n(?:^.*$\n)*?^SHA256: (?P<sum>[0-9a-f]{64})$", re.MULTILINE)
 
-Kind = Literal["missing", "extra", "changed", "unreadable", "contradicted"]
+Kind = Literal["missing", "extra", "changed", "unreadable", "contradicted", "unsigned"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +64,10 @@ def is_depot(root: Path) -> bool:
     return (root / MANIFEST).is_file() or (root / SUMS).is_file()
 
 
-def seal(root: Path, about: Mapping[str, Any]) -> str:
-    """Write both lists for the content of the folder, which ``about`` describes; return the depot's digest."""
-    for name in (MANIFEST, SUMS):
+def seal(root: Path, about: Mapping[str, Any], *, sign: Callable[[Path], None] | None = None) -> str:
+    """Write both lists for the content of the folder, which ``about`` describes; return the depot's digest. ``sign``
+    writes the signature of a file beside it; without it, the depot has no signatures."""
+    for name in (MANIFEST, SUMS, *filter(is_signature, list(_files(root)))):
         (root / name).unlink(missing_ok=True)
     files = {
         name: {"sha256": sha256_file(path), "size": path.stat().st_size} for name, path in sorted(_files(root).items())
@@ -73,7 +76,15 @@ def seal(root: Path, about: Mapping[str, Any]) -> str:
     sums = {name: str(entry["sha256"]) for name, entry in files.items()} | {MANIFEST: sha256_file(root / MANIFEST)}
     text = "".join(f"{sums[name]}  {name}\n" for name in sorted(sums))
     (root / SUMS).write_text(text, encoding="utf-8")
+    if sign is not None:
+        for name in signed_files(files):
+            sign(root / name)
     return digest_of(root)
+
+
+def signed_files(names: Collection[str]) -> list[str]:
+    """Return the files of a depot that have a signature, of those in it."""
+    return [SUMS, *(name for name in sorted(names) if is_signature(f"{name}{SUFFIX}") and name != SUMS)]
 
 
 def digest_of(root: Path) -> str:
@@ -82,8 +93,9 @@ def digest_of(root: Path) -> str:
     return sha256_file(path) if path.is_file() else ""
 
 
-def verify(root: Path, *, digest: str = "", progress: Progress | None = None) -> Report:
-    """Check every file. A given ``digest`` must equal the depot's. ``progress`` is called for each GiB.
+def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | None = None) -> Report:
+    """Check every file. A given ``digest`` must equal the depot's, and with a given ``key``, as the environment's file
+    has it, one of its keys must have signed. ``progress`` is called for each GiB.
 
     Raise :class:`SetupError` when the folder is no depot.
     """
@@ -92,7 +104,7 @@ def verify(root: Path, *, digest: str = "", progress: Progress | None = None) ->
     problems: list[Problem] = []
     sums = _read_sums(root, problems)
     declared = _read_manifest(root, problems)
-    found = {name: path for name, path in _files(root).items() if name != SUMS}
+    found = {name: path for name, path in _files(root).items() if name != SUMS and not is_signature(name)}
     hashes: dict[str, str] = {}
     total = 0
     for name, path in sorted(found.items()):
@@ -111,6 +123,7 @@ def verify(root: Path, *, digest: str = "", progress: Progress | None = None) ->
     problems += _compared(expected, hashes, found)
     problems += _contradictions(sums, declared)
     problems += _indexes(root, hashes, known=expected)
+    problems += _unsigned(root, signed_files(found), key=key) if key else ()
     own = digest_of(root)
     if digest and own != digest:
         problems.append(Problem(kind="changed", path=SUMS, message=f"its SHA-256 is {own or 'none'}, not {digest}"))
@@ -185,6 +198,17 @@ def _contradictions(sums: Mapping[str, str], declared: Mapping[str, Any]) -> Ite
             yield Problem(kind="contradicted", path=name, message=f"is not in {lacks}")
         elif sums[name] != declared[name]["sha256"]:
             yield Problem(kind="contradicted", path=name, message=f"{SUMS} and {MANIFEST} say different sums")
+
+
+def _unsigned(root: Path, names: Collection[str], *, key: str) -> Iterator[Problem]:
+    """Yield the files whose signature is missing or does not hold."""
+    for name in names:
+        try:
+            check((root / name).read_bytes(), (root / f"{name}{SUFFIX}").read_bytes(), key)
+        except SignatureError as error:
+            yield Problem(kind="unsigned", path=name, message=str(error))
+        except OSError:
+            yield Problem(kind="unsigned", path=name, message=f"there is no {name}{SUFFIX}")
 
 
 def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -> Iterator[Problem]:

@@ -43,6 +43,8 @@ class Image:
     libraries: Mapping[str, Path] = field(default_factory=dict)
     """Files that a dynamic binary is loaded with, by their path in the image, such as
     ``lib64/ld-linux-x86-64.so.2``."""
+    system: Path | None = None
+    """Folder whose content the image has besides, all of it root's."""
 
 
 def write_layout(into: Path, images: Iterable[Image], *, arch: str) -> None:
@@ -89,6 +91,8 @@ def _write_layer(blobs: Path, image: Image) -> dict[str, Any]:
             entry = tarfile.TarInfo(folder)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if folder == "tmp" else 0o755
             tar.addfile(entry)
+        if image.system is not None:
+            _add_system(tar, image.system, known=frozenset(tar.getnames()))
         for name, path in sorted(image.libraries.items()):
             with path.open("rb") as content:
                 library = tarfile.TarInfo(name)
@@ -104,6 +108,20 @@ def _write_layer(blobs: Path, image: Image) -> dict[str, Any]:
     size = making.stat().st_size
     making.rename(blobs / digest)
     return {"mediaType": _LAYER, "digest": f"sha256:{digest}", "size": size}
+
+
+def _add_system(tar: tarfile.TarFile, root: Path, *, known: frozenset[str]) -> None:
+    for path in sorted(root.rglob("*")):
+        entry = tar.gettarinfo(path, arcname=str(path.relative_to(root)))
+        if entry.name in known and entry.isdir():
+            continue
+        entry.uid = entry.gid = entry.mtime = 0
+        entry.uname = entry.gname = ""
+        if entry.isreg():
+            with path.open("rb") as content:
+                tar.addfile(entry, content)
+        else:
+            tar.addfile(entry)
 
 
 def _file_capability(names: Iterable[str]) -> str:

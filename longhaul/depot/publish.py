@@ -14,9 +14,9 @@ from longhaul.toolchain.cache import Progress, locked, remove
 from longhaul.toolchain.errors import SetupError, from_os
 
 
-def publish(to: Path, make: Callable[[Path], None], *, progress: Progress) -> bool:
-    """Let ``make(folder)`` fill a folder, and put it at ``to``. Return False when an intact depot with the same digest
-    was already there; it is kept. Otherwise return True.
+def publish(to: Path, make: Callable[[Path], None], *, progress: Progress, key: str = "") -> bool:
+    """Let ``make(folder)`` fill a folder, and put it at ``to``. Return False when an intact depot with the same digest,
+    signed by one of the keys in ``key`` if there are any, was already there; it is kept. Otherwise return True.
 
     Raise :class:`SetupError` when that fails.
     """
@@ -26,7 +26,7 @@ def publish(to: Path, make: Callable[[Path], None], *, progress: Progress) -> bo
         with locked(_beside(to, "lock"), waiting=lambda: progress(f"{to}: another process is making it, waiting")):
             _recover(to)
             require_place(to)
-            return _exchange(to, make)
+            return _exchange(to, make, key)
     except OSError as error:
         raise from_os(error, path=to.parent, doing=f"making the depot {to}") from error
 
@@ -58,12 +58,12 @@ def _put_back(to: Path) -> None:
         old.rename(to)
 
 
-def _exchange(to: Path, make: Callable[[Path], None]) -> bool:
+def _exchange(to: Path, make: Callable[[Path], None], key: str) -> bool:
     part, old = _beside(to, "part"), _beside(to, "old")
     part.mkdir(mode=0o755)
     try:
         make(part)
-        if is_depot(to) and digest_of(part) == digest_of(to) and verify(to).good:
+        if is_depot(to) and digest_of(part) == digest_of(to) and verify(to, key=key).good:
             return False
         if to.exists():
             to.rename(old)

@@ -13,6 +13,8 @@ from longhaul.lab_seam import pinned_tools
 
 OVERRIDE = "LONGHAUL_PULUMI"
 """Variable with the path of the engine to use instead of the pinned one."""
+_OWN = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
+"""Settings of the engine that no user's variable changes."""
 
 
 def engine_binary(environ: Mapping[str, str]) -> Path:
@@ -33,14 +35,15 @@ def engine_binary(environ: Mapping[str, str]) -> Path:
 
 
 def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the engine's variables: this interpreter and the engine's own folder come first on ``PATH``.
+    """Return the engine's variables: this interpreter and the engine's own folder come first on ``PATH``, and it
+    downloads no plugin by itself, since it would check none against anything.
 
     A language host that was built from its module ignores the project's ``virtualenv``, and starts the first ``python``
     of ``PATH`` and the scripts that lie beside it.
     """
     folders = [str(Path(sys.executable).parent), str(engine_binary(environ).parent), environ.get("PATH", "")]
     path = os.pathsep.join(folder for folder in folders if folder)
-    return {**_with_bytecode(environ), "PATH": path, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    return {**_with_bytecode(environ), "PATH": path, **_OWN}
 
 
 def _with_bytecode(environ: Mapping[str, str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of, clouds
 from longhaul.engine.backend import pulumi_home
+from longhaul.exits import CommandError
 
 if TYPE_CHECKING:
     from components.model import Environment
 
+INSTALL = ".venv/bin/python -m lab.tools plugins"
+"""Command that installs plugins by their checksums."""
 _PROVIDER = "pulumi:providers:"
 """Prefix of a provider's type in a state."""
 
@@ -42,14 +45,26 @@ class Plugin:
 def needed(environment: Environment) -> tuple[Plugin, ...]:
     """Return the plugins of an environment's sites."""
     packages = dict.fromkeys(cloud_of(site).provider for site in environment.sites.values())
-    return tuple(_of_sdk(package) for package in packages if package)
+    return tuple(of_sdk(package) for package in packages if package)
+
+
+def require(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> None:
+    """Raise ``CommandError`` unless all are installed: the engine downloads none by itself."""
+    missing = [plugin for plugin in plugins if not plugin.installed(environ)]
+    if missing:
+        named = ", ".join(f"{plugin.package} {plugin.version}" for plugin in missing)
+        words = " ".join((INSTALL, *(plugin.package for plugin in missing)))
+        raise CommandError(
+            f"the engine has no plugin {named}, and downloads none by itself: `{words}` installs what fits the "
+            "checksums in tools.toml. One of your own can be on PATH"
+        )
 
 
 def of_existing(environment: Environment) -> dict[str, Plugin]:
     """Return, for each site that names existing parts, the plugin that looks them up."""
     sites = {name: (cloud_of(site), site) for name, site in environment.sites.items()}
     return {
-        name: _of_sdk(cloud.provider)
+        name: of_sdk(cloud.provider)
         for name, (cloud, site) in sites.items()
         if cloud.provider and cloud.made.existing_parts(site)
     }
@@ -57,7 +72,7 @@ def of_existing(environment: Environment) -> dict[str, Plugin]:
 
 def of_cluster() -> Plugin:
     """Return the plugin for what runs on the cluster."""
-    return _of_sdk("kubernetes")
+    return of_sdk("kubernetes")
 
 
 def left_out(environment: Environment) -> frozenset[str]:
@@ -96,7 +111,8 @@ def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tupl
     return tuple(without)
 
 
-def _of_sdk(package: str) -> Plugin:
+def of_sdk(package: str) -> Plugin:
+    """Return the plugin of the installed SDK of a package."""
     return Plugin(package=package, version=_sdk_version(package))
 
 

@@ -43,12 +43,9 @@ def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
     The engine writes every value of each run, packed and encrypted, into ``~/.pulumi/logs``. That is a third of its
     work in a preview, and no setting prevents it (``pkg/v3/logging``, v3.250.0); when it cannot make that folder, it
-    continues without. When it may have to download its first plugin, the user's own home is used, so that the plugin is
-    kept.
+    continues without.
     """
     home = pulumi_home(environ)
-    if not (home / "plugins").is_dir() and not environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"):
-        return {}
     folder.mkdir(parents=True)
     (folder / _LOGS).touch()
     for entry in home.iterdir() if home.is_dir() else ():

@@ -36,6 +36,8 @@ class Bake:
     version: str
     depot: str
     """Address of the depot that the machine installs from; empty to install from the publishers."""
+    depot_key: str
+    """Public keys that sign for depots, as the environment's file has them; empty for none."""
     image: str
     """Id of the image, if it is known before the image exists; else empty."""
     versions: Mapping[str, str]
@@ -85,6 +87,7 @@ def plan_bake(environment: Environment, asked: BakeOptions, *, now: datetime) ->
         kind=asked.kind,
         version=version,
         depot=site.depot or "",
+        depot_key=environment.depots.key or "",
         image=recipe.image,
         versions=environment.versions.pinned(),
         variables=variables,

@@ -93,7 +93,7 @@ def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) 
         "versions": bake.versions,
         **(_DRIVER if bake.kind == "gpu" else {}),
         "release": {"version": bake.version, "copy_to": str(shop.manifest), **made_by},
-        **({"depot": bake.depot} if bake.depot else {}),
+        **({"depot": bake.depot, "depot_key": bake.depot_key} if bake.depot else {}),
     }
 
 

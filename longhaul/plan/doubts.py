@@ -15,21 +15,25 @@ from longhaul.plan.risks import new_sites
 
 
 def brought(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each doubt that the change brings, and for each that lets no plan be safe. Those that say the
-    same of the same key in several places are one finding."""
-    found = [one for one in cautions(case.after) if one.never_safe or _new(case, one)]
-    alike: dict[tuple[object, str, str], list[Caution]] = {}
-    for one in found:
-        alike.setdefault((one.at[-1], one.wrong, one.write), []).append(one)
-    for first, *others in alike.values():
-        finding = _finding(first, Severity.WARNING)
+    """Yield a finding for each doubt that the change brings, and for each that lets no plan be safe, or none that
+    brings it. Those that say the same of the same key in several places are one finding."""
+    alike: dict[tuple[object, str, str, Severity], list[Caution]] = {}
+    for one in cautions(case.after):
+        new = _new(case, one)
+        if one.never_safe or one.refused or new:
+            severity = Severity.PROBLEM if one.refused and new else Severity.WARNING
+            alike.setdefault((one.at[-1], one.wrong, one.write, severity), []).append(one)
+    for (*_, severity), (first, *others) in alike.items():
+        finding = _finding(first, severity)
         yield replace(finding, where=(*finding.where, *(one.key for one in others))) if others else finding
 
 
 def left(case: Case) -> tuple[Finding, ...]:
     """Return the doubts that were there before."""
     return tuple(
-        _finding(one, Severity.OK) for one in cautions(case.after) if not one.never_safe and not _new(case, one)
+        _finding(one, Severity.OK)
+        for one in cautions(case.after)
+        if not (one.never_safe or one.refused or _new(case, one))
     )
 
 

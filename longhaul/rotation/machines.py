@@ -27,6 +27,19 @@ TRIES = 2
 """Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
 
 
+def behind(environment: Environment, control: Control[Any], place: Place[Any], keys: Keys) -> tuple[str, ...]:
+    """Return the names of the API servers that do not use these keys. ``CommandError`` for the first that does not
+    tell: no rotation begins where a server is away."""
+    found = []
+    for machine in members(control_machines(environment, plan(environment)), Role.API):
+        answer = asked(control, place, machine.name, _told(keys))
+        if answer.get("error"):
+            raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
+        if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
+            found.append(machine.name)
+    return tuple(found)
+
+
 def hand_out(
     environment: Environment, control: Control[Any], place: Place[Any], keys: Keys, *, tell: Callable[[str], None]
 ) -> None:
@@ -35,7 +48,7 @@ def hand_out(
     for machine in members(control_machines(environment, plan(environment)), Role.API):
         answer: Mapping[str, Any] = {}
         for _ in range(TRIES):
-            answer = _asked(control, place, machine.name, _take_over(keys))
+            answer = asked(control, place, machine.name, _take_over(keys))
             if tuple(answer.get("keys", ())) == keys.names:
                 break
         if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
@@ -49,7 +62,7 @@ def written(environment: Environment, control: Control[Any], place: Place[Any]) 
     reasons = []
     for machine in members(control_machines(environment, plan(environment)), Role.ETCD):
         try:
-            answer = _asked(control, place, machine.name, "longhaul-node encryption")
+            answer = asked(control, place, machine.name, "longhaul-node encryption")
             return {str(name): int(count) for name, count in answer["objects"].items()}
         except CommandError as error:
             reasons.append(str(error))
@@ -59,10 +72,17 @@ def written(environment: Environment, control: Control[Any], place: Place[Any]) 
 
 
 def _take_over(keys: Keys) -> str:
-    return f"{FETCH} && longhaul-node encryption --keys {','.join(keys.names)} --wait {LOAD_S}"
+    return f"{FETCH} && {_told(keys)} --wait {LOAD_S}"
 
 
-def _asked(control: Control[Any], place: Place[Any], machine: str, script: str) -> Mapping[str, Any]:
+def _told(keys: Keys) -> str:
+    return f"longhaul-node encryption --keys {','.join(keys.names)}"
+
+
+def asked(
+    control: Control[Any], place: Place[Any], machine: str, script: str, *, what: str = "encryption keys"
+) -> Mapping[str, Any]:
+    """Return what a machine tells as JSON; ``CommandError`` when it tells nothing of ``what``."""
     try:
         output = control.run_command(place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
@@ -71,7 +91,7 @@ def _asked(control: Control[Any], place: Place[Any], machine: str, script: str) 
         answer = json.loads(output.stdout)
     except ValueError:
         said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-        raise CommandError(f"{machine} does not tell its encryption keys: {said[-1]}") from None
+        raise CommandError(f"{machine} does not tell its {what}: {said[-1]}") from None
     return answer if isinstance(answer, dict) else {}
 
 

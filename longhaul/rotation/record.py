@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clouds.base.errors import CloudError
 from components.model.rotation import Key, Keys
-from components.model.vault import KEYS_IN_USE, RETIRED_KEYS, vault_name
-from longhaul.exits import CommandError, Exit
-
-if TYPE_CHECKING:
-    from clouds.base.cloud import Control
-    from clouds.base.place import Place
-    from components.model import Environment
+from components.model.vault import KEYS_IN_USE, RETIRED_KEYS
+from longhaul.rotation.vault import RotationVault, unusable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
-    """The vault of an environment, as far as a rotation needs it. Every method raises ``CommandError`` when the vault
-    does not answer."""
-
-    control: Control[Any]
-    place: Place[Any]
-    environment: Environment
+class Record(RotationVault):
+    """The vault's encryption keys."""
 
     def keys(self) -> Keys:
         """Return the keys in use."""
-        text = self._get(KEYS_IN_USE)
-        if text is None:
-            env = self.environment.name
-            raise CommandError(f"the vault of {env} has no {KEYS_IN_USE} yet: `longhaul up --env {env}` makes it")
-        return _parsed(KEYS_IN_USE, text)
+        return _parsed(KEYS_IN_USE, self.get(KEYS_IN_USE))
 
     def set_keys(self, keys: Keys) -> None:
         """Write the keys in use."""
-        self._set(KEYS_IN_USE, keys)
+        self.write(KEYS_IN_USE, keys.text())
 
     def retired(self) -> tuple[Key, ...]:
         """Return the former keys."""
-        text = self._get(RETIRED_KEYS)
+        text = self.read(RETIRED_KEYS)
         return () if text is None else _parsed(RETIRED_KEYS, text).keys
 
     def retire(self, keys: Iterable[Key]) -> None:
@@ -49,30 +33,14 @@ class Record:
         known = self.retired()
         more = tuple(key for key in keys if key not in known)
         if more:
-            self._set(RETIRED_KEYS, Keys(keys=(*known, *more)))
-
-    def _get(self, name: str) -> str | None:
-        try:
-            return self.control.secret(self.place, vault_name(self.environment), name)
-        except CloudError as error:
-            code = Exit.FAILED if error.answered else Exit.UNREACHABLE
-            raise CommandError(f"the vault's secret {name} cannot be read: {error}", code=code) from None
-
-    def _set(self, name: str, keys: Keys) -> None:
-        try:
-            self.control.set_secret(self.place, vault_name(self.environment), name, keys.text())
-        except CloudError as error:
-            raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
+            self.write(RETIRED_KEYS, Keys(keys=(*known, *more)).text())
 
 
 def _parsed(name: str, text: str) -> Keys:
     try:
         return Keys.parse(text)
     except ValueError as error:
-        raise CommandError(
-            f"the vault's secret {name} cannot be used, so nothing was done: {error}. Make an earlier version of it "
-            "the newest one; the vault keeps them"
-        ) from None
+        raise unusable(name, error) from None
 
 
 def names(keys: Iterable[Key]) -> str:
@@ -80,7 +48,6 @@ def names(keys: Iterable[Key]) -> str:
     return ", ".join(key.name for key in keys)
 
 
-def for_programs(keys: Keys, retired: Iterable[Key]) -> str:
-    """Return what a rotation came to as JSON; names alone."""
-    told = {"phase": str(keys.phase), "keys": keys.names, "retired": [key.name for key in retired]}
-    return json.dumps(told, indent=2)
+def for_programs(keys: Keys, retired: Iterable[Key]) -> dict[str, Any]:
+    """Return what a rotation came to; names alone."""
+    return {"phase": str(keys.phase), "keys": keys.names, "retired": [key.name for key in retired]}

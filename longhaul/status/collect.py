@@ -16,6 +16,7 @@ from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import plan
 from components.model.health import READY_PATH
+from components.model.overlap import parse_standings
 from components.model.places import place_of
 from components.model.quarantine import Quarantine
 from longhaul.exits import CommandError, Exit
@@ -28,6 +29,7 @@ from longhaul.status.observed import (
     CertificateView,
     CloudView,
     ClusterView,
+    CredentialsView,
     EncryptionView,
     Endpoint,
     NodeAnswer,
@@ -158,6 +160,7 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
             certificates=certificates,
             backup=backup,
             encryption=_encryption(content.get("encryption")),
+            credentials=_credentials(content.get("credentials")),
             refuses=_refuses(content.get("quarantine")),
             restore=restore,
         )
@@ -202,6 +205,13 @@ def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:
     return EncryptionView(
         keys=tuple(map(str, told["keys"])), loaded=bool(told["loaded"]), error=str(told.get("error") or "")
     )
+
+
+def _credentials(told: Mapping[str, Any] | None) -> CredentialsView | None:
+    if not told:
+        return None
+    unused = tuple(map(str, told.get("unused") or ()))
+    return CredentialsView(unused=unused, rotations=parse_standings(json.dumps(told.get("rotations") or {})))
 
 
 def _refuses(told: Mapping[str, Any] | None) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from clouds.base.fleet import Machine
 from clouds.base.tunnels import TunnelView
+from components.model.overlap import Standing
 from components.model.quarantine import Quarantine
 from longhaul.hosts.knock import Knock
 
@@ -39,6 +40,16 @@ class EncryptionView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CredentialsView:
+    """Knowledge of an API server about rotations with overlap."""
+
+    unused: tuple[str, ...]
+    """Units that use other keys of service accounts than the machine has."""
+    rotations: Mapping[str, Standing] = field(default_factory=dict)
+    """Rotations that are not over, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeAnswer:
     """Answer of ``longhaul-node status`` on a machine."""
 
@@ -53,6 +64,8 @@ class NodeAnswer:
     """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
     encryption: EncryptionView | None = None
     """An API server's encryption keys; None when it says nothing."""
+    credentials: CredentialsView | None = None
+    """An API server's knowledge about rotations with overlap; None when it says nothing."""
     refuses: tuple[str, ...] | None = None
     """Machines in quarantine that an API server is known to refuse; None when it says nothing."""
     restore: str = ""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from components.model.overlap import SERVICE_ACCOUNTS, STEADY, Standing
 from components.model.rotation import ENCRYPTION, Phase, phase_of
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import EncryptionView, Observed
@@ -20,9 +23,58 @@ class RotationStatus:
     """Phase in which all servers are; empty when they differ."""
     keys: tuple[str, ...] = ()
     """Names of the keys that all servers have, in their order; empty when they differ."""
+    until: str = ""
+    """Time at which the last of what the former key has signed ends, ISO 8601; empty when it is not known."""
 
 
 def judge_rotations(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
+    """Return the rotations that are not over, as far as the API servers that answer know."""
+    return (*_encryption(env, observed), *_overlaps(env, observed))
+
+
+def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
+    """Yield rotations with overlap, and that of service accounts where a server uses other keys than it has."""
+    found = {name: one.credentials for name, one in observed.answers.items() if one.credentials is not None}
+    lag = sorted(name for name, view in found.items() if view.unused)
+    names = {rotation for view in found.values() for rotation in view.rotations}
+    for name in sorted(names | ({SERVICE_ACCOUNTS} if lag else set())):
+        standings = {server: view.rotations.get(name, STEADY) for server, view in found.items()}
+        late = lag if name == SERVICE_ACCOUNTS else []
+        yield _overlap(name, standings, late, again=f"`longhaul rotate --env {env} {name}` goes on", now=observed.now)
+
+
+def _overlap(
+    name: str, standings: Mapping[str, Standing], late: Sequence[str], *, again: str, now: datetime
+) -> RotationStatus:
+    if len(set(standings.values())) > 1:
+        said = ", ".join(f"{server}: {one.phase}" for server, one in sorted(standings.items()))
+        reason = f"servers are in different phases ({said}), and fetch within fifteen minutes; {again}"
+        return RotationStatus(name=name, verdict=Verdict.DEGRADED, reason=reason)
+    standing = next(iter(standings.values()))
+    if late:
+        reason = f"programs of {', '.join(late)} use other keys than these machines have: {again}"
+    elif standing.until and standing.until > now:
+        reason = f"the new key signs, both are believed until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
+    else:
+        reason = f"{_PHASES[standing.phase]}: {again}"
+    return RotationStatus(
+        name=name,
+        verdict=Verdict.DEGRADED if late else Verdict.OK,
+        reason=reason,
+        phase=str(standing.phase),
+        until=standing.until.isoformat() if standing.until else "",
+    )
+
+
+_PHASES = {
+    Phase.STEADY: "it is over",
+    Phase.TRUST: "the former key signs, both are believed",
+    Phase.USE: "the new key signs, both are believed",
+    Phase.DISTRUST: "the new key signs, and is to be believed alone",
+}
+
+
+def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
     """Return the rotation of the encryption keys; nothing when all servers that answer use one and the same key."""
     found = {name: answer.encryption for name, answer in observed.answers.items() if answer.encryption is not None}
     lists = {view.keys for view in found.values()}

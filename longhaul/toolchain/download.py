@@ -91,22 +91,28 @@ class Downloader:
             (into / binary.name).chmod(0o755)
 
     def _receive(self, download: Download, path: Path, *, what: str) -> None:
+        found = self.receive(download.url, path)
+        if found != download.sha256:
+            raise SetupError(
+                f"{what}: the file at {download.url} is not the pinned one.\n"
+                f"Its SHA-256 is {found}, tools.toml says {download.sha256}.\n"
+                "If a proxy here answers with a page of its own, build from source instead: set "
+                "LONGHAUL_TOOLS_FROM=module and run it again. Otherwise do not trust that file."
+            )
+
+    def receive(self, url: str, path: Path) -> str:
+        """Write what ``url`` has into the file ``path``, unchecked, and return its SHA-256 in hexadecimal. Raise
+        :class:`UnreachableError` when it cannot be had."""
         total = hashlib.sha256()
-        response = self._open(download.url)
+        response = self._open(url)
         try:
             with path.open("wb") as file:
-                while chunk := _read(response, url=download.url):
+                while chunk := _read(response, url=url):
                     total.update(chunk)
                     file.write(chunk)
         finally:
             response.close()
-        if total.hexdigest() != download.sha256:
-            raise SetupError(
-                f"{what}: the file at {download.url} is not the pinned one.\n"
-                f"Its SHA-256 is {total.hexdigest()}, tools.toml says {download.sha256}.\n"
-                "If a proxy here answers with a page of its own, build from source instead: set "
-                "LONGHAUL_TOOLS_FROM=module and run it again. Otherwise do not trust that file."
-            )
+        return total.hexdigest()
 
     def _open(self, url: str) -> Response:
         host = urllib.parse.urlsplit(url).netloc

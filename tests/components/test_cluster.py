@@ -64,3 +64,15 @@ def test_no_token_is_made_or_exported() -> None:
 
 def test_the_node_controller_s_role_is_exported() -> None:
     assert program().outputs["node_controller_role"] == "lab-node-controller-role-arn"
+
+
+def test_a_network_is_encrypted_where_the_file_says_so() -> None:
+    type_ = "azure-native:network:VirtualNetwork"
+    (plain_one,) = program().of(type_)
+    assert "encryption" not in plain_one.inputs
+    sites = {
+        name: site.model_copy(update={"encrypted": True}) if site.kind == "azure" else site
+        for name, site in environment().sites.items()
+    }
+    (encrypted,) = declare_whole(environment().model_copy(update={"sites": sites})).of(type_)
+    assert plain(encrypted.inputs["encryption"]) == {"enabled": True, "enforcement": "AllowUnencrypted"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,26 +12,10 @@ from components.azure.retention import RetentionProvider
 from components.control_plane import issuing
 from components.control_plane.certificates import AuthorityProvider, CertificateProvider
 from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider, VaultSettingProvider
+from components.control_plane.signing_keys import SigningKeys
 from components.model.rotation import Keys
-from components.model.vault import FIRST_KEY, KEYS_IN_USE
-
-URL = "https://vault.example"
-
-
-class FakeVault:
-    """A vault in memory; every instance is the same one."""
-
-    values: dict[str, str]
-
-    def __init__(self, url: str) -> None:
-        assert url == URL
-
-    def get(self, name: str) -> str | None:
-        return self.values.get(name)
-
-    def set(self, name: str, value: str, *, content_type: str = "") -> str:
-        self.values[name] = value
-        return name
+from components.model.vault import FIRST_KEY, FIRST_SIGNING_KEY, KEYS_IN_USE, SIGNING_KEYS
+from tests.components.fake_vault import URL, FakeVault
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +66,36 @@ def test_the_encryption_keys_in_use_begin_with_the_first_and_a_rotation_is_left(
     values[KEYS_IN_USE] = rotating
     provider.create(inputs)
     assert values[KEYS_IN_USE] == rotating
+
+
+def test_the_keys_of_service_accounts_begin_with_the_first_and_a_rotation_is_left(values: dict[str, str]) -> None:
+    provider = SharedSecretProvider()
+    inputs = {"vault_url": URL, "secret": SIGNING_KEYS, "kind": "signing-keys"}
+    with pytest.raises(RuntimeError, match="the vault has no service-account"):
+        provider.create(inputs)
+    provider.create({"vault_url": URL, "secret": FIRST_SIGNING_KEY, "kind": "signing-key"})
+    provider.create(inputs)
+    keys = SigningKeys.parse(values[SIGNING_KEYS])
+    assert keys == SigningKeys.alone(values[FIRST_SIGNING_KEY])
+    rotating = keys.trusting(issuing.new_key()).text()
+    values[SIGNING_KEYS] = rotating
+    provider.create(inputs)
+    assert values[SIGNING_KEYS] == rotating
+
+
+@pytest.mark.parametrize(("phase", "believed"), [("trust", 2), ("use", 2), ("distrust", 1), ("steady", 1)])
+def test_an_authority_that_is_renewed_while_it_rotates_leaves_the_other_believed(
+    values: dict[str, str], phase: str, believed: int
+) -> None:
+    provider = AuthorityProvider()
+    olds = provider.create(authority()).outs or {}
+    other = issuing.new_authority(common_name="lab etcd", days=1, key=issuing.new_key()).certificate
+    values["trust-etcd"] += other
+    values["rotations"] = json.dumps({"authority-etcd": {"phase": phase, "until": ""}})
+    news = provider.update("id", olds, authority(days=7300)).outs or {}
+    assert issuing.certificates_in(values["trust-etcd"])[0] == news["certificate"]
+    assert len(issuing.certificates_in(values["trust-etcd"])) == believed
+    assert (other in values["trust-etcd"]) == (believed == 2)
 
 
 def test_an_authority_is_renewed_with_its_key_and_its_leaves_stay(values: dict[str, str]) -> None:

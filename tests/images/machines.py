@@ -40,7 +40,7 @@ from components.model import (
 )
 from components.model.address_plan import site_plan
 from components.model.environment import EtcdLearner
-from components.model.vault import FIRST_KEY
+from components.model.vault import FIRST
 from components.render import files
 from tests.images.fakes import FakeVault
 from tests.support.ports import free_ports
@@ -252,7 +252,7 @@ class Control:
         for certificate in certificates(self.environment, self.addresses):
             self.renew(certificate.name)
         for shared in shared_secrets(control_machines(self.environment, self.addresses)):
-            first = self.vault.secrets.get(FIRST_KEY, "")
+            first = self.vault.secrets.get(FIRST.get(shared.kind, ""), "")
             self.vault.secrets[shared.name] = secrets.first_value(shared.kind, key=first)
 
     def renew(self, name: str) -> str:

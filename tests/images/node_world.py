@@ -7,11 +7,14 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+from controller import judge
 from controller.api import Api
 from controller.identity import ManagedIdentity
 from controller.inventory import Inventory, Machine, State
@@ -20,9 +23,11 @@ from controller.run import Controller
 from controller.sources import source
 
 from components.objects.rbac import BOOTSTRAPPERS
+from lab import tools
 from tests.images import kubelets
-from tests.images.api_server import API, Machines
-from tests.images.machines import eventually
+from tests.images.api_server import API, EVENTS, MAIN, Machines
+from tests.images.fakes import FakeVault
+from tests.images.machines import Control, eventually
 from tests.images.node_controller_rights import rights
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -46,9 +51,15 @@ class Cloud:
         self.machines: dict[str, Machine] = {}
 
     def put(self, name: str, address: str, *, state: State = State.THERE) -> str:
-        addresses = frozenset([address])
-        machine = Machine(name=name, identity=name, site=self.site, pool="cpu", addresses=addresses, state=state)
-        self.machines[name] = machine
+        self.machines[name] = Machine(
+            name=name,
+            identity=name,
+            site=self.site,
+            pool="cpu",
+            zone="us-east-1a",
+            addresses=frozenset([address]),
+            state=state,
+        )
         return name
 
     def everything(self) -> Mapping[str, Machine]:
@@ -219,3 +230,31 @@ class World:
     def node(self, name: str) -> dict[str, Any] | None:
         status, found = self.admin.ask("GET", f"/api/v1/nodes/{name}")
         return found if status == 200 else None
+
+
+@contextmanager
+def running(folders: pytest.TempPathFactory) -> Iterator[World]:
+    """Run a cluster and its node controller; the controller has not failed when the block ends."""
+    folder = folders.mktemp("machines")
+    binaries = tools.ensure(["etcd", "kubernetes"], log_dir=folders.mktemp("tools"), progress=print)
+    with FakeVault() as vault, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge, "SETTLE_S", 1.0)
+        control = Control(folder, vault, members=1, tools=binaries)
+        try:
+            for place in control.places.values():
+                place.write()
+            machines = Machines(control, folder)
+            machines.start_etcd(MAIN)
+            machines.start_etcd(EVENTS)
+            machines.start_api()
+            eventually(machines.api_ready, what="the API server is ready")
+            world = World(machines, folder)
+            world.prepare()
+            machines.start_node_signer()
+            controller = world.controller()
+            controller.start()
+            yield world
+            controller.stop()
+            assert world.failed == []
+        finally:
+            control.close()

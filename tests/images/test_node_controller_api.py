@@ -8,7 +8,7 @@ from typing import Any
 
 import interruption
 import pytest
-from controller import judge, node_removal
+from controller import node_removal
 from controller.election import Election
 from controller.interruptions import CONDITION, LABEL
 from controller.interruptions import TAINT as TAKEN_BACK
@@ -17,13 +17,10 @@ from gpu.names import BOOT, HEALTHY, MISMATCH, PRESENT, TAINT
 from gpu.own_node import OwnNode, by_type, tainted
 from gpu.verdict import Verdict, conditions
 
-from lab import tools
 from tests.images import kubelets
-from tests.images.api_server import EVENTS, MAIN, Machines
-from tests.images.fakes import FakeVault
 from tests.images.kubelets import SERVING
-from tests.images.machines import Control, eventually
-from tests.images.node_world import HOST_TOKEN, REQUESTS, Caller, World
+from tests.images.machines import eventually
+from tests.images.node_world import HOST_TOKEN, REQUESTS, Caller, World, running
 from tests.images.notices_told import Told
 
 pytestmark = pytest.mark.lab
@@ -31,29 +28,8 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture(name="world", scope="module")
 def _world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("machines")
-    binaries = tools.ensure(["etcd", "kubernetes"], log_dir=tmp_path_factory.mktemp("tools"), progress=print)
-    with FakeVault() as vault, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge, "SETTLE_S", 1.0)
-        control = Control(folder, vault, members=1, tools=binaries)
-        try:
-            for place in control.places.values():
-                place.write()
-            machines = Machines(control, folder)
-            machines.start_etcd(MAIN)
-            machines.start_etcd(EVENTS)
-            machines.start_api()
-            eventually(machines.api_ready, what="the API server is ready")
-            world = World(machines, folder)
-            world.prepare()
-            machines.start_node_signer()
-            controller = world.controller()
-            controller.start()
-            yield world
-            controller.stop()
-            assert world.failed == []
-        finally:
-            control.close()
+    with running(tmp_path_factory) as world:
+        yield world
 
 
 def proved(node: str, *, machine: str = "") -> dict[str, Any]:

@@ -135,6 +135,7 @@ def test_the_instances_of_the_pools_are_the_site_s_machines(ec2: Any) -> None:
     for name, machine in found.items():
         assert (machine.name, machine.site, machine.pool) == (name, "use1", "cpu")
         assert machine.addresses == {own[name]["PrivateIpAddress"]}
+        assert machine.zone == own[name]["Placement"]["AvailabilityZone"]
 
 
 def test_some_are_asked_for_by_their_ids(ec2: Any) -> None:

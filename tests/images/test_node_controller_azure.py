@@ -69,6 +69,8 @@ class Manager:
         return {
             "id": self.id(group, number).upper(),
             "instanceId": str(number),
+            # A set without zones has machines without (Compute API, "VirtualMachineScaleSetVM").
+            **({"zones": [str(number % 3 + 1)]} if group == "lab-a100" else {}),
             "properties": {"osProfile": profile, "provisioningState": self.state},
         }
 
@@ -98,6 +100,12 @@ def test_the_machines_of_every_pool_with_their_own_address() -> None:
         "lab-h100-000001": ("h100", {"10.64.129.30"}),
     }
     assert {m.state for m in found.values()} == {State.THERE}
+    assert {name: (m.zone, m.group) for name, m in found.items()} == {
+        "lab-a100-000000": ("westeurope-1", "lab-a100"),
+        "lab-a100-000003": ("westeurope-1", "lab-a100"),
+        "lab-a100-000004": ("westeurope-2", "lab-a100"),
+        "lab-h100-000001": ("westeurope", "lab-h100"),
+    }
 
 
 def test_a_machine_that_is_being_deleted_is_ending() -> None:

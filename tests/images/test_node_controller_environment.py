@@ -12,7 +12,7 @@ from controller.sources import inventories
 
 from components.aws.controller import AUDIENCES
 from components.model import plan
-from components.model.nodes import host_nodes
+from components.model.nodes import ZONE_LABEL, host_labels, host_nodes, pool_labels
 from components.render.controller import environment_document
 from tests.support.production import production
 
@@ -42,6 +42,52 @@ def test_it_reads_what_longhaul_writes() -> None:
     }
     assert {name: (host.site, host.address) for name, host in found.hosts.items()} == places
     assert found.sites["weu"].resource_group == "prod-weu"
+
+
+def test_it_reads_which_labels_and_taints_nodes_have() -> None:
+    environment = production()
+    found = parse(json.dumps(document()))
+    for name, pool in found.pools.items():
+        assert pool.labels == pool_labels(environment, name)
+        assert list(pool.taints) == [taint.model_dump() for taint in environment.pools[name].taints]
+    for host in environment.hosts:
+        node = host_nodes(environment, plan(environment))[host.name]
+        wanted = {**host_labels(node.place, gpus=host.gpus, rdma=host.rdma), ZONE_LABEL: node.place.site}
+        assert found.hosts[node.node_name].labels == wanted
+
+
+def test_a_document_of_an_older_longhaul_says_nothing_of_labels() -> None:
+    raw = document()
+    del raw["rack_labels"]
+    raw["pools"] = {name: {"site": pool["site"], "group": pool["group"]} for name, pool in raw["pools"].items()}
+    for host in raw["racks"].values():
+        del host["labels"]
+    found = parse(json.dumps(raw))
+    assert not any(part.labels for part in (*found.pools.values(), *found.hosts.values()))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("labels", ["a"]),
+        ("labels", {"a": 1}),
+        ("taints", {"key": "a"}),
+        ("taints", [{"key": "a", "effect": "NoSchedule"}]),
+        ("taints", [{"key": "a", "value": 1, "effect": "NoSchedule"}]),
+    ],
+)
+def test_labels_and_taints_that_are_none_are_said(part: str, value: object) -> None:
+    raw = document()
+    raw["pools"]["h100-azure"][part] = value
+    with pytest.raises(DocumentError, match=rf"pools\.h100-azure\.{part}: is .* write "):
+        parse(json.dumps(raw))
+
+
+@pytest.mark.parametrize("value", [["a"], {"0": ["a"]}])
+def test_sets_of_labels_of_hosts_that_are_none_are_said(value: object) -> None:
+    raw = {**document(), "rack_labels": value}
+    with pytest.raises(DocumentError, match=r"rack_labels.* is .* write "):
+        parse(json.dumps(raw))
 
 
 def test_it_reads_every_set_of_a_pool_that_takes_several() -> None:

@@ -12,6 +12,7 @@ SHARERS = (
     "test_hybrid",
     "test_attest",
     "test_inside",
+    "test_node_labels",
     "test_quarantine",
     "test_cis",
     "test_network",

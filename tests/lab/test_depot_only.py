@@ -22,6 +22,7 @@ from components.model.versions import pinned
 from lab.hosts import network_id
 from lab.hypervisor import addresses
 from lab.hypervisor.networks import router_of
+from tests.model.make import DEPOTS_KEY as OTHER_KEY
 from tests.support.project import LIMIT_S, Project, eventually
 from tests.support.shared_lab import HOST, SharedLab
 from tests.support.workload import IMAGE
@@ -134,15 +135,42 @@ def test_the_host_is_a_node(fence: Fence) -> None:
     eventually(ready)
 
 
-def test_it_runs_pods_whose_images_it_did_not_have(fence: Fence) -> None:
-    container = {"name": "agnhost", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"]}
+def pod(name: str, **container: Any) -> dict[str, Any]:
     spec = {
         "nodeSelector": {"kubernetes.io/hostname": HOST},
-        "containers": [container],
+        "containers": [
+            {"name": "agnhost", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"], **container},
+        ],
         "terminationGracePeriodSeconds": 1,
     }
-    fence.project.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fenced"}, "spec": spec})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def test_it_runs_pods_whose_images_it_did_not_have(fence: Fence) -> None:
+    fence.project.create(pod("fenced"))
     fence.project.kubectl("wait", "--for=condition=Ready", "--timeout=300s", "pod/fenced")
+
+
+def test_its_packages_and_images_are_held_against_the_builder_s_key(fence: Fence) -> None:
+    """The same depot, as one that its builder has not signed: the kubelet pulls nothing from it, and apt believes it no
+    longer."""
+    settings, keyring = "/etc/longhaul/depot.json", "/etc/apt/keyrings/longhaul-depot.asc"
+    update = "apt-get update -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/longhaul-depot.list 2>&1"
+    assert "is not signed" not in fence.project.on(HOST, update).stdout
+    fence.project.on(HOST, f"cp -a {settings} {settings}.kept; cp -a {keyring} {keyring}.kept")
+    try:
+        fence.project.on(HOST, f'sed -i \'s|"key": .*|"key": "{OTHER_KEY}"|\' {settings}; : > {keyring}')
+        fence.project.create(pod("refused", imagePullPolicy="Always"))
+
+        def refused() -> bool:
+            about = "--field-selector=involvedObject.name=refused"
+            return "blocked pull" in fence.project.kubectl("get", "events", about, "--output=yaml").stdout
+
+        eventually(refused)
+        assert "is not signed" in fence.project.on(HOST, update, check=False).stdout
+    finally:
+        fence.project.on(HOST, f"mv {settings}.kept {settings}; mv {keyring}.kept {keyring}")
+        fence.project.kubectl("delete", "pod", "refused", "--ignore-not-found")
 
 
 def test_all_of_it_came_from_the_depot(fence: Fence) -> None:

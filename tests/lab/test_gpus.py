@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from components.model import load, plan
+from components.model import Environment, load, plan
 from components.model.versions import pinned
+from components.render.controller import CONFIGMAP, KEY, NAMESPACE, environment_document
 from components.render.node_files import host_files
 from tests.support.nvml.library import NAME, build
 from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
@@ -65,6 +66,7 @@ def _promise(project: Project) -> None:
         gpus = {"gpus": 2, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": tried.get(name, ())}
         hosts.append(host.model_copy(update=gpus) if name in (WORKING, FAULTY) else host)
     promising = environment.model_copy(update={"hosts": tuple(hosts)})
+    _tell(project, promising)
     for name in (WORKING, FAULTY):
         files = host_files(promising, plan(promising), name.removeprefix(f"{ENV}-"), kubernetes_ca="as it is")
         project.on(name, "systemctl stop kubelet")
@@ -73,6 +75,14 @@ def _promise(project: Project) -> None:
         project.kubectl("delete", "node", name)
         project.on(name, "systemctl restart longhaul-node-place && systemctl start kubelet")
         project.on(name, "systemctl restart longhaul-gpu-preflight")
+
+
+def _tell(project: Project, promising: Environment) -> None:
+    """Tell the node controller of the GPUs: what a new Node says of itself is compared with that."""
+    named = ("configmap", CONFIGMAP, f"--namespace={NAMESPACE}")
+    now = json.loads(project.kubectl("get", *named, "--output=json").stdout)["data"][KEY]
+    text = environment_document(promising, plan(promising), aws_role_arn=json.loads(now)["aws_role"])
+    project.kubectl("patch", *named, "--type=merge", "--patch", json.dumps({"data": {KEY: text}}))
 
 
 @pytest.fixture(scope="module", name="equipped")

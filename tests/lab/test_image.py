@@ -235,6 +235,7 @@ def test_each_image_has_its_packages(baked: Images, sources: image.Sources) -> N
         "etc/hostname",
         "etc/apt/sources.list",
         "etc/apt/sources.list.d/longhaul-depot.list",
+        "etc/apt/keyrings/longhaul-depot.asc",
         "root/.ansible",
         "usr/sbin/policy-rc.d",
     ],

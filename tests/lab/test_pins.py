@@ -41,7 +41,10 @@ OF_KUBERNETES = {
     **{version: f"kubernetes-{version}" for version in VERSIONS["kubernetes"][1:]},
 }
 """Folders of modules by version."""
-OF_ANOTHER_RELEASE = {"pulumi-language-python": "v3.76.0", "agnhost": f"v{KUBERNETES}"}
+OF_ANOTHER_RELEASE = {
+    "pulumi-language-python": "v3.76.0",
+    **dict.fromkeys(("agnhost", "localhost.crt", "localhost.key"), f"v{KUBERNETES}"),
+}
 """Versions of binaries whose module has a version of its own."""
 OURS = "longhaul/tools/"
 """Prefix of modules whose code is beside their go.mod."""

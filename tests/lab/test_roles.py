@@ -24,6 +24,7 @@ import pytest
 from lab import base, image
 from lab import depot as build
 from lab.ansible.runner import play
+from lab.signing import KEY
 from longhaul.depot import contents
 from longhaul.depot.serving import served
 from longhaul.toolchain.cache import remove
@@ -31,7 +32,9 @@ from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.process import output_of
 from longhaul.toolchain.spec import machine_arch, repository
 from longhaul.toolchain.trees import copy_system
+from tests.support.gpg import needs_gpg
 from tests.support.loopback import listening
+from tests.support.signed_depot import ATTACKS, TOOL, Key, attacks, make_depot, make_key
 
 pytestmark = pytest.mark.lab
 
@@ -79,8 +82,9 @@ def tree(tmp_path: Path) -> Path:
 def test_a_second_run_changes_nothing_and_nothing_is_left_mounted(bare: System, tree: Path, tmp_path: Path) -> None:
     before = mounts()
     with served(build.ensure(log_dir=tmp_path, progress=print)) as depot:
-        assert bare.play(*TAGS, depot=depot, rootfs_tree=str(tree)) > 0
-        assert bare.play(*TAGS, depot=depot, rootfs_tree=str(tree)) == 0
+        given = {"depot": depot, "depot_key": KEY, "rootfs_tree": str(tree)}
+        assert bare.play(*TAGS, **given) > 0
+        assert bare.play(*TAGS, **given) == 0
     assert mounts() == before
     for name in ("proc", "run", "tmp"):
         assert list((bare.root / name).iterdir()) == []
@@ -110,7 +114,7 @@ def test_a_killed_run_leaves_no_process_and_no_mount(bare: System) -> None:
         program = (
             "from pathlib import Path; from lab.ansible.runner import play;"
             f"play(Path({str(PLAYBOOK)!r}), root=Path({str(bare.root)!r}), tags=['packages'],"
-            f" variables={{'depot': {depot!r}}}, log=Path({str(bare.log)!r}))"
+            f" variables={{'depot': {depot!r}, 'depot_key': {KEY!r}}}, log=Path({str(bare.log)!r}))"
         )
         with subprocess.Popen([sys.executable, "-c", program]) as process:
             try:
@@ -186,6 +190,51 @@ def pins(address: str, folder: Path, **changed: str) -> dict[str, object]:
         "unknown": {"binary": {"unknown": {}}},
     }
     return {"release": {"made-up": {"version": "1.0", "tool": tools}}}
+
+
+@pytest.fixture(scope="module", name="keys")
+def _keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Key, Key]]:
+    """A builder's key, and an attacker's."""
+    keys = tuple(make_key(tmp_path_factory.mktemp(name) / "g") for name in ("builder", "thief"))
+    yield keys[0], keys[1]
+    for key in keys:
+        key.end()
+
+
+THING: Mapping[str, object] = {"binaries_tools": [TOOL], "packages_names": ["thing"]}
+
+
+@needs_gpg
+def test_what_a_builder_has_signed_is_installed(bare: System, keys: tuple[Key, Key], tmp_path: Path) -> None:
+    with served(make_depot(tmp_path / "depot", signer=keys[0])) as depot:
+        bare.play("packages", "binaries", depot=depot, depot_key=keys[0].public, **THING)
+    assert b"good" in (bare.root / "usr/local/bin" / TOOL).read_bytes()
+    assert (bare.root / "usr/share/thing").read_bytes() == b"good"
+
+
+@needs_gpg
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_nothing_else_is_whatever_the_checksums_say(
+    bare: System, keys: tuple[Key, Key], tmp_path: Path, attack: str
+) -> None:
+    good, evil = make_depot(tmp_path / "good", signer=keys[0]), make_depot(tmp_path / "evil", content=b"e", signer=None)
+    attacks(good, evil, keys[1])[attack](tmp_path / "depot")
+    with served(tmp_path / "depot") as depot:
+        for tag in ("packages", "binaries"):
+            with pytest.raises(SetupError):
+                bare.play(tag, depot=depot, depot_key=keys[0].public, **THING)
+    said = bare.log.read_text()
+    assert re.search(r"is not signed|BADSIG|NO_PUBKEY|Hash Sum mismatch|Unable to parse", said)
+    assert "The lookup plugin 'longhaul_depot' failed" in said.replace("''", "'")
+    assert not (bare.root / "usr/local/bin" / TOOL).exists()
+    assert not (bare.root / "usr/share/thing").exists()
+
+
+def test_nothing_is_taken_from_a_depot_that_nobody_signs_for(bare: System, tmp_path: Path) -> None:
+    with served(make_depot(tmp_path / "depot", signer=None)) as depot:
+        for tag in ("packages", "binaries"):
+            with pytest.raises(SetupError, match=r"write its builder's key as `depots\.key`"):
+                bare.play(tag, depot=depot, **THING)
 
 
 def test_without_a_depot_the_official_releases_are_taken(bare: System, releases: str, tmp_path: Path) -> None:

@@ -1,21 +1,27 @@
-"""Rotation of the encryption key in the shared lab, under readers and writers that never stop."""
+"""Rotations of keys in the shared lab, under readers and writers that never stop."""
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
+from lab import tools
 from tests.lab.test_control_plane import ETCD, ETCDCTL
-from tests.support.project import Project
-from tests.support.shared_lab import SharedLab
+from tests.support.killed import command, killed_when
+from tests.support.project import Project, eventually, run
+from tests.support.shared_lab import SERVERS, SharedLab
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 ROTATE = ("rotate", "secrets-encryption", "--json")
+ACCOUNTS = ("rotate", "service-accounts", "--json")
+CONNECTION = re.compile(r"connection refused|connection reset|EOF|http2: .*connection|GOAWAY|TLS handshake timeout")
 
 
 @pytest.fixture(name="project", scope="module")
@@ -34,16 +40,23 @@ def secrets_in_use(project: Project) -> Iterator[list[str]]:
     """Write and read Secrets during the block; yield the list of what failed."""
     over, failed = threading.Event(), list[str]()
 
+    def asked(*words: str) -> None:
+        # A connection to a server that ends is tried again once, as clients do; an answer is not.
+        done = project.kubectl(*words, check=False)
+        if done.returncode != 0 and CONNECTION.search(done.stderr):
+            done = project.kubectl(*words, check=False)
+        if done.returncode != 0:
+            failed.append(done.stderr)
+
     def work() -> None:
         number = 0
         while not over.is_set():
             number += 1
             name = f"rotating-{number % 5}"
             word = f"--from-literal=word=w{number}"
-            project.kubectl("delete", "secret", name, "--ignore-not-found", check=False)
-            made = project.kubectl("create", "secret", "generic", name, word, check=False)
-            read = project.kubectl("get", "secrets", "--all-namespaces", "--output=name", check=False)
-            failed.extend(done.stderr for done in (made, read) if done.returncode != 0)
+            asked("delete", "secret", name, "--ignore-not-found")
+            asked("create", "secret", "generic", name, word)
+            asked("get", "secrets", "--all-namespaces", "--output=name")
 
     worker = threading.Thread(target=work)
     worker.start()
@@ -77,3 +90,81 @@ def test_a_readmitted_key_is_told_by_status_kept_by_up_and_retired_again(project
     assert json.loads(project.longhaul("status", "--json", check=False).stdout)["rotations"] == [half]
     last = json.loads(project.longhaul(*ROTATE).stdout)
     assert last["keys"] == first["keys"]
+
+
+def rotation(project: Project) -> dict[str, Any]:
+    """Return the one rotation that status tells."""
+    (found,) = json.loads(project.longhaul("status", "--json", check=False).stdout)["rotations"]
+    return dict(found)
+
+
+def accepted(project: Project, token: str) -> list[bool]:
+    """Return whether each API server believes a token."""
+    ask = "curl -sk -o /dev/null -w '%{http_code}'"
+    script = f"{ask} -H 'Authorization: Bearer {token}' https://127.0.0.1:6443/api"
+    return [project.on(server, script).stdout.strip() != "401" for server in SERVERS]
+
+
+def token_of(project: Project) -> str:
+    return project.kubectl("create", "token", "default").stdout.strip()
+
+
+def test_the_key_of_tokens_is_replaced_by_runs_that_are_killed_and_no_token_that_lives_is_refused(
+    project: Project,
+) -> None:
+    former = token_of(project)
+    with secrets_in_use(project) as failed:
+        for told in (
+            "all learn to believe it",
+            "shared-api-0 has service-account.pem",
+            "from now on the new key signs",
+        ):
+            assert killed_when(command(project, *ACCOUNTS), lambda said, told=told: bool(re.search(told, said)))
+        project.longhaul("up", "--yes", "--only", "infrastructure")
+        half = json.loads(project.longhaul(*ACCOUNTS).stdout)
+    assert failed == []
+    assert (half["phase"], len(half["keys"])) == ("use", 2)
+    assert (rotation(project)["phase"], rotation(project)["until"]) == ("use", half["until"])
+    later = token_of(project)
+    assert accepted(project, former) == accepted(project, later) == [True, True]
+    assert len(json.loads(project.kubectl("get", "--raw", "/openid/v1/jwks").stdout)["keys"]) == 2
+    # Nothing that goes on here has a token of the former key any more, so nobody has to wait for a day.
+    project.kubectl("rollout", "restart", "deployment/coredns", "--namespace=kube-system")
+    project.kubectl("rollout", "status", "deployment/coredns", "--namespace=kube-system", "--timeout=120s")
+    with secrets_in_use(project) as failed:
+        over = json.loads(project.longhaul(*ACCOUNTS, "--now").stdout)
+    assert failed == []
+    assert (over["phase"], over["keys"]) == ("steady", half["keys"][:1])
+    assert (accepted(project, former), accepted(project, later)) == ([False, False], [True, True])
+    assert project.await_healthy()["rotations"] == []
+
+
+def test_an_authority_is_replaced_with_what_it_signed(project: Project) -> None:
+    with secrets_in_use(project) as failed:
+        told = json.loads(project.longhaul("rotate", "authority-front-proxy", "--json").stdout)
+    assert failed == []
+    assert told["phase"] == "steady"
+    for server in SERVERS:
+        files = json.loads(project.on(server, "longhaul-node credentials").stdout)["files"]
+        assert files["front-proxy-ca.crt"] == told["keys"]
+    assert project.await_healthy()["rotations"] == []
+
+
+def test_certificates_of_people_are_worth_something_until_the_former_authority_goes(project: Project) -> None:
+    def asks() -> bool:
+        return run([str(tools.bin_dir() / "kubectl"), f"--kubeconfig={former}", "version"], check=False).returncode == 0
+
+    project.kubectl("version")
+    former = project.state / "former.kubeconfig"
+    former.write_bytes((project.state / "kubeconfig").read_bytes())
+    half = json.loads(project.longhaul("rotate", "authority-administrators", "--json").stdout)
+    assert (half["phase"], rotation(project)["phase"]) == ("use", "use")
+    project.longhaul("kubeconfig")
+    assert (project.state / "kubeconfig").read_bytes() != former.read_bytes()
+    project.kubectl("version")
+    assert asks()
+    over = json.loads(project.longhaul("rotate", "authority-administrators", "--now", "--json").stdout)
+    assert over["phase"] == "steady"
+    project.kubectl("version")
+    eventually(lambda: not asks())
+    assert project.await_healthy()["rotations"] == []

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.lab, pytest.mark.drill]
 FIRST, PATCH, MINOR = offered("etcd")
 MEMBERS = tuple(f"steps-etcd-{index}" for index in range(3))
 EVENTS = tuple(f"steps-events-{index}" for index in range(3))
-SERVERS = ("steps-api-0", "steps-api-1")
 
 
 @pytest.fixture(scope="module", name="project")
@@ -77,10 +76,11 @@ def test_the_next_minor_version_stops_at_a_member_that_does_not_come_up_and_is_t
         finally:
             _interrupt(up)
             print(said.read_text(encoding="utf-8"))
-    # Each etcd cluster, and the API servers, have turns of their own: one machine of each, and none after it.
+    # Each etcd cluster has turns of its own: one machine of each, and none after it. The API servers go on in theirs,
+    # since this image breaks etcd alone.
     stuck, others = _failing(project), changed(before, generations(project))
     assert stuck
-    assert all(len((stuck | others) & {*role}) <= 1 for role in (MEMBERS, EVENTS, SERVERS))
+    assert all(len((stuck | others) & {*role}) <= 1 for role in (MEMBERS, EVENTS))
     assert project.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}").stdout == "b"
     wish(project, image="1.0.1", etcd=PATCH)
     project.longhaul("up", "--yes", "--only", "infrastructure")

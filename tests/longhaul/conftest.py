@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,10 @@ class Checkout:
             **self.environ,
         }
 
+    def plugin(self, package: str) -> Path:
+        """Return the folder in the engine's home where a plugin is installed."""
+        return self.home / ".pulumi" / "plugins" / f"resource-{package}-v{version(f'pulumi-{package}')}"
+
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "longhaul", *words]
 
@@ -139,6 +144,8 @@ def _checkout(tmp_path: Path, root: Path) -> Checkout:
     definition = {"name": "longhaul", "runtime": "python", "main": "stacks/", "stackConfigDir": "stacks/"}
     (path / "Pulumi.yaml").write_text(yaml.safe_dump(definition))
     checkout = Checkout(path=path, home=tmp_path / "home", repository=root)
+    for package in ("aws", "azure-native", "kubernetes"):
+        write_program(checkout.plugin(package) / f"pulumi-resource-{package}", "#!/bin/sh\nexit 1\n")
     raw = environment("dev", supernet="10.64.0.0/12")
     raw["sites"]["weu"]["subscription"] = SUBSCRIPTION
     checkout.write(raw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -97,17 +98,14 @@ def _run_without(checkout: Checkout, variables: dict[str, str], name: str) -> in
 
 def test_a_stand_in_is_named_with_the_way_to_the_real_plugin(checkout: Checkout, engine: FakeEngine) -> None:
     write_program(checkout.path / "lab" / "providers" / "bin" / "pulumi-resource-azure-native", "#!/bin/sh\n")
+    shutil.rmtree(checkout.plugin("azure-native"))
     done = checkout.run("plan", "--raw", "--env", "dev")
     assert "previewing with the stand-in" in done.stderr
-    assert "pulumi plugin install resource azure-native" in done.stderr
+    assert "python -m lab.tools plugins azure-native" in done.stderr
     assert "/plugins:" in engine.calls()[0]["environ"]["PATH"]
 
 
 def test_an_installed_plugin_needs_no_stand_in(checkout: Checkout, engine: FakeEngine) -> None:
-    name = f"resource-azure-native-v{version('pulumi-azure-native')}"
-    plugin = checkout.home / ".pulumi" / "plugins" / name / "pulumi-resource-azure-native"
-    plugin.parent.mkdir(parents=True)
-    plugin.touch()
     done = checkout.run("plan", "--raw", "--env", "dev")
     assert "stand-in" not in done.stderr
     assert "/plugins:" not in engine.calls()[0]["environ"]["PATH"]
@@ -124,11 +122,29 @@ def test_the_engine_writes_no_log_into_its_home(tmp_path: Path) -> None:
     assert (given / "credentials.json").read_text() == "{}"
 
 
-def test_a_home_that_gets_its_first_plugin_is_the_users(tmp_path: Path) -> None:
-    environ = {"HOME": str(tmp_path)}
-    assert unlogged_home(tmp_path / "given", environ) == {}
-    kept_out = {**environ, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
-    assert unlogged_home(tmp_path / "given", kept_out) == {"PULUMI_HOME": str(tmp_path / "given")}
+def test_a_home_that_is_not_there_is_made(tmp_path: Path) -> None:
+    assert unlogged_home(tmp_path / "given", {"HOME": str(tmp_path)}) == {"PULUMI_HOME": str(tmp_path / "given")}
+
+
+@pytest.mark.parametrize("verb", ["plan", "up"])
+def test_the_engine_downloads_no_plugin_by_itself(verb: str, checkout: Checkout, engine: FakeEngine) -> None:
+    name = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
+    checkout.environ |= {name: "false", "LONGHAUL_KUBECONFIG": "/given/kubeconfig"}
+    words = {"plan": ("--raw",), "up": ("--yes", "--only", "infrastructure")}
+    checkout.run(verb, *words[verb], "--env", "dev")
+    assert {call["environ"][name] for call in engine.calls()} == {"true"}
+
+
+def test_up_and_destroy_say_which_plugin_is_missing(checkout: Checkout, engine: FakeEngine) -> None:
+    shutil.rmtree(checkout.plugin("azure-native"))
+    engine.has_stack()
+    checkout.write(checkout.environment() | {"destroyable": True})
+    for words in (("up", "--only", "infrastructure"), ("destroy",)):
+        done = checkout.run(*words, "--yes", "--env", "dev")
+        assert done.returncode == Exit.FAILED
+        assert f"the engine has no plugin azure-native {version('pulumi-azure-native')}" in done.stderr
+        assert "python -m lab.tools plugins azure-native" in done.stderr
+    assert {"up", "destroy"}.isdisjoint(call["words"][0] for call in engine.calls())
 
 
 def test_a_failed_preview_shows_the_engines_errors(checkout: Checkout, engine: FakeEngine) -> None:

@@ -59,7 +59,7 @@ class World:
         self.step()
         assert timeout_s > 0
         if machine in SERVERS:
-            if machine not in self.deaf:
+            if "refresh" in script and machine not in self.deaf:
                 self.files[machine] = Keys.parse(self.vault[KEYS_IN_USE]).names
             self.check()
             told: dict[str, Any] = {"keys": self.files[machine], "loaded": True, "error": ""}
@@ -123,10 +123,20 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(world: World) -> 
         again.dies_at = moment
         with pytest.raises(KilledError):
             again.rotation().run()
-        keys = again.rotation().run()
-        assert keys.phase is Phase.STEADY
-        assert set(again.secrets.values()) == {keys.names[0]}
-        assert "key1" in again.retired()
+        assert again.rotation().run().names == ("key2",)
+        assert set(again.secrets.values()) == {"key2"}
+        assert set(again.files.values()) == {("key2",)}
+        assert again.retired() == ("key1",)
+
+
+def test_a_run_that_is_killed_at_its_end_begins_no_further_rotation(world: World) -> None:
+    """The list has one key again, and the servers have the one before it."""
+    world.vault[KEYS_IN_USE] = Keys.first("one").trusting("two").using().text()
+    world.files, world.secrets = dict.fromkeys(SERVERS, ("key2", "key1")), dict.fromkeys(world.secrets, "key2")
+    world.vault[KEYS_IN_USE] = Keys(keys=Keys.parse(world.vault[KEYS_IN_USE]).keys[:1]).text()
+    assert world.rotation().run().names == ("key2",)
+    assert set(world.files.values()) == {("key2",)}
+    assert world.rotation().run().names == ("key3",)
 
 
 def test_a_server_that_does_not_fetch_stops_the_rotation_where_all_read(world: World) -> None:
@@ -151,11 +161,23 @@ def test_a_server_that_does_not_fetch_stops_the_rotation_where_all_read(world: W
 def test_a_server_is_not_believed_before_it_uses_the_keys(
     world: World, monkeypatch: pytest.MonkeyPatch, says: Any, why: str
 ) -> None:
+    world.vault[KEYS_IN_USE] = Keys.first("one").trusting("two").text()
     output = CommandOutput(stdout=json.dumps(says) if says else "", stderr="" if says else "invalid choice")
     monkeypatch.setattr(world, "run_command", lambda *_words, **_more: output)
     with pytest.raises(CommandError, match=why):
         world.rotation().run()
     assert Keys.parse(world.vault[KEYS_IN_USE]).phase is Phase.TRUST
+
+
+@pytest.mark.parametrize("says", ['{"keys": ["key1"], "loaded": false, "error": "403"}', "nothing"])
+def test_no_rotation_begins_where_a_server_does_not_tell(
+    world: World, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
+    before = dict(world.vault)
+    monkeypatch.setattr(world, "run_command", lambda *_words, **_more: CommandOutput(stdout=says, stderr=""))
+    with pytest.raises(CommandError, match=r"lab-api-0 (has the keys key1, but 403|does not tell)"):
+        world.rotation().run()
+    assert world.vault == before
 
 
 def test_secrets_that_went_meanwhile_are_left_and_a_refusal_is_not(world: World) -> None:

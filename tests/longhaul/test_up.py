@@ -89,7 +89,6 @@ def test_a_login_is_a_backend_too(checkout: Checkout, engine: FakeEngine) -> Non
     engine.has_stack()
     checkout.environ["PULUMI_BACKEND_URL"] = ""
     stored = checkout.home / ".pulumi" / "credentials.json"
-    stored.parent.mkdir()
     stored.write_text(json.dumps({"current": f"file://{checkout.backend}"}))
     assert checkout.run(*UP).returncode == Exit.OK
     assert engine.commands() == [JUDGED, "up --stack dev --suppress-outputs --yes --refresh --skip-preview"]

@@ -20,6 +20,7 @@ IMAGE = (
 )
 AZURE_RESERVATION = f"/subscriptions/{UUID}/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/h100"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFhk/LkKNQC31ru54ymVcoIM67FZShjozqAZ026fyRip"
+DEPOTS_KEY = "mDMEZZIAgBYJKwYBBAHaRw8BAQdAanbVxeNsK4742hHLMBphyfviDmF05ZXVdpGlDIfcSJc="
 
 AZURE = {"kind": "azure", "region": "westeurope", "subscription": UUID, "tenant": UUID, "image": IMAGE}
 AWS = {"kind": "aws", "region": "us-east-1", "image": "ami-0123456789abcdef0"}
@@ -105,6 +106,7 @@ def full() -> dict[str, Any]:
         "hourly_days": 14,
         "daily_days": 365,
     }
+    raw["depots"] = {"key": DEPOTS_KEY}
     raw["max_nodes"] = 5000
     raw["pod_security"] = {"exempt_namespaces": ["monitoring", "0-storage"]}
     raw["bare_metal"] = "hosts.test.yaml"

@@ -226,6 +226,13 @@ def test_bad_input(tmp_path: Path, at: str, to: object, wrong: str, instead: str
     assert instead in problem.write
 
 
+def test_a_wrong_name_and_an_unknown_key_below_it_are_both_found(tmp_path: Path) -> None:
+    pool = {"site": "weu", "machine_type": "Standard_D8s_v5", "max": 1, "machine_typ": "x"}
+    raw = make.minimal() | {"pools": {"<<cpu": pool}}
+    keys = {problem.key for problem in problems_of(write(tmp_path, raw))}
+    assert {"pools.<<cpu", "pools.<<cpu.machine_typ"} <= keys
+
+
 def test_a_control_plane_that_does_not_fit_its_subnets() -> None:
     raw = make.minimal()
     raw["sites"]["weu"]["prefix"] = 20

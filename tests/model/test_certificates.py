@@ -165,7 +165,9 @@ def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment)
     of_role = {role: {machine.name for machine in machines if machine.role is role} for role in Role}
     holders = {secret.name: set(secret.holders) for secret in shared_secrets(machines)}
     assert holders == {
-        "service-account": of_role[Role.API],
+        "service-account": set(),
+        "service-account-keys": of_role[Role.API],
+        "rotations": of_role[Role.API],
         "encryption": set(),
         "encryption-keys": of_role[Role.API],
         "quarantine": of_role[Role.API],
@@ -176,3 +178,5 @@ def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment)
     assert kinds["service-account"] is SecretKind.SIGNING_KEY
     assert kinds["encryption"] is SecretKind.ENCRYPTION_KEY
     assert kinds["encryption-keys"] is SecretKind.ENCRYPTION_KEYS
+    assert kinds["service-account-keys"] is SecretKind.SIGNING_KEYS
+    assert kinds["rotations"] is SecretKind.ROTATIONS

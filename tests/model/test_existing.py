@@ -107,6 +107,14 @@ def test_an_environment_has_one_account_and_a_network_one_site(tmp_path: Path) -
     assert "the network of use1 already" in found["sites.usw2.existing.vpc"]
 
 
+def test_an_existing_network_is_encrypted_by_whoever_has_it(tmp_path: Path) -> None:
+    raw = make.full()
+    raw["sites"]["weu"]["encrypted"] = True
+    (problem,) = problems_of(write(tmp_path, raw, hosts=make.hosts()))
+    assert problem.key == "sites.weu.encrypted"
+    assert "is not Longhaul's" in problem.wrong
+
+
 def names(environment: Environment) -> tuple[str, ...]:
     return resource_group(place_of(environment, "weu")), pool_group(environment, "p"), vault_name(environment)
 

@@ -19,6 +19,7 @@ from components.onprem.vpn import ESP_PROPOSAL, IKE_PROPOSAL
 from lab import depot, image
 from lab.desired import World
 from lab.hosts import host_key
+from lab.signing import KEY
 from lab.ssh import public_text
 from tests.lab.hypervisor.conftest import Lab, eventually, make_lab, rootfs  # noqa: F401 - fixtures
 from tests.longhaul.fake_engine import write_state
@@ -47,7 +48,7 @@ def declared() -> dict[str, Any]:
     }
     # One gateway calls the other: SSH is the only port that one has for others inside, and it is for operators.
     access = {**minimal()["access"], "operators": ["198.51.100.2/32"], "operators_inside": ["10.65.0.10/32"]}
-    return {**minimal(), "name": ENV, "sites": {"weu": AZURE, **sites}, "access": access}
+    return {**minimal(), "name": ENV, "sites": {"weu": AZURE, **sites}, "access": access, "depots": {"key": KEY}}
 
 
 def tunnel(own: str, other: str, blocks: dict[str, str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import yaml
 
 from lab import image, packages
 from lab.image import Images
+from lab.signing import KEY
 from longhaul.toolchain.cache import remove
 from longhaul.toolchain.spec import repository
 from longhaul.toolchain.trees import copy_system
@@ -76,7 +77,7 @@ def _converge(machine: NspawnMachine, depot: GpuDepot, tmp_path_factory: pytest.
         machine.await_(f"curl --silent --fail {address}/binaries/SHA256SUMS", what="the depot answers")
 
         def converge(*words: str) -> dict[str, int]:
-            found = machine.play(playbook, *words, project=str(repository()), depot=address)
+            found = machine.play(playbook, *words, project=str(repository()), depot=address, depot_key=KEY)
             assert found["failed"] == 0, machine.last_log.read_text()
             return found
 

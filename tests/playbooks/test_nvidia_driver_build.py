@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.ansible.runner import ansible_version, play
+from lab.signing import KEY
 from longhaul.toolchain.cache import cache_root, digest, ensure_folder, remove, write_json
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.process import output_of
@@ -52,7 +53,7 @@ def played(root: Path, depot: GpuDepot, log: Path, **more: object) -> int:
     start = log.stat().st_size if log.exists() else 0
     variables = {"purpose": "gpu", "nvidia_driver_modules": depot.system.kind, "nvidia_driver_kernel": depot.kernel}
     with gpu_depot.served(depot.root) as address:
-        given = {"depot": address, **variables, **more}
+        given = {"depot": address, "depot_key": KEY, **variables, **more}
         play(PLAYBOOKS / "image.yml", root=root, tags=["nvidia_driver"], variables=given, log=log)
     (changed,) = re.findall(r"changed=(\d+)", log.read_text()[start:])
     return int(changed)

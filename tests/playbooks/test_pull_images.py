@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleFilterError
 
 from longhaul.depot import contents
 from longhaul.depot.oci import Image, write_layout
@@ -188,10 +189,14 @@ def test_a_depot_is_asked_for_all_and_registries_for_what_has_a_digest() -> None
     images = [image for image in wanted.images if image.tool in wanted.preloaded]
     names = {f"{image.name}:{image.tag.format(version=versions[image.tool])}" for image in images}
     assert len(names) == len(wanted.preloaded) > 0
-    from_depot = FILTER.preloaded(declared, pins, "node", "http://depot.example")
+    entries = [{"digest": sha(name.encode()), "annotations": {"io.containerd.image.name": name}} for name in names]
+    depot = FILTER.digests_of(json.dumps({"manifests": entries}))
+    from_depot = FILTER.preloaded(declared, pins, "node", depot)
     from_registries = FILTER.preloaded(declared, pins, "node")
-    assert set(from_depot) == names
+    assert set(from_depot) == {f"{name}@{sha(name.encode())}" for name in names}
     assert {name.partition("@")[0] for name in from_registries} == names - set(left_out())
     for name in from_registries:
         assert PULL.Reference.of(name).wanted.startswith("sha256:")
-    assert FILTER.preloaded(declared, pins, "gateway", "http://depot.example") == []
+    assert FILTER.preloaded(declared, pins, "gateway", depot) == []
+    with pytest.raises(AnsibleFilterError, match=f"the depot lacks {sorted(names)[0]}"):
+        FILTER.preloaded(declared, pins, "node", {name: depot[name] for name in sorted(names)[1:]})

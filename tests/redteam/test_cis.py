@@ -67,6 +67,15 @@ def test_a_node(project: Project, kind: str) -> None:
 
 @pytest.mark.lab
 @pytest.mark.cluster
+@pytest.mark.parametrize("machine", [*SERVERS, *MEMBERS, HOST])
+def test_no_kubeconfig_is_for_others(project: Project, machine: str) -> None:
+    """The numbers above name some; these are all."""
+    files = facts(project, machine).told["files"]
+    assert {path: oct(one["mode"]) for path, one in files.items() if "kubeconfig" in path and one["mode"] & 0o077} == {}
+
+
+@pytest.mark.lab
+@pytest.mark.cluster
 def test_a_gateway_runs_none_of_it(project: Project) -> None:
     environment = load(project.stack_file)
     gateways = [f"{ENV}-{place.name}" for place in gateway_places(environment, plan(environment))]

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from components.model import load
+from components.model import control_machines, load, plan
 from components.model.nodes import pod_pids
 from components.model.versions import pinned
 from components.objects.rbac import NODE_CONTROLLER
 from tests.redteam.attacks import INTO_THE_NODE, TEAM, pod, service
 from tests.support.cloud import instances
 from tests.support.project import Project
-from tests.support.shared_lab import GROUP, HOST, POOL, SERVERS, SharedLab
+from tests.support.shared_lab import ENV, GROUP, HOST, POOL, SERVERS, SharedLab
 from tests.support.workload import talkers
 
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
@@ -61,6 +61,46 @@ def test_the_node_controller_s_key_reads_no_secret(project: Project, name: str) 
     words = f"curl --silent --cacert {folder}/kubernetes-ca.crt --cert {folder}/node-controller.pem {secret}"
     answer = json.loads(project.on(SERVERS[0], words).stdout)
     assert (answer["code"], NODE_CONTROLLER in answer["message"]) == (403, True)
+
+
+STORES = {name: f"{ENV}-{name}-0" for name in ("etcd", "events")}
+"""The only member of each etcd cluster."""
+ETCD_ANSWERS = "curl --silent --insecure --max-time 5 --cert {} https://{}:2379/version"
+
+
+def _answers(project: Project, machine: str, certificate: str, member: str) -> bool:
+    """Return whether a member answers who asks from ``machine`` with a certificate that lies there."""
+    addresses = plan(load(project.stack_file))
+    (found,) = (one for one in control_machines(load(project.stack_file), addresses) if one.name == member)
+    done = project.on(machine, ETCD_ANSWERS.format(certificate, found.address), check=False)
+    return "etcdserver" in done.stdout
+
+
+@pytest.mark.parametrize(("own", "other"), [("etcd", "events"), ("events", "etcd")])
+def test_what_a_member_has_opens_no_other_etcd_cluster(project: Project, own: str, other: str) -> None:
+    """Also where the network does not stop it: the thief carries it to an API server's machine."""
+    thief, stolen = STORES[own], "/run/stolen.pem"
+    pki = "/etc/longhaul/pki"
+    names = project.on(thief, f"cd {pki}; ls *.pem").stdout.split()
+    assert set(names) == {"client.pem", "member.pem"}
+    for member in STORES.values():
+        assert _answers(project, SERVERS[0], f"{pki}/etcd-client.pem", member)
+    try:
+        for name in names:
+            content = project.on(thief, f"cat {pki}/{name}").stdout
+            project.on(SERVERS[0], f"umask 077; echo '{content}' > {stolen}")
+            assert _answers(project, thief, f"{pki}/{name}", thief)
+            assert _answers(project, SERVERS[0], stolen, thief)
+            assert not _answers(project, thief, f"{pki}/{name}", STORES[other])
+            assert not _answers(project, SERVERS[0], stolen, STORES[other])
+    finally:
+        project.on(SERVERS[0], f"rm --force {stolen}")
+
+
+@pytest.mark.parametrize("name", ["apiserver", "kubelet-client", "front-proxy-client", "nodes-authority"])
+def test_no_other_certificate_of_an_api_server_opens_an_etcd_cluster(project: Project, name: str) -> None:
+    for member in STORES.values():
+        assert not _answers(project, SERVERS[0], f"/etc/longhaul/pki/{name}.pem", member)
 
 
 METADATA = "http://169.254.169.254/metadata/instance?api-version=2021-02-01"

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from components.model import Environment, Role, control_machines, plan
 from components.model.nodes import LEAST_PIDS, pod_pids
 from components.render import api_server as rendering
+from components.render import node_files
 from components.render.node_files import TLS_CIPHER_SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +38,25 @@ def test_what_an_api_server_s_machine_keeps_to_its_programs(environment: Environ
     closed = {path: (file.mode, file.owner) for path, file in files.items() if path.endswith((".kubeconfig", ".yaml"))}
     assert set(closed.values()) == {(0o600, "kube:kube")}
     assert {"/etc/longhaul/controller-manager.kubeconfig", "/etc/longhaul/scheduler.kubeconfig"} <= set(closed)
+
+
+def test_what_a_host_joins_with_is_root_s(environment: Environment) -> None:
+    found = node_files.join_kubeconfig(environment, plan(environment), token="abcdef.0123456789abcdef")
+    assert (found.mode, found.owner) == (0o600, "root:root")
+
+
+@pytest.mark.parametrize("kind", ["pool", "host"])
+def test_a_kubelet_limits_pods_by_default(environment: Environment, kind: str) -> None:
+    addresses = plan(environment)
+    files = (
+        node_files.pool_files(environment, addresses, next(iter(environment.pools)), kubernetes_ca="CA")
+        if kind == "pool"
+        else node_files.host_files(environment, addresses, environment.hosts[0].name, kubernetes_ca="CA")
+    )
+    kubelet = yaml.safe_load(files["/etc/longhaul/kubelet.yaml"].content)
+    assert kubelet["seccompDefault"] is True
+    assert kubelet["podPidsLimit"] >= LEAST_PIDS
+    assert tuple(kubelet["tlsCipherSuites"]) == TLS_CIPHER_SUITES
 
 
 @pytest.mark.parametrize(("vcpus", "most"), [(1, LEAST_PIDS), (4, LEAST_PIDS), (8, 8_192), (192, 196_608)])

@@ -89,9 +89,9 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     texts += [file["content"] for file in json.loads(found["/etc/longhaul/secrets.json"].content)["files"]]
     named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", "\n".join(texts)))
     assert named <= found.keys() | fetched
-    # Files that our own programs name: etcd members' client certificate, the node controller, the join endpoint
-    # and its list.
-    programs = {"client.pem", "node-controller.pem", "join.pem", "quarantine.json"}
+    # Files that our own programs name: etcd members' client certificate, the node controller, the join endpoint and its
+    # list, longhaul-node.
+    programs = {"client.pem", "node-controller.pem", "join.pem", "quarantine.json", "rotations.json"}
     assert {path for path in fetched - named if Path(path).name not in programs} == set()
 
 

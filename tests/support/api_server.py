@@ -56,6 +56,8 @@ class ApiServer:
         self._processes: list[subprocess.Popen[bytes]] = []
         self.port, self._controllers = free_ports(2)
         self.kubeconfig = folder / "kubeconfig"
+        self.accounts = folder / "account.key"
+        """Keys of service accounts; one is made unless there is one before the start."""
         self.own_authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
 
     def start(self) -> None:
@@ -64,10 +66,9 @@ class ApiServer:
         events = [f"--etcd-servers-overrides=/events#{self._start_etcd('events')}"] if self._storage.split else []
         serving = self._identity("serving", "kube-apiserver", usages=["server"])
         self._write_kubeconfig("admin", self.kubeconfig, organizations=["system:masters"])
-        account = self.folder / "account.key"
-        subprocess.run(["openssl", "genrsa", "-out", str(account), "2048"], check=True, capture_output=True)
-        self._server = self._run(
-            "kube-apiserver",
+        if not self.accounts.exists():
+            subprocess.run(["openssl", "genrsa", "-out", str(self.accounts), "2048"], check=True, capture_output=True)
+        self._words = (
             f"--etcd-servers={main}",
             *events,
             f"--secure-port={self.port}",
@@ -75,8 +76,8 @@ class ApiServer:
             f"--tls-cert-file={serving}",
             f"--tls-private-key-file={serving}",
             f"--client-ca-file={self.folder / 'ca.crt'}",
-            f"--service-account-key-file={account}",
-            f"--service-account-signing-key-file={account}",
+            f"--service-account-key-file={self.accounts}",
+            f"--service-account-signing-key-file={self.accounts}",
             "--service-account-issuer=https://test",
             f"--service-cluster-ip-range={self._services}",
             "--allow-privileged=true",
@@ -85,6 +86,17 @@ class ApiServer:
             "--enable-bootstrap-token-auth=true",
             *self._arguments,
         )
+        self._serve()
+
+    def restart(self) -> None:
+        """Start the API server anew, as it was; return when it is ready."""
+        os.killpg(self._server.pid, signal.SIGTERM)
+        self._server.wait()
+        self._processes.remove(self._server)
+        self._serve()
+
+    def _serve(self) -> None:
+        self._server = self._run("kube-apiserver", *self._words)
         eventually(lambda: self.kubectl("get", "--raw", "/readyz", check=False) == "ok", what="the API server is ready")
 
     def _authorizes(self) -> bool:
@@ -96,7 +108,7 @@ class ApiServer:
         self._run(
             "kube-controller-manager",
             f"--kubeconfig={self.kubeconfig}",
-            f"--service-account-private-key-file={self.folder / 'account.key'}",
+            f"--service-account-private-key-file={self.accounts}",
             "--leader-elect=false",
             f"--secure-port={self._controllers}",
             "--bind-address=127.0.0.1",

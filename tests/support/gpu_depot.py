@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from lab import base, tools
+from lab.signing import KEY, signing
 from longhaul.depot import contents
+from longhaul.depot.manifest import seal
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.cache import cache_root, digest, ensure_folder, sha256_file
 from longhaul.toolchain.spec import load, machine_arch, repository
@@ -104,7 +106,7 @@ def ensure(log_dir: Path, system: System = DEBIAN) -> GpuDepot:
     (tool,) = load().select([TOOLKIT])
     pinned = pins(system)
     names = [*pinned[system.kind], *pinned["libraries"], system.headers]
-    place = cache_root() / "gpu-depot" / digest(_LAYOUT, under.name, names, {k: str(v) for k, v in found.items()})
+    place = cache_root() / "gpu-depot" / digest(_LAYOUT, KEY, under.name, names, {k: str(v) for k, v in found.items()})
 
     def make(into: Path) -> None:
         packages = into / "debian" / wanted.suite
@@ -128,6 +130,8 @@ def ensure(log_dir: Path, system: System = DEBIAN) -> GpuDepot:
             shutil.copy(path, into / "binaries" / where)
             sums.append(f"{sha256_file(path)}  {where}\n")
         (into / "binaries" / "SHA256SUMS").write_text("".join(sums), encoding="ascii")
+        with signing() as sign:
+            seal(into, {}, sign=sign)
 
     ensure_folder(place, make, what="packages for GPUs", progress=print)
     return GpuDepot(root=place, base=under, system=system)

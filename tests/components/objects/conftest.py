@@ -9,10 +9,13 @@ import pytest
 
 from components.model import load, plan
 from lab import tools
+from tests.components.objects.stack import Stack
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
 
+ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: 0\n"
+"""Patch for the program: no machine will join, so it must not wait for DNS."""
 TOOLS = ["pulumi", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "coredns"]
 
 
@@ -31,3 +34,14 @@ def _cluster(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path]
         accounts = ("get", "serviceaccounts", "--namespace=default", "--output=name")
         eventually(lambda: server.kubectl(*accounts), what="the controllers work")
         yield server
+
+
+@pytest.fixture(scope="module", name="applied")
+def _applied(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], cluster: ApiServer) -> ApiServer:
+    """Return the API server with the objects of an environment."""
+    folder = tmp_path_factory.mktemp("stack")
+    stack = Stack(folder, pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
+    stack.build_infrastructure()
+    stack.change(ALONE)
+    stack.up()
+    return cluster

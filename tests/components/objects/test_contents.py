@@ -159,11 +159,9 @@ def test_priorities_are_in_order(program: Program) -> None:
 
 
 def test_training_outlives_more_than_the_default(program: Program) -> None:
-    (policy,) = kinds(program, "MutatingAdmissionPolicy").values()
+    policy = kinds(program, "MutatingAdmissionPolicy")["longhaul-outlive-network-cuts"]
     assert policy["spec"]["mutations"][0]["jsonPatch"]["expression"] == training.mutation()
     assert training.TOLERATION_S > training.DEFAULT_TOLERATION_S
-    (binding,) = kinds(program, "MutatingAdmissionPolicyBinding").values()
-    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
 
 
 def test_pods_in_their_nodes_network_are_refused_but_where_allowed(program: Program) -> None:
@@ -176,6 +174,11 @@ def test_every_admission_policy_is_in_force(program: Program) -> None:
     policies = kinds(program, "ValidatingAdmissionPolicy")
     for name, binding in kinds(program, "ValidatingAdmissionPolicyBinding").items():
         assert binding["spec"] == {"policyName": name, "validationActions": ["Deny"]}
+        assert policies.pop(name)["spec"]["failurePolicy"] == "Fail"
+    assert policies == {}
+    policies = kinds(program, "MutatingAdmissionPolicy")
+    for name, binding in kinds(program, "MutatingAdmissionPolicyBinding").items():
+        assert binding["spec"]["policyName"] == name
         assert policies.pop(name)["spec"]["failurePolicy"] == "Fail"
     assert policies == {}
 

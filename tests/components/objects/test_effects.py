@@ -21,26 +21,13 @@ from components.objects import dns, metadata, training
 from components.objects.rbac import BOOTSTRAPPERS, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from lab.providers.kubernetes_client import Client
 from lab.providers.kubernetes_config import load_access
-from tests.components.objects.stack import Stack
 from tests.support.api_server import ApiServer, eventually
 from tests.support.hosts import STACKS
 from tests.support.ports import free_ports
 
 pytestmark = pytest.mark.engine
 
-ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: 0\n"
-"""Patch for the program: no machine will join, so it must not wait for DNS."""
 SYSTEM = ("--namespace", "kube-system")
-
-
-@pytest.fixture(scope="module", name="applied")
-def _applied(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], cluster: ApiServer) -> ApiServer:
-    folder = tmp_path_factory.mktemp("stack")
-    stack = Stack(folder, pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
-    stack.build_infrastructure()
-    stack.change(ALONE)
-    stack.up()
-    return cluster
 
 
 def may(cluster: ApiServer, who: dict[str, Any], verb: str, group: str, resource: str, where: str = "") -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from components.model.certificates import ADMINISTRATORS_GROUP
+from components.objects.node_labels import LOOKED_AT_KEY
+from components.objects.rbac import LOOKED_AT
 from tests.components.objects.stack import Stack
 from tests.support.api_server import ApiServer, eventually
 from tests.support.kubelets import Kubelets
@@ -97,6 +99,8 @@ def drift(stack: Stack, cluster: ApiServer) -> None:
     inside = ("--namespace", "kube-system")
     patch = json.dumps({"data": {"Corefile": "broken"}})
     cluster.kubectl("patch", "configmap", "coredns", *inside, "--type=merge", "--patch", patch, "--field-manager=me")
+    said = json.dumps({"data": {LOOKED_AT_KEY: "true"}})
+    cluster.kubectl("patch", "configmap", LOOKED_AT, *inside, "--type=merge", "--patch", said, "--field-manager=theirs")
     cluster.kubectl("delete", "service", "kube-dns", *inside)
     cluster.kubectl("scale", "deployment", "coredns", *inside, "--replicas=3")
     stack.objects("preview", "--expect-no-changes")
@@ -108,6 +112,9 @@ def drift(stack: Stack, cluster: ApiServer) -> None:
     assert "2 updated" in changed
     found = cluster.get("configmap", "coredns", *inside)
     assert found["data"]["Corefile"].startswith(".:53")
+    assert cluster.get("configmap", LOOKED_AT, *inside)["data"] == {LOOKED_AT_KEY: "true"}, (
+        "the node controller's alone"
+    )
     assert cluster.get("deployment", "coredns", *inside)["spec"]["replicas"] == 2
     stack.objects("preview", "--refresh", "--expect-no-changes")
 

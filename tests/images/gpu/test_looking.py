@@ -101,6 +101,31 @@ def test_the_trial_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert reader.read() == b""
 
 
+STARTS = """
+import os, signal, subprocess
+class Started(subprocess.Popen):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        open(PIPE, "rb").close()
+        os.kill(os.getpid(), signal.SIGTERM)
+subprocess.Popen = Started
+"""
+"""The preflight is told to end when its trial has begun, and the call that began it has not yet returned."""
+
+
+def test_a_trial_that_has_only_just_begun_is_ended_too(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = f"PIPE, TRIAL = {str(pipe)!r}, {f'exec 3>{pipe}; sleep 1000'!r}\n{STARTS}{TRIES}"
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", 0) as reader:
+        command = [*saying(text), str(Path(PROGRAM[1]).parent)]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        assert done.returncode == 128 + signal.SIGTERM
+        ended, _, _ = select.select([reader], [], [], 30)
+        assert ended, "the trial lives on"
+        assert reader.read() == b""
+
+
 def test_nobody_joins_one_that_cannot_be_ended(hanging: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
     # As with a fault in the driver: SIGKILL has no effect.
     kill: list[int] = []

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab.signing import KEY
 from longhaul.cli import main
 from longhaul.depot import contents, gather
 from longhaul.depot.build import Parts
 from longhaul.depot.gather import Sources
-from longhaul.depot.manifest import SUMS, digest_of
+from longhaul.depot.manifest import SUMS, digest_of, seal
 from longhaul.depot.wanted import Pull, Wanted
 from longhaul.exits import Exit
 from tests.longhaul.conftest import Checkout
+from tests.support.gpg import gpg, needs_gpg
+from tests.support.signed_depot import Key, make_key
 
 DIGEST = f"sha256:{'a' * 64}"
 
@@ -65,6 +70,103 @@ def test_build_and_verify_answer_programs(
     report = json.loads(capsys.readouterr().out)
     assert (report["good"], report["digest"]) == (False, first["digest"])
     assert report["problems"] == [{"kind": "extra", "path": "more", "message": "is in no list"}]
+
+
+@pytest.fixture(name="signer")
+def _signer(
+    checkout: Checkout, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Key]:
+    """A builder whose gpg has a key, which the environment's file names."""
+    key = make_key(tmp_path_factory.mktemp("builder") / "g")
+    monkeypatch.setenv("GNUPGHOME", str(key.home))
+    checkout.write({**checkout.environment(), "depots": {"key": key.public}})
+    yield key
+    key.end()
+
+
+def signed_by(checkout: Checkout, key: Key) -> str:
+    path = checkout.path / "key.gpg"
+    path.write_bytes(base64.b64decode(key.public))
+    return f"--signed-by={path}"
+
+
+@needs_gpg
+def test_what_build_signs_is_whose_verify_says(
+    checkout: Checkout, asked: list[Any], signer: Key, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(checkout, "--sign", "somebody") == Exit.OK
+    folder, key = str(checkout.path / "depot"), signed_by(checkout, signer)
+    assert main(["depot", "verify", folder, key]) == Exit.OK
+    (checkout.path / "depot/SHA256SUMS.gpg").unlink()
+    assert main(["depot", "verify", folder]) == Exit.OK
+    assert "whose it is was not looked at" in capsys.readouterr().out
+    assert main(["depot", "verify", folder, key]) == Exit.FAILED
+    assert "unsigned     SHA256SUMS: there is no SHA256SUMS.gpg" in capsys.readouterr().out
+    assert build(checkout, "--sign", "somebody", "--json") == Exit.OK
+    assert json.loads(capsys.readouterr().out)["changed"], "the signature was missing"
+    assert build(checkout, "--sign", "somebody", "--json") == Exit.OK
+    assert not json.loads(capsys.readouterr().out)["changed"]
+
+
+@needs_gpg
+def test_another_key_signs_what_has_not_changed(
+    checkout: Checkout, asked: list[Any], signer: Key, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gpg(signer.home, "--passphrase", "", "--quick-generate-key", "newer", "ed25519", "sign", "never")
+    gpg(signer.home, "--output", str(checkout.path / "newer.gpg"), "--export", "newer")
+    gpg(signer.home, "--output", str(checkout.path / "both.gpg"), "--export")
+    both = base64.b64encode((checkout.path / "both.gpg").read_bytes()).decode()
+    checkout.write({**checkout.environment(), "depots": {"key": both}})
+    newer = f"--signed-by={checkout.path / 'newer.gpg'}"
+    for name, whose in (("somebody", Exit.FAILED), ("newer", Exit.OK)):
+        assert build(checkout, "--sign", name) == Exit.OK
+        assert main(["depot", "verify", str(checkout.path / "depot"), newer]) == whose
+    assert "is signed by a key that is not the builder's" in capsys.readouterr().out
+
+
+@needs_gpg
+def test_checksums_made_anew_are_somebody_else_s(
+    checkout: Checkout, asked: list[Any], signer: Key, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(checkout, "--sign", "somebody") == Exit.OK
+    depot, signature = checkout.path / "depot", (checkout.path / "depot/SHA256SUMS.gpg").read_bytes()
+    (depot / "binaries" / "more").write_text("evil")
+    seal(depot, {})
+    (depot / "SHA256SUMS.gpg").write_bytes(signature)
+    assert main(["depot", "verify", str(depot)]) == Exit.OK
+    assert main(["depot", "verify", str(depot), signed_by(checkout, signer)]) == Exit.FAILED
+    assert "unsigned     SHA256SUMS: was changed after it was signed" in capsys.readouterr().out
+
+
+@needs_gpg
+@pytest.mark.parametrize(
+    ("named", "raw", "says"),
+    [
+        ("nobody", {}, "gpg does not sign with 'nobody'"),
+        ("somebody", {"depots": {"key": KEY}}, "is signed by a key that is not the builder's"),
+        ("somebody", {"depots": {}}, "dev has no `depots.key`"),
+    ],
+)
+def test_a_key_that_machines_would_refuse_is_said_before_anything_is_fetched(
+    checkout: Checkout,
+    asked: list[Any],
+    signer: Key,
+    capsys: pytest.CaptureFixture[str],
+    named: str,
+    raw: dict[str, Any],
+    says: str,
+) -> None:
+    checkout.write({**checkout.environment(), **raw})
+    assert build(checkout, "--sign", named) != Exit.OK
+    assert says in capsys.readouterr().err
+    assert asked == []
+
+
+def test_without_a_signature_it_is_said(
+    checkout: Checkout, asked: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(checkout) == Exit.OK
+    assert "it is not signed, and machines take nothing from it" in capsys.readouterr().err
 
 
 def test_options_say_what_goes_in(checkout: Checkout, asked: list[tuple[Wanted, Sources]]) -> None:
@@ -128,6 +230,8 @@ def test_what_cannot_be_asked_is_said(
         ("build", "--to", "d", "--package", "noble=--config-file"),
         ("verify",),
         ("verify", "d", "--digest", "short"),
+        ("verify", "d", "--signed-by", "/nowhere/key"),
+        ("verify", "d", "--signed-by", "/etc/passwd"),
         ("fly",),
         (),
     ],

@@ -100,7 +100,7 @@ def test_nothing_can_be_written_and_nothing_outside_be_read(depot: Path) -> None
     with served(depot) as address:
         for method in ("POST", "PUT", "DELETE", "PATCH"):
             assert status(f"{address}/{MANIFEST}", method=method) == 405
-        for path in ("binaries/link", "binaries/..%2f..%2fsecret", "..%2fsecret", "images/index.json", "", "binaries/"):
+        for path in ("binaries/link", "binaries/..%2f..%2fsecret", "..%2fsecret", "images/oci-layout", "", "binaries/"):
             assert status(f"{address}/{path}") in (403, 404)
 
 

@@ -40,6 +40,23 @@ def test_no_plan_of_a_placeholder_is_safe() -> None:
     assert "placeholder-image" in {one.check for one in plan.reasons}
 
 
+def unsigned(raw: dict[str, Any]) -> None:
+    del raw["depots"]
+
+
+def test_a_depot_that_nobody_signs_for_is_refused_where_it_is_new() -> None:
+    brought = judged(environment=lab(unsigned), base=lab())
+    assert brought.verdict is Severity.PROBLEM
+    assert "unsigned-depot" in {one.check for one in brought.reasons}
+
+
+def test_where_it_was_before_it_needs_care_and_blocks_nothing() -> None:
+    plan = judged(environment=lab(unsigned), base=lab(unsigned))
+    assert plan.verdict is Severity.WARNING
+    (found,) = (one for one in plan.reasons if one.check == "unsigned-depot")
+    assert found.where == ("sites.weu.depot", "sites.use1.depot", "sites.rack.depot")
+
+
 def test_one_doubt_of_several_places_is_one_reason() -> None:
     def placeholders(raw: dict[str, Any]) -> None:
         placeholder(raw)

@@ -22,10 +22,19 @@ class AddressSpace(Part):
     address_prefixes: list[IPv4Network] = Field(min_length=1)
 
 
+class Encryption(Part):
+    """Encryption between the network's machines. In the lab nobody encrypts (docs/lab-differences.md)."""
+
+    enabled: bool
+    enforcement: Literal["AllowUnencrypted"] = "AllowUnencrypted"
+    """The only one that is supported (learn.microsoft.com/rest/api/virtualnetwork, ``VirtualNetworkEncryption``)."""
+
+
 class Properties(Part):
     """Properties of a network."""
 
     address_space: AddressSpace
+    encryption: Encryption | None = None
     enable_ddos_protection: Literal[False] = False
     enable_vm_protection: Literal[False] = False
     private_endpoint_v_net_policies: Literal["Disabled"] = Field(

@@ -63,8 +63,8 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
     try:
         status = etcdctl.status(endpoint)
     except EtcdError as error:
-        ended = etcd_last_words.last_words()
-        detail = f"{error}; it ended: {ended}" if ended else str(error)
+        why = etcd_last_words.last_words()
+        detail = f"{error}; {why}" if why else str(error)
         return "", (*disk, Check(name="started", ok=False, detail=detail))
     return f"{status.cluster:x}", (
         *disk,

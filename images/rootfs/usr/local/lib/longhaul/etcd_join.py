@@ -19,6 +19,7 @@ from pathlib import Path
 import etcd_corrupt
 import fetch_secrets
 from etcd_client import Cluster, Etcdctl, EtcdError, Member
+from etcd_last_words import REFUSED
 from etcd_wal import Identity, WalError, identity
 from node_config import PKI, Node, client_url, peer_url
 from vault import VaultError
@@ -248,7 +249,7 @@ def main() -> int:
     said = ""
     while why := attempt(node):
         if why != said:
-            print(f"{node.machine} does not start: {why}", file=sys.stderr, flush=True)
+            print(f"{node.machine}{REFUSED}{why}", file=sys.stderr, flush=True)
             said = why
         if time.monotonic() + RETRY_S > deadline:
             return 1

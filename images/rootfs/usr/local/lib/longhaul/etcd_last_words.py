@@ -1,4 +1,4 @@
-"""Last words of an etcd member that does not answer: why its process ended, from its journal."""
+"""Last words of an etcd member that does not answer: why it ended, or was not started, from its journal."""
 
 from __future__ import annotations
 
@@ -12,22 +12,32 @@ LATELY = "-5min"
 
 LEVELS = ("fatal", "panic")
 
+REFUSED = " does not start: "
+"""Words between the machine's name and the reason in the message of a member that may not start (etcd_join.py)."""
+
 
 def last_words() -> str:
-    """Return why the member ended, lately; empty when it did not, or nobody knows."""
+    """Return why the member ended or was not started, lately; empty when neither happened, or nobody knows."""
     command = ["journalctl", f"--unit={UNIT}", f"--since={LATELY}", "--output=cat", "--no-pager"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return told(done.stdout.splitlines())
 
 
 def told(lines: Iterable[str]) -> str:
-    """Return the newest of etcd's messages with which it gave up: etcd logs one JSON object a line."""
-    found = ""
+    """Return the newest message with which it gave up: etcd logs one JSON object a line. Once etcd itself has said
+    something, it was started."""
+    ended = refused = ""
     for line in lines:
+        _, apart, why = line.partition(REFUSED)
+        if apart:
+            refused = f"it does not start: {why}"
+            continue
         try:
             said = json.loads(line)
         except ValueError:
             continue
-        if isinstance(said, dict) and said.get("level") in LEVELS:
-            found = ": ".join(str(said[key]) for key in ("msg", "error") if said.get(key))
-    return found
+        if isinstance(said, dict):
+            refused = ""
+            if said.get("level") in LEVELS:
+                ended = "it ended: " + ": ".join(str(said[key]) for key in ("msg", "error") if said.get(key))
+    return refused or ended

@@ -14,6 +14,8 @@ only one that does not answer.
 when all of it was done.
 ``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
 ``--keys``; on a member the number of objects that each key has encrypted.
+``credentials``: on an API server the digests of what it believes and signs with; with ``--take-over`` programs that
+have other keys than their file first start with those, one that serves once another server answers at ``--frontend``.
 ``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
 ``--names``; with ``--end-connections`` once no connection is left that was opened before.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
@@ -32,6 +34,7 @@ from typing import Any
 import api_checks
 import api_leave
 import certificate_dates
+import credentials
 import encryption_keys
 import etcd_checks
 import etcd_reclaim
@@ -72,6 +75,8 @@ class Report:
     """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
     encryption: encryption_keys.Held | None = None
     """An API server's encryption keys."""
+    credentials: credentials.Held | None = None
+    """An API server's credentials of others."""
     quarantine: quarantine_list.Refused | None = None
     """Machines that an API server refuses."""
     restore: str = ""
@@ -119,6 +124,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         certificates=certificate_dates.dates(PKI) if with_members else (),
         backup=backups.read() if node.role != "api" and with_members else None,
         encryption=encryption_keys.held(node, pki=PKI) if node.role == "api" and with_members else None,
+        credentials=credentials.held(pki=PKI) if node.role == "api" and with_members else None,
         quarantine=quarantine_list.refused(node, pki=PKI) if node.role == "api" and with_members else None,
         restore=half_done.backup if half_done else "",
     )
@@ -192,11 +198,16 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
 
 
 def _of_server(node: Node, arguments: argparse.Namespace) -> int:
-    """Take an API server out of the load balancer, or tell which machines it refuses."""
+    """Take an API server out of the load balancer, or tell what it believes and signs with, or which machines it
+    refuses."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
+    if arguments.command == "credentials":
+        taken = credentials.take_over(node, frontend=arguments.frontend, pki=PKI) if arguments.take_over else None
+        _print(taken or credentials.held(pki=PKI))
+        return 0
     if arguments.end_connections:
         found = quarantine_list.end_connections(node, pki=PKI)
     else:
@@ -226,6 +237,9 @@ def main() -> int:
     encryption = commands.add_parser("encryption", help="tell encryption keys, or what was encrypted with them")
     encryption.add_argument("--keys", default="", metavar="NAME,…", help="on an API server: the keys to wait for")
     encryption.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for them")
+    held = commands.add_parser("credentials", help="tell what an API server believes and signs with")
+    held.add_argument("--take-over", action="store_true", help="first start programs with the keys that are there")
+    held.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
     quarantine = commands.add_parser("quarantine", help="tell which machines an API server refuses")
     quarantine.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
     quarantine.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
@@ -234,7 +248,7 @@ def main() -> int:
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
-    if arguments.command in ("leave", "quarantine"):
+    if arguments.command in ("leave", "credentials", "quarantine"):
         if worker or (node := Node.read()).role != "api":
             parser.error("this machine is no API server")
         return _of_server(node, arguments)

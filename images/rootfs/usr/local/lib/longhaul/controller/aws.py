@@ -112,6 +112,7 @@ class AwsMachines:
             identity=name,
             site=self.site,
             pool=pool,
+            zone=instance.findtext("placement/availabilityZone", ""),
             addresses=frozenset([address] if address else []),
             # An unknown state must not let a machine be forgotten.
             state=STATES.get(instance.findtext("instanceState/name", ""), State.THERE),

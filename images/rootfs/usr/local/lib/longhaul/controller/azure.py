@@ -25,7 +25,7 @@ class AzureMachines:
     def __init__(
         self, environment: Environment, site: Site, *, identity: ManagedIdentity, endpoint: str = MANAGEMENT
     ) -> None:
-        self.site = site.name
+        self.site, self._region = site.name, site.region
         self._pools = environment.pools_of(site.name)
         self._identity, self._endpoint = identity, endpoint
         self._group = f"/subscriptions/{site.subscription}/resourceGroups/{site.resource_group}"
@@ -54,12 +54,16 @@ class AzureMachines:
             name = str(properties.get("osProfile", {}).get("computerName") or "").lower()
             if not name:
                 continue
+            zones = item.get("zones") or []
             ending = str(properties.get("provisioningState", "")).lower() == "deleting"
             yield Machine(
                 name=name,
                 identity=str(properties.get("vmId") or "").lower(),
                 site=self.site,
                 pool=pool.name,
+                # As the machine reads it from its metadata (node_metadata.py).
+                zone=f"{self._region}-{zones[0]}" if zones else self._region,
+                group=group,
                 addresses=frozenset(addresses.get(str(item.get("id", "")).lower(), ())),
                 state=State.ENDING if ending else State.THERE,
             )

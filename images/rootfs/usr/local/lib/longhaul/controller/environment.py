@@ -56,6 +56,11 @@ class Pool:
     """Name of the Auto Scaling group or scale set."""
     more_groups: tuple[str, ...] = ()
     """Further scale sets of a pool that does not fit into one."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of its Nodes, without those of a single machine. Empty in a document of an older Longhaul; then no labels
+    of its Nodes are judged."""
+    taints: tuple[Mapping[str, str], ...] = ()
+    """Taints that its Nodes have for good."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -71,6 +76,8 @@ class Host:
     """Name of the host's Node."""
     site: str
     address: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of its Node; as of a pool."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +122,7 @@ def parse(text: str) -> Environment:
         raise DocumentError("\n".join(f"{KEY}: {fault}" for fault in faults))
     unread = _unread(raw["sites"])
     raw = _without(raw, unread)
+    rack_labels = raw.get("rack_labels") or {}
     sites = {
         name: Site(name=name, kind=site["kind"], **{key: site[key] for key in _fields(site)})
         for name, site in raw["sites"].items()
@@ -125,7 +133,13 @@ def parse(text: str) -> Environment:
         sites=sites,
         pools={name: _pool(name, pool) for name, pool in raw["pools"].items()},
         hosts={
-            name: Host(name=name, site=host["site"], address=host["address"]) for name, host in raw["racks"].items()
+            name: Host(
+                name=name,
+                site=host["site"],
+                address=host["address"],
+                labels=rack_labels.get(str(host.get("labels")), {}),
+            )
+            for name, host in raw["racks"].items()
         },
         unread=unread,
     )
@@ -161,6 +175,7 @@ def _faults(raw: Mapping[str, Any]) -> Iterator[str]:
     yield from _site_faults(sites)
     yield from _pool_faults(raw["pools"], sites)
     yield from _host_faults(raw["racks"], sites)
+    yield from _label_faults(raw)
     used = [sites.get(str(pool.get("site")), {}).get("kind") for pool in raw["pools"].values()]
     if "aws" in used and not _is_text(raw.get("aws_role")):
         yield "aws_role: is missing, and there are pools in AWS; write the stack's output node_controller_role"
@@ -168,7 +183,8 @@ def _faults(raw: Mapping[str, Any]) -> Iterator[str]:
 
 def _pool(name: str, pool: Mapping[str, Any]) -> Pool:
     more = tuple(pool.get("more_groups") or ())
-    return Pool(name=name, site=pool["site"], group=pool["group"], more_groups=more)
+    labels, taints = pool.get("labels") or {}, tuple(pool.get("taints") or ())
+    return Pool(name=name, site=pool["site"], group=pool["group"], more_groups=more, labels=labels, taints=taints)
 
 
 def _fields(site: Mapping[str, Any]) -> list[str]:
@@ -212,6 +228,27 @@ def _host_faults(hosts: dict[str, dict[str, Any]], sites: dict[str, dict[str, An
             IPv4Address(host.get("address"))
         except ValueError:
             yield f"racks.{name}.address: {host.get('address')!r} is not an IPv4 address"
+
+
+def _label_faults(raw: Mapping[str, Any]) -> Iterator[str]:
+    sets = raw.get("rack_labels") or {}
+    if not isinstance(sets, dict):
+        yield f"rack_labels: is {sets!r}; write the sets of labels of hosts by their number"
+        return
+    found = {f"rack_labels.{number}": labels for number, labels in sets.items()}
+    found |= {f"pools.{name}.labels": pool.get("labels") or {} for name, pool in raw["pools"].items()}
+    for where, labels in found.items():
+        if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
+            yield f"{where}: is {labels!r}; write labels with their values"
+    for name, pool in raw["pools"].items():
+        taints = pool.get("taints") or []
+        if not isinstance(taints, list) or not all(map(_is_taint, taints)):
+            yield f"pools.{name}.taints: is {taints!r}; write a list of taints, each with key, value and effect"
+
+
+def _is_taint(value: Any) -> bool:
+    keys = {"key", "value", "effect"}
+    return isinstance(value, dict) and set(value) == keys and all(isinstance(one, str) for one in value.values())
 
 
 def _is_text(value: Any) -> bool:

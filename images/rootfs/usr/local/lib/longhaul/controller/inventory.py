@@ -49,6 +49,10 @@ class Machine:
     pool: str
     addresses: frozenset[str]
     """The machine's own addresses, without its pods' addresses."""
+    zone: str = ""
+    """Value of the Node's zone label; empty while the list does not say it."""
+    group: str = ""
+    """Scale set of an Azure machine."""
     identity: str = ""
     """Name of the machine in what its cloud signs (AWS: instance id, Azure: vmId); empty for a host."""
     state: State = State.THERE

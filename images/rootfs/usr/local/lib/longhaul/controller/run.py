@@ -23,6 +23,9 @@ from controller.inventory import Inventory
 from controller.judge import Judge
 from controller.lifecycle import Lifecycle
 from controller.metrics import Metrics, labelled
+from controller.new_nodes import SELECTOR as NEW_NODES
+from controller.new_nodes import Known, NewNodes, Truth
+from controller.new_nodes import kept as kept_of_new
 from controller.node_removal import Remover, seen
 from controller.node_work import NodeWork
 from controller.requests import PATH as REQUESTS
@@ -72,6 +75,8 @@ class Controller:
         self._interrupted_nodes = Watch(
             api, NODES, labels=INTERRUPTED_NODES, keep=kept_of_interrupted, changed=self._interruption_told.set
         )
+        self._registered = threading.Event()
+        self._unchecked = Watch(api, NODES, labels=NEW_NODES, keep=kept_of_new, changed=self._registered.set)
         self._config = Watch(api, CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
         self._asked = Watch(api, REQUESTS, changed=self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
@@ -80,6 +85,8 @@ class Controller:
         self._remover = Remover(api, events=self._events, metrics=metrics)
         self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)
         self._interruptions = Interruptions(api, self._interrupted_nodes, events=self._events, metrics=metrics)
+        self._new_nodes = NewNodes(api, self._unchecked, known=self._truth, events=self._events, metrics=metrics)
+        self._known: Known | None = None
         self._quarantined = QuarantineList()
         self._inventories: dict[str, Inventory] = {}
         self._unread: frozenset[str] = frozenset()
@@ -90,13 +97,18 @@ class Controller:
 
     def start(self) -> None:
         """Start each part in its own thread."""
-        for watch in (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._config, self._asked):
+        for watch in self._watches():
             self._thread(watch.run, self._stop)
         self._thread(self._follow_environment)
         self._thread(self._serve)
         self._thread(self._look_after_nodes)
         self._thread(self._follow_nodes, self._gpu_nodes, self._gpus, self._gpus_changed)
         self._thread(self._follow_nodes, self._interrupted_nodes, self._interruptions, self._interruption_told)
+        self._thread(self._follow_nodes, self._unchecked, self._new_nodes, self._registered)
+
+    def _watches(self) -> tuple[Watch, ...]:
+        nodes = (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._unchecked)
+        return (*nodes, self._config, self._asked)
 
     def stop(self) -> None:
         """End everything that can be ended at once. A request that waits for its answer ends with the process."""
@@ -104,6 +116,7 @@ class Controller:
         self._changed.set()
         self._gpus_changed.set()
         self._interruption_told.set()
+        self._registered.set()
         self._retire()
         self._requests.wake()
         self._api.hang_up()
@@ -156,9 +169,14 @@ class Controller:
             clock=time.monotonic,
             quarantined=self._quarantined,
         )
+        self._known = Known(environment, built.values())
         self._inventories = built
         self._unread = frozenset(environment.unread)
         self._look()
+        self._registered.set()
+
+    def _truth(self, name: str) -> Truth | None:
+        return self._known(name) if self._known else None
 
     def _retire(self) -> None:
         self._retired.set()
@@ -171,6 +189,8 @@ class Controller:
             if not self._nodes.synced.is_set() or self._judge is None:
                 continue
             try:
+                if self._known is not None and self._known.complete:
+                    self._new_nodes.announce()
                 judged = [node for node in seen(self._nodes) if node.site not in self._unread]
                 verdict = self._lifecycle.look(judged, self._inventories, fresh=self._cluster.fresh)
                 for name, reason in verdict.lost.items():

@@ -28,7 +28,14 @@ def source(environment: Environment, site: Site, *, identity: ManagedIdentity, i
     if asked is not None:
         return asked(environment, site, identity, instance)
     hosts = {
-        host.name: Machine(name=host.name, site=site.name, pool=HOSTS_POOL_LABEL, addresses=frozenset([host.address]))
+        host.name: Machine(
+            name=host.name,
+            site=site.name,
+            pool=HOSTS_POOL_LABEL,
+            # As its place says (components/render/node_files.py).
+            zone=site.name,
+            addresses=frozenset([host.address]),
+        )
         for host in environment.hosts_of(site.name)
     }
     return Listed(site.name, hosts)

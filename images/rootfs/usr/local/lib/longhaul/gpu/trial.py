@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 from gpu.findings import Code, Finding
 
@@ -26,26 +28,45 @@ def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[Finding]:
     """Run the command; return no finding when it ends with 0."""
     # A file for the output, not a pipe: a process that cannot be killed would keep a pipe open.
     with tempfile.TemporaryFile() as said:
+        process: subprocess.Popen[bytes] | None = None
         try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
-            )
+            # A SIGTERM between the trial's start and the end of this statement would leave a trial that nobody knows.
+            with _held_back(signal.SIGTERM):
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+                )
+            code = process.wait(limit_s)
         except OSError as error:
             return [_failed(command, f"cannot be started: {error.strerror}")]
-        try:
-            code = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             return [_failed(command, f"did not end within {limit_s:.0f} s")]
         finally:
             # The time limit has passed, or this process was told to end: nothing else reaches the trial's process
             # group.
-            if process.returncode is None:
+            if process is not None and process.returncode is None:
                 _kill(process)
         if code == 0:
             return []
         said.seek(max(0, said.seek(0, os.SEEK_END) - SAID_BYTES))
         words = said.read().decode(errors="replace").strip().splitlines()[-SAID_LINES:]
     return [_failed(command, f"exit code {code}" + (f": {' | '.join(words)}" if words else ""))]
+
+
+@contextmanager
+def _held_back(number: signal.Signals) -> Iterator[None]:
+    """Let the signal wait until the end. It is not blocked: a process that is started meanwhile would inherit that."""
+    came: list[int] = []
+
+    def note(which: int, _: FrameType | None) -> None:
+        came.append(which)
+
+    before = signal.signal(number, note)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+        if came:
+            signal.raise_signal(number)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,79 @@
+"""Depots: how machines know that what one serves is the builder's."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from clouds.base.section import Section
+
+EXAMPLE_KEY = "mDMEZZIAgBYJKwYBBAHaRw8BAQdAanbVxeNsK4742hHLMBphyfviDmF05ZXVdpGlDIfcSJc="
+"""The shortest form of a key: without a user id, which gpg wants."""
+
+_PUBLIC_KEY, _PUBLIC_SUBKEY = 6, 14
+_SECRET_KEY, _SECRET_SUBKEY = 5, 7
+_PUBLIC = frozenset((2, _PUBLIC_KEY, 13, _PUBLIC_SUBKEY, 17))
+"""Kinds of packets in public keys: signatures, keys, user ids (RFC 9580, 5 and 10.1)."""
+
+
+class Depots(Section):
+    """Settings of all sites' depots."""
+
+    key: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9+/]{40,}={0,2}$",
+        max_length=16_384,
+        examples=[EXAMPLE_KEY],
+        json_schema_extra={"patternErrorMessage": "an OpenPGP public key in base64, on one line"},
+    )
+    """Public half of the OpenPGP key with which `longhaul depot build --sign` signs. Machines take from a depot only
+    what it has signed for, and nothing from a depot without it. While one key takes over from another, both stand here:
+    `gpg --export OLD NEW | base64 --wrap=0`."""
+
+
+def key_fault(text: str) -> str:
+    """Return what is wrong with a key in the form of the file; empty when it is one or several public keys."""
+    try:
+        kinds = set(_packets(base64.b64decode(text, validate=True)))
+    except (binascii.Error, ValueError):
+        return "is no OpenPGP key"
+    if kinds & {_SECRET_KEY, _SECRET_SUBKEY}:
+        return "holds a private key, which is nobody's but the builder's"
+    return "" if _PUBLIC_KEY in kinds and kinds <= _PUBLIC else "is no OpenPGP public key"
+
+
+def _packets(content: bytes) -> Iterator[int]:
+    """Yield the kind of each packet (RFC 9580, 4.2). Raise ValueError for what is no sequence of packets."""
+    at = 0
+    while at < len(content):
+        head = content[at]
+        if not head & 0x80:
+            raise ValueError("no packet begins here")
+        yield head & 0x3F if head & 0x40 else (head >> 2) & 0x0F
+        at = (_after_new if head & 0x40 else _after_old)(content, at)
+    if at > len(content):
+        raise ValueError("the last packet is not whole")
+
+
+def _after_old(content: bytes, at: int) -> int:
+    """Return where the packet ends whose length is in the older form; one without a length has none of ours."""
+    octets = (1, 2, 4, 0)[content[at] & 3]
+    length = content[at + 1 : at + 1 + octets]
+    if not octets or len(length) < octets:
+        raise ValueError("a packet without a length")
+    return at + 1 + octets + int.from_bytes(length)
+
+
+def _after_new(content: bytes, at: int) -> int:
+    """Return where the packet ends whose length is in the newer form. Parts are for data alone, not for keys."""
+    length = content[at + 1 : at + 6]
+    if not length or 224 <= length[0] < 255 or (length[0] >= 192 and len(length) < (2 if length[0] < 224 else 5)):
+        raise ValueError("a packet without a length")
+    if length[0] < 192:
+        return at + 2 + length[0]
+    if length[0] < 224:
+        return at + 3 + ((length[0] - 192) << 8) + length[1] + 192
+    return at + 6 + int.from_bytes(length[1:5])

@@ -1,0 +1,211 @@
+"""Labels of Nodes, which decide where pods go, kept from the nodes themselves.
+
+Kubernetes lets a kubelet write most labels of its own Node (k8s.io/kubernetes,
+``plugin/pkg/admission/noderestriction``), so whoever has taken a node over could name another pool, site or zone and
+draw the pods that belong there. Three policies of the API servers stop it:
+
+- A node changes no label of its Node but the few that only it knows (:func:`own`).
+- The labels that a kubelet itself compares at each start and writes where they differ (:data:`COMPARED`) are put back
+  instead of refused. A kubelet whose update of them is refused tries for ever, and reports no status meanwhile
+  (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
+- A Node that a node registers gets a taint and a label. The node controller corrects its labels by its site's list and
+  takes both away. A node cannot: NodeRestriction keeps it from its taints, and the first policy from the label.
+
+The third is in force once a node controller has said, in a ConfigMap, that it looks at new Nodes: those of older images
+do not, and their Nodes would wait for ever. Administrators and controllers may change every label.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.admissionregistration.v1 import (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
+from pulumi_kubernetes.core.v1 import ConfigMap
+
+from components.model.nodes import GPU_LABEL, REGION_LABEL, TYPE_LABEL, UNCHECKED, ZONE_LABEL
+from components.objects.labels import SYSTEM, meta
+from components.objects.rbac import LOOKED_AT, NODES
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import (
+        MatchConditionArgsDict,
+        MutatingAdmissionPolicySpecArgsDict,
+        NamedRuleWithOperationsArgsDict,
+        ParamRefArgsDict,
+        ValidatingAdmissionPolicySpecArgsDict,
+        VariableArgsDict,
+    )
+
+PART = "node-labels"
+KEEP, PUT_BACK, MARK = "longhaul-node-labels", "longhaul-node-labels-put-back", "longhaul-new-nodes"
+"""Names of the three policies."""
+LOOKED_AT_KEY = "looked-at"
+"""Key of the ConfigMap; the node controller writes it (images/rootfs, controller/new_nodes.py)."""
+
+MACHINE = (
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "node.kubernetes.io/windows-build",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+)
+"""Labels that a machine alone knows: it may add them where they are missing."""
+COMPARED = (
+    "kubernetes.io/hostname",
+    ZONE_LABEL,
+    REGION_LABEL,
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    TYPE_LABEL,
+    "beta.kubernetes.io/instance-type",
+    *MACHINE,
+)
+"""Labels that a kubelet compares (kubernetes 1.36, ``pkg/kubelet/kubelet_node_status.go``, ``updateDefaultLabels``)."""
+INTERRUPTED = "longhaul.dev/interrupted"
+"""Label with which a node says that its cloud takes it back (images/rootfs, controller/interruptions.py)."""
+
+REFUSAL = "a node may not change these labels of its own"
+FROM_A_NODE = f"'{NODES}' in request.userInfo.?groups.orValue([])"
+OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
+
+
+class NodeLabels(ComponentResource):
+    """The three policies, their bindings, and the node controller's ConfigMap."""
+
+    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:NodeLabels", name, None, opts)
+        self._child = ResourceOptions(parent=self)
+        # What is in it is the controller's alone.
+        ConfigMap(LOOKED_AT, metadata=meta(LOOKED_AT, part=PART, namespace=SYSTEM), opts=self._child)
+        # Put back first: a refusal would stop kubelets.
+        put_back = self._mutating(PUT_BACK, put_back_policy())
+        self._mutating(MARK, mark_policy(), param={"name": LOOKED_AT, "namespace": SYSTEM})
+        kept = ValidatingAdmissionPolicy(
+            KEEP,
+            metadata=meta(KEEP, part=PART),
+            spec=keep_policy(),
+            opts=ResourceOptions(parent=self, depends_on=[put_back]),
+        )
+        ValidatingAdmissionPolicyBinding(
+            f"{KEEP}-everywhere",
+            metadata=meta(KEEP, part=PART),
+            spec={"policy_name": KEEP, "validation_actions": ["Deny"]},
+            opts=ResourceOptions(parent=self, depends_on=[kept]),
+        )
+        self.register_outputs({})
+
+    def _mutating(
+        self, name: str, spec: MutatingAdmissionPolicySpecArgsDict, *, param: ParamRefArgsDict | None = None
+    ) -> MutatingAdmissionPolicyBinding:
+        made = MutatingAdmissionPolicy(name, metadata=meta(name, part=PART), spec=spec, opts=self._child)
+        # Without the ConfigMap no Node is marked.
+        reference: ParamRefArgsDict | None = {**param, "parameter_not_found_action": "Allow"} if param else None
+        return MutatingAdmissionPolicyBinding(
+            f"{name}-everywhere",
+            metadata=meta(name, part=PART),
+            spec={"policy_name": name, **({"param_ref": reference} if reference else {})},
+            opts=ResourceOptions(parent=self, depends_on=[made]),
+        )
+
+
+def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that a node changes no label but its own."""
+    return {
+        "match_constraints": {"resource_rules": _nodes("UPDATE")},
+        "match_conditions": _changes(),
+        "variables": [*_labels(), {"name": "refused", "expression": f"variables.changed.filter(k, !({own('k')}))"}],
+        "failure_policy": "Fail",
+        "validations": [
+            {
+                "expression": "variables.refused.size() == 0",
+                "message_expression": f"'{REFUSAL}: ' + variables.refused.join(', ')",
+                "reason": "Forbidden",
+            }
+        ],
+    }
+
+
+def put_back_policy() -> MutatingAdmissionPolicySpecArgsDict:
+    """Return the policy that puts back what kubelets compare."""
+    keys = ", ".join(f"'{key}'" for key in COMPARED)
+    path = "'/metadata/labels/' + jsonpatch.escapeKey(k)"
+    changed = f"variables.changed.filter(k, k in [{keys}])"
+    put = f"JSONPatch{{op: 'add', path: {path}, value: variables.old[k]}}"
+    taken = f"JSONPatch{{op: 'remove', path: {path}}}"
+    before, added = "k in variables.old", f"!(k in variables.old) && !({_added('k')})"
+    patch = f"{changed}.filter(k, {before}).map(k, {put}) + {changed}.filter(k, {added}).map(k, {taken})"
+    return {
+        "match_constraints": {"resource_rules": _nodes("UPDATE")},
+        "match_conditions": _changes(),
+        "variables": _labels(),
+        "failure_policy": "Fail",
+        "reinvocation_policy": "Never",
+        "mutations": [{"patch_type": "JSONPatch", "json_patch": {"expression": patch}}],
+    }
+
+
+def mark_policy() -> MutatingAdmissionPolicySpecArgsDict:
+    """Return the policy that marks new Nodes. There is a list of taints by now: the plugin that adds Kubernetes' own
+    to new Nodes comes before policies (k8s.io/kubernetes, ``pkg/kubeapiserver/options/plugins.go``)."""
+    label = f"JSONPatch{{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('{UNCHECKED}'), value: 'true'}}"
+    taint = f"{{'key': '{UNCHECKED}', 'value': 'true', 'effect': 'NoSchedule'}}"
+    tainted = f"object.spec.taints.exists(t, t.key == '{UNCHECKED}' && t.effect == 'NoSchedule')"
+    added = f"{tainted} ? [] : [JSONPatch{{op: 'add', path: '/spec/taints/-', value: {taint}}}]"
+    looked_at = f"params.?data[?'{LOOKED_AT_KEY}'].orValue('') == 'true'"
+    return {
+        "param_kind": {"api_version": "v1", "kind": "ConfigMap"},
+        "match_constraints": {"resource_rules": _nodes("CREATE")},
+        "match_conditions": [
+            {"name": "from-a-node", "expression": FROM_A_NODE},
+            {"name": "looked-at", "expression": looked_at},
+        ],
+        "failure_policy": "Fail",
+        "reinvocation_policy": "Never",
+        "mutations": [{"patch_type": "JSONPatch", "json_patch": {"expression": f"[{label}] + ({added})"}}],
+    }
+
+
+def own(key: str) -> str:
+    """Return the condition (CEL) for the label ``key``, a variable, of which a node's own word counts: that it is taken
+    back, what its GPUs are, if it has any, and which system and processor it has, if nobody said so."""
+    has_gpus = f"variables.old[?'{GPU_LABEL}'].orValue('') == 'true'"
+    gpus = f"{key}.startsWith('nvidia.com/') && {key} != '{GPU_LABEL}' && {has_gpus}"
+    return f"{key} == '{INTERRUPTED}' || ({gpus}) || ({_added(key)})"
+
+
+def _added(key: str) -> str:
+    """Return the condition (CEL) for the label ``key``, a variable, that only the machine knows and its Node lacks."""
+    machine = ", ".join(f"'{one}'" for one in MACHINE)
+    return f"{key} in [{machine}] && !({key} in variables.old)"
+
+
+def _nodes(operation: str) -> list[NamedRuleWithOperationsArgsDict]:
+    """Return the rules for Nodes. Their status counts: metadata may be changed with it."""
+    resources = ["nodes", "nodes/status"] if operation == "UPDATE" else ["nodes"]
+    return [{"api_groups": [""], "api_versions": ["v1"], "operations": [operation], "resources": resources}]
+
+
+def _changes() -> list[MatchConditionArgsDict]:
+    """Return the conditions for a node's changes of labels; most updates of Nodes change none."""
+    return [
+        {"name": "from-a-node", "expression": FROM_A_NODE},
+        {"name": "changes-labels", "expression": f"{OLD} != {NEW}"},
+    ]
+
+
+def _labels() -> list[VariableArgsDict]:
+    changed = (
+        "variables.new.filter(k, !(k in variables.old) || variables.new[k] != variables.old[k]) "
+        "+ variables.old.filter(k, !(k in variables.new))"
+    )
+    return [
+        {"name": "old", "expression": OLD},
+        {"name": "new", "expression": NEW},
+        {"name": "changed", "expression": changed},
+    ]

@@ -1,0 +1,105 @@
+"""Signatures over a depot's lists: OpenPGP, made by the builder's gpg and checked by gpgv, which is apt's own checker.
+
+A signature lies beside its file, as ``NAME.gpg``. Two kinds of files have one: ``SHA256SUMS``, which covers every other
+file, and each archive's ``Release``, which apt reads. Signatures are in no list, since two builders with the same
+sources make the same depot and other signatures.
+
+Nodes check by a program of their own (``images/rootfs``, ``signed_depot.py``), which runs without this package;
+``tests/redteam/test_depot.py`` gives both the same cases.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from longhaul.toolchain.errors import SetupError
+
+SUFFIX = ".gpg"
+_SIGNATURE = re.compile(r"(SHA256SUMS|debian/[^/]+/Release)\.gpg")
+_GOOD = frozenset(("GOODSIG", "VALIDSIG"))
+_BAD = frozenset(("BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG"))
+"""Verdicts of gpgv (GnuPG, doc/DETAILS). It exits with 0 for a key that has expired, too."""
+
+
+class SignatureError(SetupError):
+    """A signature is missing, or does not hold."""
+
+
+def is_signature(name: str) -> bool:
+    """Return whether a path in a depot is a signature's."""
+    return _SIGNATURE.fullmatch(name) is not None
+
+
+def sign(path: Path, *, key: str, home: Path | None = None) -> None:
+    """Sign a file with the key that gpg has under the name ``key``; the signature is beside it. ``home`` is gpg's
+    folder, by default the user's. The private key stays in gpg, which may ask for its passphrase or its card.
+
+    Raise :class:`SetupError` when gpg does not sign.
+    """
+    if shutil.which("gpg") is None:
+        raise SetupError("this machine has no gpg, which signs: install it (Debian and Ubuntu: gnupg)")
+    where = ["--homedir", str(home)] if home else []
+    # Armored: apt takes no other signature beside a Release.
+    argv = ["gpg", *where, "--batch", "--yes", "--quiet", "--armor", "--local-user", key]
+    argv += ["--output", f"{path}{SUFFIX}", "--detach-sign", str(path)]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip() or "nothing"
+        raise SetupError(
+            f"gpg does not sign with {key!r}: `gpg --list-secret-keys` shows what it has. It said:\n{said}"
+        )
+
+
+def public_key(name: str) -> str:
+    """Return the public half of gpg's key ``name``, in the form of the environment's file. Raise :class:`SetupError`
+    when there is none."""
+    done = subprocess.run(["gpg", "--batch", "--export", name], capture_output=True, check=False)
+    if done.returncode != 0 or not done.stdout:
+        raise SetupError(f"gpg has no key {name!r}: `gpg --list-keys` shows what it has")
+    return base64.b64encode(done.stdout).decode("ascii")
+
+
+def try_key(name: str, key: str) -> None:
+    """Sign something with gpg's key ``name``, and check it against the public keys in ``key``. Raise
+    :class:`SetupError` when gpg does not sign, and for another key."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-sign-") as folder:
+        path = Path(folder) / "trial"
+        path.write_bytes(b"longhaul depot build --sign\n")
+        sign(path, key=name)
+        signature = path.with_name(f"trial{SUFFIX}").read_bytes()
+        try:
+            check(path.read_bytes(), signature, key)
+        except SignatureError as error:
+            raise SetupError(f"what gpg signs with {name!r} {error}: machines would refuse the depot") from error
+
+
+def check(content: bytes, signature: bytes, key: str) -> None:
+    """Check a detached signature against the public keys in ``key``, in the form of the environment's file
+    (``depots.key``). Raise :class:`SignatureError` unless one of them made it."""
+    if shutil.which("gpgv") is None:
+        raise SetupError("this machine has no gpgv, which checks signatures: install it (Debian and Ubuntu: gpgv)")
+    with tempfile.TemporaryDirectory(prefix="longhaul-gpgv-") as name:
+        folder = Path(name)
+        for file, bytes_ in (("key", base64.b64decode(key)), ("signature", signature), ("content", content)):
+            (folder / file).write_bytes(bytes_)
+        argv = ["gpgv", "--status-fd", "1", "--weak-digest", "SHA1", "--homedir", name, "--keyring", f"{name}/key"]
+        argv += [f"{name}/signature", f"{name}/content"]
+        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    said = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("[GNUPG:] ")}
+    if done.returncode != 0 or not said >= _GOOD or said & _BAD:
+        raise SignatureError(_reason(said))
+
+
+def _reason(said: set[str]) -> str:
+    if "NO_PUBKEY" in said:
+        return "is signed by a key that is not the builder's"
+    if "BADSIG" in said:
+        return "was changed after it was signed"
+    if said & {"EXPKEYSIG", "REVKEYSIG", "EXPSIG"}:
+        return "is signed by a key, or with a signature, that has expired or was revoked"
+    return "has no signature that gpgv can read"

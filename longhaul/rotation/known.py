@@ -1,0 +1,106 @@
+"""Table of all that ``longhaul rotate`` replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from components.model.certificates import ADMINISTRATORS, FRONT_PROXY, KUBERNETES, NODES
+from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS
+from components.model.rotation import ENCRYPTION
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from components.model.overlap import Standing
+    from longhaul.kubernetes.api import Api
+
+NOT_YET = tuple(AUTHORITY + name for name in (KUBERNETES, "etcd", "events", "etcd-client"))
+"""Rotations that are refused: these authorities are replaced with an interruption
+(docs/certificates.md#an-authority-is-lost-or-stolen)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Arguments of a run."""
+
+    what: str
+    environment: Environment
+    control: Any
+    place: Any
+    api: Api
+    held: Callable[[], bool]
+    tell: Callable[[str], None]
+    readmit: str
+    now: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Something that can be rotated."""
+
+    name: str
+    what: str
+    """Its description, for the command's help."""
+    run: Callable[[Asked], dict[str, Any]]
+    """Goes on with the rotation, and returns how far it is, for programs."""
+    takes: frozenset[str] = frozenset()
+    """Options that are for it."""
+    master: bool = False
+    """True when the run cannot use an administrator's certificate, because it ends in the midst."""
+
+
+def _encryption(asked: Asked) -> dict[str, Any]:
+    from components.control_plane.issuing import new_encryption_key
+    from longhaul.rotation.encryption import Rotation
+    from longhaul.rotation.record import Record, for_programs
+
+    record = Record(control=asked.control, place=asked.place, environment=asked.environment)
+    rotation = Rotation(record=record, api=asked.api, new_key=new_encryption_key, tell=asked.tell, held=asked.held)
+    keys = rotation.readmit(asked.readmit) if asked.readmit else rotation.run()
+    return for_programs(keys, record.retired())
+
+
+def _service_accounts(asked: Asked) -> dict[str, Any]:
+    from longhaul.rotation.overlap import Overlap, Standings
+    from longhaul.rotation.servers import digests
+    from longhaul.rotation.service_accounts import ServiceAccounts
+
+    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    subject = ServiceAccounts(vault=record, api=asked.api, tell=asked.tell)
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
+    return _told(standing, digests("".join(subject.keys().verifies)))
+
+
+def _authority(asked: Asked) -> dict[str, Any]:
+    from longhaul.rotation.authorities import AuthorityRotation
+    from longhaul.rotation.overlap import Overlap, Standings
+    from longhaul.rotation.servers import digests
+
+    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    subject = AuthorityRotation.of(record, asked.what.removeprefix(AUTHORITY), tell=asked.tell)
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
+    return _told(standing, digests("".join(subject.believed())))
+
+
+def _told(standing: Standing, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Return how far a rotation with overlap is; keys by the SHA-256 of what is public."""
+    return {"phase": standing.phase, "until": standing.until.isoformat() if standing.until else None, "keys": keys}
+
+
+_NOW = frozenset({"now"})
+_ALL = (
+    Known(name=ENCRYPTION, what="the key of Secrets at rest", run=_encryption, takes=frozenset({"readmit"})),
+    Known(name=SERVICE_ACCOUNTS, what="the key of pods' tokens", run=_service_accounts, takes=_NOW),
+    Known(
+        name=AUTHORITY + ADMINISTRATORS,
+        what="the authority of people's certificates",
+        run=_authority,
+        takes=_NOW,
+        master=True,
+    ),
+    Known(name=AUTHORITY + FRONT_PROXY, what="the authority for extension servers", run=_authority, takes=_NOW),
+    Known(name=AUTHORITY + NODES, what="the authority of kubelets' certificates", run=_authority, takes=_NOW),
+)
+KNOWN = {one.name: one for one in _ALL}
+"""All that can be rotated, by name."""

@@ -1,0 +1,178 @@
+"""Rotations with overlap: a new key is believed before it is used, and the former one until nothing of it is left.
+
+Each phase is written into the vault before it is carried out, and every step may be repeated: whatever interrupts a
+rotation, the next run reads the phase and goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from components.model.overlap import STEADY, Standing, parse_standings, standings_text
+from components.model.rotation import Phase
+from components.model.vault import ROTATIONS
+from longhaul.exits import CommandError
+from longhaul.rotation.vault import RotationVault, unusable
+
+PATIENCE = timedelta(minutes=15)
+"""Longest time that a run itself waits for what the former key has signed to end; the next run goes on after a longer
+one."""
+
+
+class Subject(Protocol):
+    """Subject of a rotation. Every method may be called again after it was interrupted."""
+
+    @property
+    def name(self) -> str:
+        """Name of the rotation."""
+
+    @property
+    def learn(self) -> timedelta:
+        """Time in which programs read a file that has changed."""
+
+    @property
+    def life(self) -> timedelta:
+        """Longest life of what the former key has signed."""
+
+    @property
+    def signed(self) -> str:
+        """Words for things that the former key has signed."""
+
+    def prepare(self) -> None:
+        """Put a new key into the vault, unless it is there."""
+
+    def trust(self) -> None:
+        """Have the vault say that both are believed."""
+
+    def use(self) -> None:
+        """Have the vault say that the new one signs, and make anew what the vault keeps of the former one."""
+
+    def why_not_over(self, until: datetime) -> str:
+        """Return why the former one is needed after ``until``; empty when it is not."""
+
+    def distrust(self) -> None:
+        """Have the vault say that the new one alone is believed."""
+
+    def hand_out(self) -> None:
+        """Have machines use what the vault says, one after the other; ``CommandError`` for the first that does not."""
+
+    def behind(self) -> tuple[str, ...]:
+        """Return the machines that have not learnt yet that the rotation is over; ``CommandError`` for the first that
+        does not tell."""
+
+    def end(self) -> None:
+        """Take away what only the rotation needed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standings(RotationVault):
+    """The record of rotations with overlap."""
+
+    def all(self) -> dict[str, Standing]:
+        """Return every rotation that is not over."""
+        try:
+            return parse_standings(self.get(ROTATIONS))
+        except ValueError as error:
+            raise unusable(ROTATIONS, error) from None
+
+    def of(self, name: str) -> Standing:
+        """Return how far a rotation is."""
+        return self.all().get(name, STEADY)
+
+    def set(self, name: str, standing: Standing) -> None:
+        """Record how far a rotation is."""
+        self.change(ROTATIONS, standings_text({**self.all(), name: standing}))
+
+
+@dataclass(kw_only=True)
+class Overlap:
+    """One run."""
+
+    record: Standings
+    subject: Subject
+    tell: Callable[[str], None]
+    held: Callable[[], bool] = field(default=lambda: True)
+    """Tells whether this run is still the only one."""
+    clock: Callable[[], datetime] = field(default=lambda: datetime.now(tz=UTC))
+    sleep: Callable[[float], None] = time.sleep
+
+    def run(self, *, now: bool = False) -> Standing:
+        """Carry out the phases from where the vault says that the rotation is, and return how far it is then. ``now``
+        does not wait until what the former key has signed ends."""
+        standing = self.record.of(self.subject.name)
+        if standing.phase is Phase.STEADY and (behind := self.subject.behind()):
+            # A run was killed at its end: a further key would be another rotation, which nobody has asked for.
+            self.tell(f"{', '.join(behind)}: still to learn that {self.subject.name} is replaced")
+            self.subject.hand_out()
+            return standing
+        if standing.phase is Phase.STEADY:
+            self.subject.prepare()
+            standing = self._go(Phase.TRUST, "a new key is made: all learn to believe it beside the former one")
+        if standing.phase is Phase.TRUST:
+            self.subject.trust()
+            self.subject.hand_out()
+            self._wait(self.clock() + self.subject.learn, "programs have read what is to be believed")
+            standing = self._go(Phase.USE, "all believe both: from now on the new key signs")
+        if standing.phase is Phase.USE:
+            standing = self._use(standing)
+            if not self._over(standing, now=now):
+                return standing
+            standing = self._go(Phase.DISTRUST, "the former key is not needed any more: nobody is to believe it")
+        self.subject.distrust()
+        self.subject.hand_out()
+        self.subject.end()
+        standing = self._go(Phase.STEADY, f"{self.subject.name} is replaced")
+        self.subject.hand_out()
+        return standing
+
+    def _use(self, standing: Standing) -> Standing:
+        """Have the new key sign everywhere, and return until when what the former one has signed may live."""
+        self.subject.use()
+        self.subject.hand_out()
+        if standing.until is not None:
+            return standing
+        until = self.clock() + self.subject.learn + self.subject.life
+        found = self._write(Standing(phase=Phase.USE, until=until))
+        # For `longhaul status`, which asks the servers.
+        self.subject.hand_out()
+        return found
+
+    def _over(self, standing: Standing, *, now: bool) -> bool:
+        """Return whether nothing of the former key is left, or nobody is to wait for that."""
+        until = standing.until or self.clock()
+        if now:
+            self.tell(f"not waiting: {self.subject.signed} of the former key stop working")
+            return True
+        if until - self.clock() > PATIENCE:
+            self.tell(
+                f"the new key signs. {self.subject.signed} of the former one live until {until:%Y-%m-%d %H:%M} UTC: "
+                "run this again then, which takes it away. Until then both are believed"
+            )
+            return False
+        self._wait(until, f"the last of {self.subject.signed} of the former key has ended")
+        if why := self.subject.why_not_over(until):
+            raise CommandError(f"both keys stay believed: {why}")
+        return True
+
+    def _wait(self, until: datetime, what: str) -> None:
+        """Wait until a time; nothing tells when programs have read a file, or that nothing signed is left."""
+        left = (until - self.clock()).total_seconds()
+        if left > 0:
+            self.tell(f"waiting {left:.0f} s until {what}")
+            self.sleep(left)
+
+    def _go(self, phase: Phase, told: str) -> Standing:
+        standing = self._write(Standing(phase=phase))
+        self.tell(told)
+        return standing
+
+    def _write(self, standing: Standing) -> Standing:
+        """Record how far the rotation is, if no other run may have."""
+        if not self.held():
+            raise CommandError("another run has taken this rotation over: wait for its end, then run this again")
+        self.record.set(self.subject.name, standing)
+        return standing

@@ -1,0 +1,102 @@
+"""API servers' part in rotations with overlap: they fetch what the vault says, and use it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from components.model import Machine, Role, control_machines, plan
+from components.model.address_plan import FRONTEND
+from components.model.machines import members
+from components.model.vault import ROTATIONS
+from components.render.api_server import secret_files
+from components.render.secrets import SecretFile
+from longhaul.exits import CommandError
+from longhaul.rotation.machines import FETCH, TRIES, asked
+from longhaul.rotation.vault import RotationVault
+
+_PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
+_PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
+
+Digests = Mapping[str, tuple[str, ...]]
+"""SHA-256 of every certificate and public key, by file, in their order."""
+
+
+def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Callable[[str], None]) -> None:
+    """Have every API server fetch and use the secrets whose names ``secrets`` takes, one after the other.
+    ``CommandError`` for the first that does not."""
+    machines = _servers(vault)
+    script = f"{FETCH} && longhaul-node credentials --take-over{_frontend(vault, others=len(machines) > 1)}"
+    for machine in machines:
+        wanted = _wanted(vault, machine, secrets)
+        told = json.loads(vault.get(ROTATIONS))
+        answer: Mapping[str, Any] = {}
+        for _ in range(TRIES):
+            answer = asked(vault.control, vault.place, machine.name, script, what="credentials")
+            if _has(answer, wanted) and answer.get("rotations") == told:
+                break
+        if problem := _problem(answer, wanted):
+            raise CommandError(f"{machine.name} {problem}. Run this again: it goes on from here")
+        tell(f"{machine.name} has {', '.join(sorted(wanted))}")
+
+
+def behind(vault: RotationVault, name: str) -> tuple[str, ...]:
+    """Return the API servers that still know of the rotation ``name``, or use other keys than they have.
+    ``CommandError`` for the first that does not tell: no rotation begins where a server is away."""
+    found = []
+    for machine in _servers(vault):
+        answer = asked(vault.control, vault.place, machine.name, "longhaul-node credentials", what="credentials")
+        if name in (answer.get("rotations") or {}) or answer.get("unused"):
+            found.append(machine.name)
+    return tuple(found)
+
+
+def _servers(vault: RotationVault) -> tuple[Machine, ...]:
+    return tuple(members(control_machines(vault.environment, plan(vault.environment)), Role.API))
+
+
+def _frontend(vault: RotationVault, *, others: bool) -> str:
+    """Return the option that names where other servers answer; nothing when there is no other."""
+    environment = vault.environment
+    site = plan(environment).sites[environment.control_plane.site]
+    address = f"{site.subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
+    return f" --frontend {address}" if others else ""
+
+
+def _wanted(vault: RotationVault, machine: Machine, secrets: Callable[[str], bool]) -> Digests:
+    """Return what a server should have, as the vault says."""
+    files = [file for file in secret_files(machine) if any(map(secrets, file.secrets))]
+    return {file.path.rpartition("/")[2]: digests(_content(vault, file)) for file in files}
+
+
+def _content(vault: RotationVault, file: SecretFile) -> str:
+    def value(match: re.Match[str]) -> str:
+        text = vault.get(match[1])
+        return str(json.loads(text)[match[2]]) if match[2] else text
+
+    return _PLACE.sub(value, file.content)
+
+
+def digests(text: str) -> tuple[str, ...]:
+    """Return the SHA-256 of every certificate and public key (PEM) in a text, hexadecimal, as machines tell them."""
+    return tuple(hashlib.sha256(b64decode(match[2])).hexdigest() for match in _PUBLIC.finditer(text))
+
+
+def _has(answer: Mapping[str, Any], wanted: Digests) -> bool:
+    files = answer.get("files") or {}
+    return all(tuple(files.get(name, ())) == found for name, found in wanted.items())
+
+
+def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
+    """Return why a server does not use what it should; empty when it does."""
+    if not _has(answer, wanted):
+        names = ", ".join(sorted(wanted))
+        return f"does not have {names} as the vault does: it could not fetch them (journalctl -u longhaul-secrets)"
+    if answer.get("error"):
+        return f"does not use the keys that it has: {answer['error']}"
+    unused = ", ".join(answer.get("unused", ()))
+    return f"has units that do not use the keys that it has: {unused}" if unused else ""

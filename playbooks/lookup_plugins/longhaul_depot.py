@@ -1,0 +1,58 @@
+"""Lookup of a file of a depot, which is believed only when the depot's builder has signed for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleLookupError
+from ansible.module_utils.urls import open_url
+from ansible.plugins.lookup import LookupBase
+
+DOCUMENTATION = """
+name: longhaul_depot
+short_description: a signed file of a depot
+description: Returns the text of each file, asked of the depot by this machine, if the builder's signature covers it.
+options:
+  _terms:
+    description: paths in the depot
+    required: true
+  address:
+    description: where the depot answers (https://…)
+    type: str
+    required: true
+  key:
+    description: public keys that sign for depots, as the environment's file has them
+    type: str
+    required: true
+"""
+
+TIMEOUT_S = 60
+"""Longest silence of the depot in seconds."""
+MOST_BYTES = 64 << 20
+"""Size of the largest file that is read."""
+
+
+class LookupModule(LookupBase):
+    """Entry point that Ansible loads."""
+
+    def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[str]:
+        from longhaul.depot.reading import read
+        from longhaul.toolchain.errors import SetupError
+
+        self.set_options(var_options=variables, direct=kwargs)
+        address, key = str(self.get_option("address")), str(self.get_option("key"))
+        try:
+            return [read(address, str(term), key=key, fetch=_fetch).decode("utf-8") for term in terms]
+        except (SetupError, UnicodeDecodeError) as error:
+            raise AnsibleLookupError(str(error)) from error
+
+
+def _fetch(url: str) -> bytes:
+    try:
+        with open_url(url, timeout=TIMEOUT_S) as answer:
+            content: bytes = answer.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise AnsibleLookupError(f"{url}: {error}") from error
+    if len(content) > MOST_BYTES:
+        raise AnsibleLookupError(f"{url} is larger than any list of a depot")
+    return content

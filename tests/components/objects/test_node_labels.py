@@ -1,0 +1,188 @@
+"""Changes of a Node by its node, tried with a node's certificate at a real API server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model.nodes import (
+    GPU_LABEL,
+    IMAGE_LABEL,
+    POOL_LABEL,
+    RDMA_LABEL,
+    REGION_LABEL,
+    SITE_LABEL,
+    UNCHECKED,
+    ZONE_LABEL,
+)
+from components.objects.node_labels import COMPARED, INTERRUPTED, LOOKED_AT_KEY, MACHINE, REFUSAL
+from components.objects.rbac import LOOKED_AT, NODE_CONTROLLER, NODES
+from lab.providers.kubernetes_client import Client
+from lab.providers.kubernetes_config import load_access
+from longhaul.kubernetes.connection import ApiError
+from tests.support.api_server import ApiServer, eventually
+
+pytestmark = pytest.mark.engine
+
+NAME = "i-1"
+NODE = f"/api/v1/nodes/{NAME}"
+TEAM = "example.com/team"
+STATUS = f"{NODE}/status"
+CONFIGMAP = f"/api/v1/namespaces/kube-system/configmaps/{LOOKED_AT}"
+MERGE = "application/merge-patch+json"
+LABELS = {
+    **dict.fromkeys(COMPARED, "own"),
+    "kubernetes.io/hostname": NAME,
+    SITE_LABEL: "use1",
+    POOL_LABEL: "cpu",
+    IMAGE_LABEL: "1.0.0",
+    TEAM: "a",
+}
+TAINT = {"key": UNCHECKED, "value": "true", "effect": "NoSchedule"}
+PRODUCT = "nvidia.com/gpu.product"
+
+
+@pytest.fixture(name="node")
+def _node(applied: ApiServer) -> Iterator[Path]:
+    """Kubeconfig of the node, whose Node there is, as :data:`LABELS` say."""
+    kubeconfig = applied.user(f"system:node:{NAME}", organizations=(NODES,))
+    eventually(lambda: guarded(applied, kubeconfig), what="the policies hold")
+    yield kubeconfig
+    applied.kubectl("delete", "node", NAME, "--ignore-not-found")
+    looked_at(applied, None)
+
+
+def guarded(applied: ApiServer, kubeconfig: Path) -> bool:
+    """Make the node's Node, and return whether it is kept as it is."""
+    applied.kubectl("delete", "node", NAME, "--ignore-not-found")
+    applied.kubectl("create", "--filename=-", stdin=registered())
+    patch = {"metadata": {"labels": {POOL_LABEL: "other", ZONE_LABEL: "other"}}}
+    tried = REFUSAL in written(kubeconfig, patch)
+    written(kubeconfig, {"metadata": {"labels": {ZONE_LABEL: "other"}}})
+    return tried and labels(applied) == LABELS
+
+
+def registered(**more: str) -> str:
+    metadata = {"name": NAME, "labels": {**LABELS, **more}}
+    return json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+
+
+def written(kubeconfig: Path, patch: dict[str, Any], *, path: str = NODE) -> str:
+    """Return the API server's refusal of a change; empty when it is made."""
+    try:
+        Client(load_access(str(kubeconfig))).send("PATCH", path, body=patch, content_type=MERGE)
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+def labels(applied: ApiServer) -> dict[str, str]:
+    return dict(applied.get("node", NAME)["metadata"]["labels"])
+
+
+def looked_at(applied: ApiServer, value: str | None) -> None:
+    """Say as the node controller, or take back as an administrator, that new Nodes are looked at."""
+    who = applied.user(NODE_CONTROLLER) if value else applied.kubeconfig
+    assert not written(who, {"data": {LOOKED_AT_KEY: value}}, path=CONFIGMAP)
+
+
+@pytest.mark.parametrize("path", [NODE, STATUS], ids=["node", "status"])
+@pytest.mark.parametrize("value", ["other", None], ids=["changed", "removed"])
+@pytest.mark.parametrize("key", [SITE_LABEL, POOL_LABEL, TEAM, IMAGE_LABEL])
+def test_no_node_changes_where_pods_go(applied: ApiServer, node: Path, key: str, value: str | None, path: str) -> None:
+    assert f"{REFUSAL}: {key}" in written(node, {"metadata": {"labels": {key: value}}}, path=path)
+    assert labels(applied) == LABELS
+
+
+@pytest.mark.parametrize("key", [GPU_LABEL, RDMA_LABEL, PRODUCT, UNCHECKED])
+def test_no_node_adds_what_it_is_not(applied: ApiServer, node: Path, key: str) -> None:
+    assert f"{REFUSAL}: {key}" in written(node, {"metadata": {"labels": {key: "true"}}})
+    assert labels(applied) == LABELS
+
+
+def test_what_kubelets_compare_is_put_back_and_not_refused(applied: ApiServer, node: Path) -> None:
+    """A kubelet sends all of it at its start, with its status, and would try again until it succeeds."""
+    change = {"metadata": {"labels": dict.fromkeys(COMPARED, "other")}, "status": {"phase": "Running"}}
+    assert not written(node, change, path=STATUS)
+    found = applied.get("node", NAME)
+    assert found["metadata"]["labels"] == LABELS
+    assert found["status"]["phase"] == "Running"
+    assert not written(node, {"metadata": {"labels": dict.fromkeys(COMPARED)}})
+    assert labels(applied) == LABELS
+
+
+def test_a_label_that_its_node_lacks_is_not_added_either(applied: ApiServer, node: Path) -> None:
+    applied.kubectl("label", "node", NAME, f"{REGION_LABEL}-")
+    assert not written(node, {"metadata": {"labels": {REGION_LABEL: "other"}}})
+    assert REGION_LABEL not in labels(applied)
+
+
+@pytest.mark.parametrize("key", [key for key in MACHINE if not key.startswith("beta.")])
+def test_but_for_what_kind_of_machine_it_is(applied: ApiServer, node: Path, key: str) -> None:
+    """Those with ``beta`` follow from the others by kube-controller-manager."""
+    applied.kubectl("label", "node", NAME, f"{key}-")
+    for value in ("first", "second"):
+        assert not written(node, {"metadata": {"labels": {key: value}}}, path=STATUS)
+    assert labels(applied)[key] == "first"
+
+
+def test_a_node_says_what_it_alone_knows(applied: ApiServer, node: Path) -> None:
+    assert not written(node, {"metadata": {"labels": {INTERRUPTED: "true"}}}, path=STATUS)
+    applied.kubectl("label", "node", NAME, f"{GPU_LABEL}=true")
+    for value in ("NVIDIA-A", "NVIDIA-B", None):
+        assert not written(node, {"metadata": {"labels": {PRODUCT: value}}})
+    assert REFUSAL in written(node, {"metadata": {"labels": {GPU_LABEL: None}}})
+
+
+def test_others_may_change_every_label(applied: ApiServer, node: Path) -> None:
+    assert not written(node, {"metadata": {"annotations": {"a": "b"}}})
+    for who in (applied.kubeconfig, applied.user(NODE_CONTROLLER)):
+        change = {"metadata": {"labels": {POOL_LABEL: None, ZONE_LABEL: "b", TEAM: "c"}}}
+        assert not written(who, change)
+        back = {"metadata": {"labels": LABELS}}
+        assert not written(who, back)
+
+
+def test_a_node_deletes_no_node(applied: ApiServer, node: Path) -> None:
+    assert "Forbidden" in applied.kubectl("delete", "node", NAME, kubeconfig=node, check=False)
+
+
+def test_before_the_controller_says_so_nobody_s_node_is_marked(applied: ApiServer, node: Path) -> None:
+    eventually(lambda: not marked(applied, node), what="new Nodes are not marked")
+    assert UNCHECKED not in labels(applied)
+    assert UNCHECKED not in [taint["key"] for taint in applied.get("node", NAME)["spec"].get("taints", [])]
+
+
+def test_then_every_node_that_a_node_registers_waits_for_it(applied: ApiServer, node: Path) -> None:
+    looked_at(applied, "true")
+    eventually(lambda: marked(applied, node), what="new Nodes are marked")
+    taken = {"metadata": {"labels": {UNCHECKED: None}}}
+    assert f"{REFUSAL}: {UNCHECKED}" in written(node, taken)
+    assert "not allowed to modify taints" in written(node, {"spec": {"taints": []}})
+    assert marked(applied, node, {"spec": {"taints": [TAINT]}}), "once is enough"
+    own = {"spec": {"taints": [{"key": UNCHECKED, "effect": "PreferNoSchedule"}]}}
+    assert marked(applied, node, own), "a weaker one of that name does not count"
+    applied.kubectl("delete", "node", NAME)
+    applied.kubectl("create", "--filename=-", stdin=registered())
+    assert UNCHECKED not in labels(applied), "an administrator knows what they do"
+
+
+def marked(applied: ApiServer, node: Path, more: dict[str, Any] | None = None) -> bool:
+    """Return whether the Node that the node makes has label and taint."""
+    applied.kubectl("delete", "node", NAME)
+    document = {**json.loads(registered()), **(more or {})}
+    applied.kubectl("create", "--filename=-", stdin=json.dumps(document), kubeconfig=node)
+    found = applied.get("node", NAME)
+    return found["metadata"]["labels"].get(UNCHECKED) == "true" and found["spec"].get("taints", []).count(TAINT) == 1
+
+
+def test_the_controller_opens_it(applied: ApiServer, node: Path) -> None:
+    looked_at(applied, "true")
+    eventually(lambda: marked(applied, node), what="new Nodes are marked")
+    change = {"metadata": {"labels": {UNCHECKED: None, POOL_LABEL: "true"}}, "spec": {"taints": []}}
+    assert not written(applied.user(NODE_CONTROLLER), change)
+    assert UNCHECKED not in labels(applied)

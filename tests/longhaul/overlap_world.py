@@ -1,0 +1,243 @@
+"""A vault, API servers that have its secrets only when told to fetch, and a clock; what was signed must be believed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from clouds.base.control import CommandOutput
+from components.control_plane import issuing
+from components.control_plane.signing_keys import SigningKeys
+from components.model import Environment, authorities, certificates, control_machines, plan
+from components.model.certificates import ADMINISTRATORS
+from components.model.machines import Machine, Role, members
+from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
+from components.model.places import place_of
+from components.model.vault import ROTATIONS, SIGNING_KEYS
+from components.render.api_server import secret_files
+from longhaul.rotation.authorities import AuthorityRotation
+from longhaul.rotation.overlap import Overlap, Standings, Subject
+from longhaul.rotation.servers import digests
+from longhaul.rotation.service_accounts import ServiceAccounts
+
+_PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
+BELIEVES = {"nodes": ("client-ca.crt", "nodes-ca.crt"), "front-proxy": ("front-proxy-ca.crt",)}
+"""Files in which servers have an authority's certificate, where it is not that of clients alone."""
+SHOWS = {"nodes": "nodes-authority.pem", "front-proxy": "front-proxy-client.pem"}
+"""Files with which servers sign, or show what it has signed."""
+ACCOUNTS = "service-account.pem"
+
+
+class KilledError(Exception):
+    """The run is killed here."""
+
+
+@dataclass
+class Server:
+    """An API server's files, with the times at which it got them."""
+
+    machine: Machine
+    history: list[tuple[datetime, dict[str, str]]] = field(default_factory=list)
+    started: str = ""
+    """Keys of service accounts with which its programs were started."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        return self.history[-1][1]
+
+    def may_use(self, name: str, *, since: datetime) -> set[str]:
+        """Return the contents of a file that programs may use when they read it again since then."""
+        before = [files for time, files in self.history if time <= since][-1:]
+        return {files[name] for files in [*before, *(files for time, files in self.history if time > since)]}
+
+
+class World:
+    """An environment in the midst of a rotation."""
+
+    def __init__(self, environment: Environment, what: str) -> None:
+        self.environment, self.what = environment, what
+        self.now = datetime(2026, 11, 1, tzinfo=UTC)
+        self.steps, self.dies_at, self.deaf = 0, -1, set[str]()
+        self.scripts: list[str] = []
+        self.endless: list[dict[str, Any]] = []
+        self.told: list[str] = []
+        self.vault = self._first()
+        self.signed: dict[str, datetime] = {}
+        """Time at which a key signed last, by the digest of its public half."""
+        machines = control_machines(environment, plan(environment))
+        self.servers = {one.name: Server(one) for one in members(machines, Role.API)}
+        for server in self.servers.values():
+            self.fetch(server)
+            server.started = server.files[ACCOUNTS]
+
+    def _first(self) -> dict[str, str]:
+        found = {SIGNING_KEYS: SigningKeys.alone(issuing.new_key()).text(), ROTATIONS: "{}", "encryption-keys": "[]"}
+        pairs = {}
+        for one in authorities(self.environment):
+            pair = issuing.new_authority(common_name=one.common_name, days=one.days, key=issuing.new_key())
+            pairs[one.name] = pair
+            found[one.secret] = json.dumps({"certificate": pair.certificate, "key": pair.key})
+            found[one.trust_secret] = pair.certificate
+        for leaf in certificates(self.environment, plan(self.environment)):
+            authority = pairs[leaf.authority]
+            found[leaf.name] = issuing.secret_value(
+                issuing.issue(issuing.subject_of(leaf), authority=authority), authority
+            )
+        return found
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps == self.dies_at:
+            raise KilledError
+
+    def fetch(self, server: Server) -> None:
+        """Have a server fetch as its timer does, which starts nothing anew."""
+
+        def value(match: re.Match[str]) -> str:
+            text = self.vault[match[1]]
+            return str(json.loads(text)[match[2]]) if match[2] else text
+
+        files = {file.path.rpartition("/")[2]: _PLACE.sub(value, file.content) for file in secret_files(server.machine)}
+        server.history.append((self.now, files))
+
+    def secret(self, _place: Any, _vault: str, name: str) -> str | None:
+        return self.vault.get(name)
+
+    def set_secret(self, _place: Any, _vault: str, name: str, value: str) -> None:
+        self.step()
+        assert value, "a vault takes no empty value"
+        self.vault[name] = value
+        self.check()
+
+    def run_command(self, _place: Any, machine: str, script: str, *, timeout_s: float) -> CommandOutput:
+        self.step()
+        assert timeout_s > 0
+        self.scripts.append(script)
+        server = self.servers[machine]
+        if "--take-over" in script and machine not in self.deaf:
+            self.fetch(server)
+            self.check()
+            server.started = server.files[ACCOUNTS]
+        self.check()
+        answer = {
+            "files": {name: digests(text) for name, text in server.files.items()},
+            "unused": [] if server.started == server.files[ACCOUNTS] else ["kube-apiserver.service"],
+            "rotations": json.loads(server.files["rotations.json"]),
+            "error": "",
+        }
+        return CommandOutput(stdout=json.dumps(answer), stderr="")
+
+    def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
+        assert (path, query) == ("/api/v1/secrets", {"fieldSelector": "type=kubernetes.io/service-account-token"})
+        yield from self.endless
+
+    def sleep(self, seconds: float) -> None:
+        self.step()
+        self.now += timedelta(seconds=seconds)
+
+    def check(self) -> None:
+        """Each server believes whatever any server, or the vault, may have signed and still lives."""
+        signing = self._signing()
+        self.signed |= dict.fromkeys(signing, self.now)
+        alive = signing | {key for key, time in self.signed.items() if self.now - time < self.subject.life}
+        for name, server in self.servers.items():
+            for believed in self._believed(server):
+                assert alive <= believed, f"{name} does not believe all that is signed"
+
+    def _since(self) -> datetime:
+        return self.now - self.subject.learn
+
+    def _signing(self) -> set[str]:
+        servers = self.servers.values()
+        if self.what == SERVICE_ACCOUNTS:
+            return {digests(server.started)[0] for server in servers}
+        name = self.what.removeprefix(AUTHORITY)
+        if name == ADMINISTRATORS:
+            return set(digests(json.loads(self.vault["ca-administrators"])["certificate"]))
+        shown = {text for server in servers for text in server.may_use(SHOWS[name], since=self._since())}
+        known = {one for text in self._believable(name) for one in issuing.certificates_in(text)}
+        return {digests(ca)[0] for ca in known for text in shown if self._is_of(text, ca)}
+
+    def _is_of(self, text: str, authority: str) -> bool:
+        (certificate,) = issuing.certificates_in(text)
+        return issuing.is_issued_by(certificate, authority)
+
+    def _believable(self, name: str) -> set[str]:
+        return {self.vault[f"trust-{name}"], json.loads(self.vault[f"ca-{name}"])["certificate"], *self._ever}
+
+    @cached_property
+    def _ever(self) -> set[str]:
+        """Return the authority that was there first."""
+        name = self.what.removeprefix(AUTHORITY)
+        return {self.vault.get(f"trust-{name}", "")}
+
+    def _believed(self, server: Server) -> Iterator[set[str]]:
+        if self.what == SERVICE_ACCOUNTS:
+            yield set(digests(server.started))
+            return
+        for name in BELIEVES.get(self.what.removeprefix(AUTHORITY), ("client-ca.crt",)):
+            for text in server.may_use(name, since=self._since()):
+                yield set(digests(text))
+
+    @cached_property
+    def record(self) -> Standings:
+        stand_in: Any = self
+        place = place_of(self.environment, self.environment.control_plane.site)
+        return Standings(control=stand_in, place=place, environment=self.environment)
+
+    @cached_property
+    def subject(self) -> Subject:
+        if self.what == SERVICE_ACCOUNTS:
+            stand_in: Any = self
+            return ServiceAccounts(vault=self.record, api=stand_in, tell=self.told.append)
+        return AuthorityRotation.of(self.record, self.what.removeprefix(AUTHORITY), tell=self.told.append)
+
+    def run(self, *, now: bool = False, held: Callable[[], bool] = lambda: True) -> Standing:
+        """Run `longhaul rotate` once."""
+        told = self.told.append
+        run = Overlap(
+            record=self.record, subject=self.subject, tell=told, held=held, clock=lambda: self.now, sleep=self.sleep
+        )
+        return run.run(now=now)
+
+    def finish(self) -> None:
+        """Run it until it is over, each time when it may go on."""
+        for _ in range(3):
+            standing = self.run()
+            if standing == STEADY:
+                return
+            assert standing.until is not None
+            self.now = standing.until
+        raise AssertionError("it does not come to an end")
+
+    @property
+    def believed(self) -> tuple[str, ...]:
+        """Digests of the keys that the vault has believed."""
+        if self.what == SERVICE_ACCOUNTS:
+            return digests(json.loads(self.vault[SIGNING_KEYS])["file"])
+        return digests(self.vault[f"trust-{self.what.removeprefix(AUTHORITY)}"])
+
+    @property
+    def all_believe(self) -> bool:
+        """True when every server believes what the vault has believed, and nothing else of the kind."""
+        if self.what == SERVICE_ACCOUNTS:
+            return all(digests(server.started) == self.believed for server in self.servers.values())
+        name = self.what.removeprefix(AUTHORITY)
+        other = {
+            key
+            for one in authorities(self.environment)
+            if one.name != name
+            for key in digests(self.vault[one.trust_secret])
+        }
+        files = BELIEVES.get(name, ("client-ca.crt",))
+        found = [digests(server.files[file]) for server in self.servers.values() for file in files]
+        return all(tuple(key for key in keys if key not in other) == self.believed for keys in found)
+
+    @property
+    def standing(self) -> Standing:
+        return parse_standings(self.vault[ROTATIONS]).get(self.what, STEADY)

@@ -1,0 +1,264 @@
+"""Whoever serves a depot, or stands on the way to one, against those who install from it: the operator's Ansible, apt
+and nodes. Everything is served with checksums that fit; only the signatures do not."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from longhaul.depot.reading import read
+from longhaul.depot.serving import served
+from longhaul.depot.signature import SignatureError, check
+from longhaul.toolchain.spec import repository
+from tests.support.gpg import end_agent, gpg, needs_gpg
+from tests.support.modules import module_at
+from tests.support.signed_depot import ATTACKS, BINARY, IMAGE, SUITE, Key, attacks, make_depot, make_key
+
+pytestmark = [
+    needs_gpg,
+    pytest.mark.skipif(shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None, reason="needs apt"),
+]
+
+PLAYBOOKS = repository() / "playbooks"
+# No bytecode beside the sources: the whole tree goes into the image.
+sys.pycache_prefix = sys.pycache_prefix or str(repository() / ".lab" / "bytecode")
+VERIFIER = module_at(repository() / "images/rootfs/usr/local/lib/longhaul/signed_depot.py")
+
+
+@pytest.fixture(scope="module", name="keys")
+def _keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Key, Key]]:
+    """The builder's key, and an attacker's."""
+    keys = tuple(make_key(tmp_path_factory.mktemp(name) / "g") for name in ("builder", "thief"))
+    yield keys[0], keys[1]
+    for key in keys:
+        key.end()
+
+
+@pytest.fixture(scope="module", name="good")
+def _good(tmp_path_factory: pytest.TempPathFactory, keys: tuple[Key, Key]) -> Path:
+    return make_depot(tmp_path_factory.mktemp("good") / "depot", signer=keys[0])
+
+
+@pytest.fixture(scope="module", name="evil")
+def _evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_depot(tmp_path_factory.mktemp("evil") / "depot", content=b"evil", signer=None)
+
+
+@pytest.fixture(params=ATTACKS, name="attacked")
+def _attacked(request: pytest.FixtureRequest, tmp_path: Path, keys: tuple[Key, Key], good: Path, evil: Path) -> Path:
+    """A depot as the attacker serves it."""
+    attacks(good, evil, keys[1])[request.param](tmp_path / "depot")
+    return tmp_path / "depot"
+
+
+def asked_by_ansible(depot: Path, key: str, name: str) -> subprocess.CompletedProcess[str]:
+    """Read a file of the served depot as the roles do."""
+    with served(depot) as address:
+        lookup = f"lookup('longhaul_depot', {name!r}, address={address!r}, key={key!r})"
+        argv = [sys.executable, "-m", "ansible", "adhoc", "localhost", "--connection=local", "-m", "debug"]
+        argv += ["--playbook-dir", str(PLAYBOOKS)]
+        argv += ["-a", f"msg={{{{ {lookup} | b64encode }}}}"]
+        environ = {**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+        return subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_the_operator_s_ansible_takes_what_is_signed(good: Path, keys: tuple[Key, Key]) -> None:
+    done = asked_by_ansible(good, keys[0].public, "binaries/SHA256SUMS")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_and_no_sums_of_a_changed_binary(attacked: Path, keys: tuple[Key, Key]) -> None:
+    sums = (attacked / "binaries/SHA256SUMS").read_text()
+    assert hashlib.sha256((attacked / BINARY).read_bytes()).hexdigest() in sums, "a sum alone would not tell"
+    done = asked_by_ansible(attacked, keys[0].public, "binaries/SHA256SUMS")
+    assert done.returncode != 0
+    assert "SHA256SUMS" in done.stdout + done.stderr
+
+
+class Apt:
+    """The system's own apt with folders of its own, and the source and key as the role packages writes them."""
+
+    def __init__(self, folder: Path, address: str, key: str) -> None:
+        self._folder = folder
+        for part in ("state/lists/partial", "cache/archives/partial", "etc", "files"):
+            (folder / part).mkdir(parents=True)
+        (folder / "status").touch()
+        self._write(address, key)
+
+    def _write(self, address: str, key: str) -> None:
+        def copied(content: str, name: str) -> dict[str, Any]:
+            return {"ansible.builtin.copy": {"content": content, "dest": str(self._folder / name)}}
+
+        variables = {
+            "packages_depot": address,
+            "packages_depot_key": key,
+            "packages_look": {"stdout_lines": [f"suite {SUITE}"]},
+        }
+        tasks = [copied("{{ packages_keys }}", "etc/key.asc"), copied("{{ packages_source }}\n", "etc/sources.list")]
+        play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "vars": variables, "tasks": tasks}
+        play["vars_files"] = [str(PLAYBOOKS / "roles/packages/vars/main.yml")]
+        (self._folder / "play.yml").write_text(yaml.safe_dump([play]))
+        argv = [sys.executable, "-m", "ansible", "playbook", str(self._folder / "play.yml")]
+        subprocess.run(argv, check=True, capture_output=True)
+        sources = self._folder / "etc/sources.list"
+        text = sources.read_text()
+        assert "trusted" not in text
+        sources.write_text(text.replace("/etc/apt/keyrings/longhaul-depot.asc", str(self._folder / "etc/key.asc")))
+
+    def trust(self) -> None:
+        """Take the source as earlier releases wrote it."""
+        sources = self._folder / "etc/sources.list"
+        sources.write_text(re.sub(r"\[.*\]", "[trusted=yes]", sources.read_text()))
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        own = {
+            "Dir::Etc::sourcelist": "etc/sources.list",
+            "Dir::Etc::sourceparts": "etc/none",
+            "Dir::Etc::trusted": "etc/none",
+            "Dir::Etc::trustedparts": "etc/none",
+            "Dir::State": "state",
+            "Dir::State::status": "status",
+            "Dir::Cache": "cache",
+        }
+        argv = ["apt-get", *(f"-o{name}={self._folder / path}" for name, path in own.items())]
+        argv += ["-oAPT::Sandbox::User=root", "-oAcquire::http::Proxy=DIRECT", *words]
+        return subprocess.run(argv, cwd=self._folder / "files", capture_output=True, text=True, check=False)
+
+    def install(self) -> str:
+        """Return what is in the package that apt would install; empty when it refuses."""
+        self.run("update")
+        if self.run("download", "thing").returncode != 0:
+            return ""
+        (deb,) = (self._folder / "files").glob("*.deb")
+        subprocess.run(["dpkg-deb", "--extract", str(deb), str(self._folder / "out")], check=True)
+        return (self._folder / "out/usr/share/thing").read_text()
+
+
+def test_apt_takes_what_is_signed(good: Path, keys: tuple[Key, Key], tmp_path: Path) -> None:
+    with served(good) as address:
+        assert Apt(tmp_path / "apt", address, keys[0].public).install() == "good"
+
+
+def test_and_no_changed_package(attacked: Path, keys: tuple[Key, Key], tmp_path: Path) -> None:
+    with served(attacked) as address:
+        assert Apt(tmp_path / "apt", address, keys[0].public).install() == ""
+
+
+def test_nothing_but_the_signature_would_have_told(evil: Path, keys: tuple[Key, Key], tmp_path: Path) -> None:
+    with served(evil) as address:
+        apt = Apt(tmp_path / "apt", address, keys[0].public)
+        apt.trust()
+        assert apt.install() == "evil"
+
+
+def digest_in(depot: Path) -> str:
+    digest: str = json.loads((depot / "images/index.json").read_text())["manifests"][0]["digest"]
+    return digest
+
+
+def verdict(depot: Path, key: str, name: str, digest: str, tmp_path: Path) -> int:
+    """Ask the program that containerd asks."""
+    with served(depot) as address:
+        settings = tmp_path / "depot.json"
+        settings.write_text(json.dumps({"url": address, "key": key}))
+        argv = ["-name", name, "-digest", digest, "-stdin-media-type", "application/vnd.oci.descriptor.v1+json"]
+        return int(VERIFIER.main(argv, settings))
+
+
+def test_a_node_takes_an_image_that_is_signed_for(
+    good: Path, keys: tuple[Key, Key], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verdict(good, keys[0].public, IMAGE, digest_in(good), tmp_path) == 0
+    assert verdict(good, keys[0].public, "registry.example/other:v1", digest_in(good), tmp_path) == 1
+    assert "has not signed for registry.example/other:v1" in capsys.readouterr().out
+
+
+def test_and_none_with_another_digest(
+    attacked: Path, good: Path, evil: Path, keys: tuple[Key, Key], tmp_path: Path
+) -> None:
+    assert digest_in(good) != digest_in(evil)
+    assert verdict(attacked, keys[0].public, IMAGE, digest_in(evil), tmp_path) == 1
+
+
+def test_a_digest_in_the_name_is_held_against_what_came(tmp_path: Path, keys: tuple[Key, Key], good: Path) -> None:
+    asked, other = digest_in(good), f"sha256:{'0' * 64}"
+    name = f"registry.example/thing@{asked}"
+    assert verdict(good, keys[0].public, name, asked, tmp_path) == 0
+    assert verdict(good, keys[0].public, name, other, tmp_path) == 1
+
+
+def test_a_machine_without_a_signed_depot_asks_nobody(tmp_path: Path) -> None:
+    assert VERIFIER.main(["-name", IMAGE, "-digest", "sha256:0"], tmp_path / "none.json") == 0
+
+
+def test_a_depot_that_does_not_answer_ends_the_pull(tmp_path: Path, keys: tuple[Key, Key], good: Path) -> None:
+    (tmp_path / "depot.json").write_text(json.dumps({"url": "http://127.0.0.1:9", "key": keys[0].public}))
+    assert VERIFIER.main(["-name", IMAGE, "-digest", digest_in(good)], tmp_path / "depot.json") == 1
+
+
+def test_an_older_depot_is_believed_until_the_key_is_another(
+    tmp_path: Path, keys: tuple[Key, Key], good: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Nothing else tells an old list from a new one: a new key does, and the file has both while one takes over."""
+    newer = make_key(tmp_path_factory.mktemp("newer") / "g")
+    try:
+        both = joined(keys[0], newer)
+        depot = make_depot(tmp_path / "depot", content=b"new", signer=newer)
+        files = {name: str(path) for name, path in (("old", good), ("new", depot))}
+        believed = {name: believes(Path(path), both) for name, path in files.items()}
+        assert believed == {"old": True, "new": True}
+        assert {name: believes(Path(path), newer.public) for name, path in files.items()} == {"old": False, "new": True}
+    finally:
+        newer.end()
+
+
+def joined(*keys: Key) -> str:
+    return base64.b64encode(b"".join(base64.b64decode(key.public) for key in keys)).decode()
+
+
+def believes(depot: Path, key: str) -> bool:
+    def fetch(name: str) -> bytes:
+        return (depot / name.removeprefix("depot/")).read_bytes()
+
+    try:
+        read("depot", "images/index.json", key=key, fetch=fetch)
+    except SignatureError:
+        return False
+    return True
+
+
+def test_a_key_that_has_ended_signs_for_nothing(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """gpgv exits with 0 for it, and says so in its status alone."""
+    home, listed = tmp_path_factory.mktemp("ended") / "g", tmp_path / "SHA256SUMS"
+    listed.write_text(f"{'0' * 64}  images/index.json\n")
+    long_ago = ("--faked-system-time", "20240101T000000")
+    try:
+        gpg(home, *long_ago, "--passphrase", "", "--quick-generate-key", "somebody", "ed25519", "sign", "1d")
+        gpg(home, *long_ago, "--output", str(tmp_path / "signature"), "--detach-sign", str(listed))
+        gpg(home, "--output", str(tmp_path / "key"), "--export")
+    finally:
+        end_agent(home)
+    key = base64.b64encode((tmp_path / "key").read_bytes()).decode()
+    signed = listed.read_bytes(), (tmp_path / "signature").read_bytes(), key
+    with pytest.raises(SignatureError, match="expired"):
+        check(*signed)
+    assert not VERIFIER.signed(*signed)
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"-----BEGIN PGP SIGNATURE-----", bytes(range(256))])
+def test_what_is_no_signature_is_none(spoilt: bytes, keys: tuple[Key, Key]) -> None:
+    with pytest.raises(SignatureError):
+        check(b"content", spoilt, keys[0].public)
+    assert not VERIFIER.signed(b"content", spoilt, keys[0].public)
