@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -152,7 +152,7 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
         return ()
     there = {view.name for view in observed.cluster.nodes}
     missing = [host for host in host_nodes(environment, plan(environment)).values() if host.node_name not in there]
-    reason = "it is in the hosts file, but no node: `longhaul up --only hosts` makes it one"
+    held = {one.name for one in observed.quarantine.held}
     return (
         *(_node(view, observed, lab=lab) for view in observed.cluster.nodes),
         *(
@@ -161,11 +161,18 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
                 site=host.place.site,
                 pool=HOSTS,
                 verdict=Verdict.UNREACHABLE if _silent(host.node_name, observed) else Verdict.MISSING,
-                reason="; ".join([reason, *_heard(host.node_name, observed)]),
+                reason="; ".join([_missing(host.node_name, held), *_heard(host.node_name, observed)]),
             )
             for host in missing
         ),
     )
+
+
+def _missing(host: str, held: Collection[str]) -> str:
+    """Return why a host is no node; ``held`` are the machines in quarantine."""
+    if host in held:
+        return "it is in quarantine, and refused"
+    return "it is in the hosts file, but no node: `longhaul up --only hosts` makes it one"
 
 
 def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,8 +152,6 @@ def test_a_stolen_certificate_is_worth_nothing_once_its_machine_is_in_quarantine
 
 
 def test_the_server_tells_which_list_it_uses(world: World) -> None:
-    import hashlib
-
     wanted = f"sha256:{hashlib.sha256(world.file.read_bytes()).hexdigest()}"
     told = world.server.kubectl("get", "--raw", "/metrics")
     lines = [line for line in told.splitlines() if line.startswith(quarantine_list.METRIC)]
@@ -167,3 +167,29 @@ def test_without_its_webhook_it_is_refused_all_the_same(world: World) -> None:
     said = world.says(stolen, "get", "--raw", "/api/v1/services")
     assert "connection refused" in said
     assert "items" in world.says(other, "get", "--raw", "/api/v1/services")
+
+
+@pytest.mark.parametrize(("started_s_ago", "restarted"), [(60.0, True), (-60.0, False)])
+def test_a_server_is_started_anew_only_if_it_ran_before_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started_s_ago: float, restarted: bool
+) -> None:
+    """``started_s_ago`` counts from when the list was written."""
+    (tmp_path / quarantine_list.CONFIGURATION).write_text("authorizers: []\n")
+    path = tmp_path / "quarantine.json"
+    path.write_text(content(LIST, quarantine(STOLEN)))
+    used = f"sha256:{hashlib.sha256((tmp_path / quarantine_list.CONFIGURATION).read_bytes()).hexdigest()}"
+    asked: list[list[str]] = []
+    began = {"us": (time.monotonic() - started_s_ago) * 1e6}
+
+    def run(words: list[str], **_more: Any) -> Any:
+        asked.append(words)
+        if words[1] == "restart":
+            began["us"] = (time.monotonic() + 1) * 1e6
+        return SimpleNamespace(stdout=f"{began['us']:.0f}\n")
+
+    monkeypatch.setattr(quarantine_list.subprocess, "run", run)
+    monkeypatch.setattr(quarantine_list, "loaded", lambda _node, _metric, *, pki: used if pki == tmp_path else "")
+    node: Any = SimpleNamespace(port=1)
+    found = quarantine_list.end_connections(node, pki=tmp_path, path=path)
+    assert (found.names, found.ended) == ((STOLEN,), True)
+    assert (["systemctl", "restart", quarantine_list.API] in asked) is restarted

@@ -28,7 +28,7 @@ from longhaul.quarantine.steps import Steps
 from longhaul.quarantine.target import PoolMachine, begun, refuse_others
 from longhaul.quarantine.text import told
 from longhaul.status.collect import parse_answer
-from longhaul.status.fleet import Verdict
+from longhaul.status.fleet import Verdict, judge_nodes
 from longhaul.status.observed import ClusterView, Endpoint, NodeView, Observed
 from longhaul.status.quarantine import judge_quarantine
 
@@ -368,3 +368,9 @@ def test_status_tells_who_is_in_quarantine_and_what_is_wrong(world: World) -> No
     assert (found.verdict, found.reason.startswith("a Node of its name is there")) == (Verdict.UNHEALTHY, True)
     released = Quarantine(machines=(replace(world.entry, released=moment(NOW)),))
     assert judge_quarantine("lab", observed(released, refuses=(NODE,))) == ()
+
+
+def test_a_host_in_quarantine_is_not_said_to_be_made_a_node_again(world: World) -> None:
+    held = Quarantine(machines=(Quarantined(name=HOST, site="rack", since=moment(NOW), done=True),))
+    (host,) = [one for one in judge_nodes(world.environment, observed(held, refuses=(HOST,))) if one.name == HOST]
+    assert (host.verdict, host.reason) == (Verdict.MISSING, "it is in quarantine, and refused")

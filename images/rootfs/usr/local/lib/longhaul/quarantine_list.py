@@ -107,7 +107,7 @@ def end_connections(node: Node, *, pki: Path, path: Path = LIST) -> Refused:
 
 
 def _started() -> float:
-    """Return when kube-apiserver was started, in whole seconds since 1970."""
-    words = ["systemctl", "show", "--timestamp=unix", "--property=ExecMainStartTimestamp", "--value", API]
+    """Return when kube-apiserver was started, in seconds since 1970, by the present clock."""
+    words = ["systemctl", "show", "--property=ExecMainStartTimestampMonotonic", "--value", API]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
-    return float(said.removeprefix("@") or 0)
+    return time.time() - (time.monotonic() - int(said or 0) / 1e6)
