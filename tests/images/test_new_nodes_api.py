@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from controller.new_nodes import ABLE, UNCHECKED
+from controller.cluster import UNCHECKED
+from controller.new_nodes import ABLE
 
 from components.model.nodes import GPU_LABEL, POOL_LABEL, SITE_LABEL, ZONE_LABEL
 from components.objects.node_labels import (

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
+from controller.cluster import UNCHECKED
 from controller.inventory import Machine, State
 from controller.lifecycle import LISTINGS, PATIENCE_S, Lifecycle, NodeSeen, Verdict
+from controller.node_removal import SITE, seen
+from controller.watch import Watch
 
 
 @dataclass
@@ -125,3 +128,22 @@ def test_the_nodes_of_a_site_that_is_no_more_go_by_the_same_rules(watcher: Watch
     assert set(watcher.look({}, "i-0").lost) == {"i-0"}
     assert watcher.look({}, "i-1").lost == {}
     assert set(watcher.look({}, *names(40)).held) == {"use1"}
+
+
+class Nodes(Watch):
+    """Nodes as they say where they are."""
+
+    def __init__(self, **labels: Mapping[str, str]) -> None:
+        self._nodes = {name: {"metadata": {"name": name, "labels": dict(own)}} for name, own in labels.items()}
+
+    def held(self) -> dict[str, object]:
+        return dict(self._nodes)
+
+
+def test_where_a_new_node_is_says_a_list_and_not_the_node() -> None:
+    """One that claims another site would be in none of its lists, and lose its pods for it."""
+    new = {UNCHECKED: "true", SITE: "weu"}
+    nodes = Nodes(forged=new, known={SITE: "weu"}, unlisted=new, other={})
+    listed = {"forged": "use1", "known": "use1"}
+    sites = {node.name: node.site for node in seen(nodes, listed=lambda name: listed.get(name, ""))}
+    assert sites == {"forged": "use1", "known": "weu", "unlisted": "weu", "other": ""}

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from controller import new_nodes
 from controller.api import ApiError
+from controller.cluster import UNCHECKED
 from controller.environment import HOSTS_POOL_LABEL, Environment, Host, Pool
 from controller.events import Events
 from controller.inventory import Inventory, Listed, Machine
 from controller.metrics import Metrics
-from controller.new_nodes import ABLE, OWN, PREFLIGHT, UNCHECKED, Known, NewNodes, Truth, corrections, kept, truth
+from controller.new_nodes import ABLE, OWN, PREFLIGHT, Known, NewNodes, Truth, corrections, kept, truth
 from gpu.names import PRESENT
 
 from components.model import nodes as model

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from gpu.names import PRESENT, TAINT, TAINT_EFFECT, TAINT_VALUE
 
 from controller.api import Api, ApiError, Object
-from controller.cluster import NODES
+from controller.cluster import NODES, UNCHECKED
 from controller.environment import HOSTS_POOL_LABEL, Environment
 from controller.events import Events
 from controller.interruptions import LABEL as INTERRUPTED
@@ -27,8 +27,6 @@ from controller.watch import quoted
 
 log = logging.getLogger(__name__)
 
-UNCHECKED = "longhaul.dev/unchecked"
-"""Label, and key of the taint, of a Node that nobody has looked at yet."""
 SELECTOR = UNCHECKED
 ABLE = "/api/v1/namespaces/kube-system/configmaps/longhaul-node-labels"
 """ConfigMap in which this controller says that it looks at new Nodes. The API servers mark them from then on: under a

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from controller.api import METADATA_LIST, Api, ApiError, Object
-from controller.cluster import NODES
+from controller.cluster import NODES, UNCHECKED
 from controller.events import Events
 from controller.lifecycle import NodeSeen
 from controller.metrics import Metrics
@@ -29,10 +29,13 @@ right after it was tainted, only the garbage collector would find them, after a 
 (k8s.io/kubernetes/pkg/controller/podgc, ``quarantineTime``)."""
 
 
-def seen(watch: Watch) -> Iterator[NodeSeen]:
-    """Yield every Node with its site."""
+def seen(watch: Watch, *, listed: Callable[[str], str]) -> Iterator[NodeSeen]:
+    """Yield every Node with its site. ``listed`` returns the site whose list has a machine, or nothing: a Node that
+    nobody has looked at yet may claim another site, whose list would never have it."""
     for name, document in watch.held().items():
-        yield NodeSeen(name=name, site=document["metadata"].get("labels", {}).get(SITE, ""))
+        labels = document["metadata"].get("labels") or {}
+        site = labels.get(SITE, "")
+        yield NodeSeen(name=name, site=listed(name) or site if UNCHECKED in labels else site)
 
 
 class Remover:

@@ -178,6 +178,10 @@ class Controller:
     def _truth(self, name: str) -> Truth | None:
         return self._known(name) if self._known else None
 
+    def _listed(self, name: str) -> str:
+        """Return the site whose list has a machine; empty when none has."""
+        return next((site for site, listed in self._inventories.items() if listed.machine(name) is not None), "")
+
     def _retire(self) -> None:
         self._retired.set()
         for inventory in self._inventories.values():
@@ -191,7 +195,8 @@ class Controller:
             try:
                 if self._known is not None and self._known.complete:
                     self._new_nodes.announce()
-                judged = [node for node in seen(self._nodes) if node.site not in self._unread]
+                every = seen(self._nodes, listed=self._listed)
+                judged = [node for node in every if node.site not in self._unread]
                 verdict = self._lifecycle.look(judged, self._inventories, fresh=self._cluster.fresh)
                 for name, reason in verdict.lost.items():
                     self._remover.remove(name, reason)
