@@ -80,7 +80,7 @@ def test_programs_start_with_the_keys_once_another_server_answers(machine: Machi
     assert machine.take_over().unused == ()
     assert machine.asked == [
         ("leave",),
-        ("start", credentials.API),
+        ("restart", credentials.API),
         ("stop", api_leave.RETURN),
         ("--no-block", "start", "longhaul-api.target"),
         ("restart", credentials.CONTROLLER_MANAGER),
@@ -105,4 +105,4 @@ def test_the_only_server_starts_anew_at_once(machine: Machine) -> None:
 def test_a_start_that_fails_is_told_and_the_timer_that_starts_it_again_stays(machine: Machine) -> None:
     machine.fails = credentials.API
     assert machine.take_over().error == "Job failed."
-    assert machine.asked == [("leave",), ("start", credentials.API)]
+    assert machine.asked == [("leave",), ("restart", credentials.API)]

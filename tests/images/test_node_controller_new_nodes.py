@@ -92,6 +92,12 @@ def test_taints_that_it_left_out_are_put_there(world: World) -> None:
     assert world.patched()["spec"]["taints"] == [NOT_READY, SPOT, PREFLIGHT]
 
 
+def test_a_taint_with_another_pools_value_is_replaced(world: World) -> None:
+    world.truth = Truth(labels=LABELS, taints=(SPOT,))
+    world.see(node({**SPOT, "value": "another"}, NOT_READY))
+    assert world.patched()["spec"]["taints"] == [NOT_READY, SPOT]
+
+
 def test_one_that_only_claimed_gpus_is_not_held_back_for_their_test(world: World) -> None:
     """The label may have been believed meanwhile, and the taint set for it."""
     world.see(node(NOT_READY, PREFLIGHT, **{PRESENT: "true"}))

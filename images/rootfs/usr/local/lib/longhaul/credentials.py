@@ -71,8 +71,9 @@ def _restart_server(node: Node, *, frontend: str, pki: Path) -> str:
     departure = api_leave.leave(node, frontend=frontend, pki=pki)
     if not departure.left:
         return departure.reason
-    # Its start ends when it is ready. Should this program not come so far, the timer of the leave starts it.
-    if error := _done("start", API):
+    # Its start ends when it is ready. Should this program not come so far, the timer of the leave starts it. One that
+    # served nobody was not stopped, and has to begin anew as well.
+    if error := _done("restart", API):
         return error
     # The target that requires it went with it.
     return _done("stop", api_leave.RETURN) or _done("--no-block", "start", "longhaul-api.target")

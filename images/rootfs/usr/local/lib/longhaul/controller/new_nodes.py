@@ -126,12 +126,17 @@ def corrections(labels: Mapping[str, str], right: Mapping[str, str]) -> dict[str
 
 
 def corrected(taints: Iterable[Object], right: Truth) -> list[Object]:
-    """Return the taints without the mark, with those that the Node left out. The taint of GPUs goes from a node without
+    """Return the taints without the mark, with those that it must have. The taint of GPUs goes from a node without
     them: it may have been set because of the label that the Node claimed, and nothing would lift it any more."""
     gone = {UNCHECKED} if PRESENT in right.labels else {UNCHECKED, TAINT}
-    stay = [taint for taint in taints if taint.get("key") not in gone]
-    held = {(taint.get("key"), taint.get("effect")) for taint in stay}
-    return [*stay, *(dict(taint) for taint in right.taints if (taint["key"], taint["effect"]) not in held)]
+    ours = {(taint["key"], taint["effect"]) for taint in right.taints}
+    # One with the same key and effect may have another pool's value.
+    stay = [taint for taint in taints if taint.get("key") not in gone and _place(taint) not in ours]
+    return [*stay, *(dict(taint) for taint in right.taints)]
+
+
+def _place(taint: Object) -> tuple[str | None, str | None]:
+    return taint.get("key"), taint.get("effect")
 
 
 def _own(key: str, right: Mapping[str, str]) -> bool:

@@ -178,6 +178,16 @@ class Controller:
     def _truth(self, name: str) -> Truth | None:
         return self._known(name) if self._known else None
 
+    def _announce(self) -> None:
+        """Say that new Nodes are looked at, if they can be. Where it cannot be said, lost Nodes are removed all the
+        same."""
+        if self._known is None or not self._known.complete:
+            return
+        try:
+            self._new_nodes.announce()
+        except ApiError as error:
+            log.warning("new nodes are not marked: %s", error)
+
     def _listed(self, name: str) -> str:
         """Return the site whose list has a machine; empty when none has."""
         return next((site for site, listed in self._inventories.items() if listed.machine(name) is not None), "")
@@ -192,9 +202,8 @@ class Controller:
         while not self._stop.wait(PASS_S):
             if not self._nodes.synced.is_set() or self._judge is None:
                 continue
+            self._announce()
             try:
-                if self._known is not None and self._known.complete:
-                    self._new_nodes.announce()
                 every = seen(self._nodes, listed=self._listed)
                 judged = [node for node in every if node.site not in self._unread]
                 verdict = self._lifecycle.look(judged, self._inventories, fresh=self._cluster.fresh)
