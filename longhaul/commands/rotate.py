@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +48,7 @@ def run(invocation: Invocation) -> int:
     enter_lab(where, environment, invocation)
 
     from longhaul.kubernetes.connection import ApiError
+    from longhaul.report.programs import document
     from longhaul.restore.half_done import refuse_half_restored
 
     refuse_half_restored(environment)
@@ -58,7 +58,7 @@ def run(invocation: Invocation) -> int:
         code = Exit.UNREACHABLE if error.passing else Exit.FAILED
         raise CommandError(f"{error}. Run this again: it goes on from here", code=code) from None
     if invocation.options.json:
-        print(json.dumps(told, indent=2))
+        print(document(told))
     return Exit.OK
 
 

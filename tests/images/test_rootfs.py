@@ -63,6 +63,7 @@ PROGRAMS = (
     "node_performance",
     "node_place",
     "node_registered",
+    "quarantine_webhook",
 )
 
 

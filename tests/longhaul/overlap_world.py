@@ -18,7 +18,8 @@ from components.model.certificates import ADMINISTRATORS
 from components.model.machines import Machine, Role, members
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
 from components.model.places import place_of
-from components.model.vault import ROTATIONS, SIGNING_KEYS
+from components.model.quarantine import Quarantine
+from components.model.vault import QUARANTINE, ROTATIONS, SIGNING_KEYS
 from components.render.api_server import secret_files
 from longhaul.rotation.authorities import AuthorityRotation
 from longhaul.rotation.overlap import Overlap, Standings, Subject
@@ -77,6 +78,7 @@ class World:
 
     def _first(self) -> dict[str, str]:
         found = {SIGNING_KEYS: SigningKeys.alone(issuing.new_key()).text(), ROTATIONS: "{}", "encryption-keys": "[]"}
+        found[QUARANTINE] = Quarantine().text()
         pairs = {}
         for one in authorities(self.environment):
             pair = issuing.new_authority(common_name=one.common_name, days=one.days, key=issuing.new_key())

@@ -61,6 +61,7 @@ def full() -> dict[str, Any]:
             "depot": "http://depot.example.internal",
             "zones": ["1", "2"],
             "existing": azure_existing(),
+            "encrypted": False,
             "vpn": {"active_active": False},
         },
         "use1": {

@@ -32,7 +32,6 @@ PERMISSION_ONLY = {"iam:PassRole"}
 """Actions without an operation of the same name."""
 
 NOT_THE_OPERATORS = {
-    "ec2:TerminateInstances",  # only Auto Scaling ends instances
     "autoscaling:SetInstanceProtection",  # used by no program of ours; the lab has it for tests
     "sts:AssumeRoleWithWebIdentity",  # the node controller, with no policy
 }
