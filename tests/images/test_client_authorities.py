@@ -64,7 +64,8 @@ def opens(place: Place, certificate: Path | None, port: int = CLIENT_PORT) -> bo
 
 def pairs(place: Place) -> dict[str, Path]:
     """Return every certificate that lies on a machine with its key, by name."""
-    return {path.stem: path for path in place.path(PKI).glob("*.pem")}
+    found = place.path(PKI).glob("*.pem")
+    return {path.stem: path for path in found if "BEGIN CERTIFICATE" in path.read_text(encoding="utf-8")}
 
 
 def test_what_lies_on_a_machine_opens_no_etcd_cluster_but_its_own(control: Control) -> None:
