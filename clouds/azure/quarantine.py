@@ -1,4 +1,4 @@
-"""Quarantine of a pool's machine on Azure: it is powered off, its system disk is kept as a snapshot, and it is deleted.
+"""Quarantine of a pool's machine on Azure: its system disk is kept as a snapshot, it is powered off, and it is deleted.
 
 A scale set in uniform orchestration has one model for all machines: none of them can have security rules of its own,
 and none can leave it and go on ("Orchestration modes for Virtual Machine Scale Sets"). So what isolates it is that it

@@ -1,7 +1,9 @@
 """The steps of a quarantine, and of its end.
 
 The list in the vault is written first: from then on the machine is refused wherever the list is read, whatever
-interrupts this run. Each later step may be repeated, so the next run does them all again."""
+interrupts this run. Its disk is kept and it is cut off next, by its cloud alone, so that neither an API server that does not
+answer holds that up nor anything in the cluster warns whoever is on it. Each later step may be repeated, so the next run
+does them all again."""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from clouds.base.errors import CloudError
 from components.model.quarantine import Quarantined, moment
 from longhaul.exits import CommandError, Exit
 from longhaul.quarantine import node, servers
@@ -37,14 +40,10 @@ class Steps:
         name = entry.name
         self._write(entry)
         self.tell(f"{name} is in the list of machines in quarantine")
+        if machine is not None:
+            entry = self._cut_off(entry, machine)
         node.close(self.api, name)
         servers.hand_out(self.record, self.record.read(), tell=self.tell)
-        if machine is not None:
-            machine.cloud.isolate(machine.place, machine.suspect)
-            self.tell(f"{name} is cut off")
-            entry = replace(entry, kept=machine.cloud.keep(machine.place, machine.suspect) or entry.kept)
-            self._write(entry)
-            self.tell(f"kept: {', '.join(entry.kept) or 'nothing, since its machine has ended'}")
         pods = node.remove(self.api, name)
         self.tell(f"{counted(pods, 'pod')} and its Node deleted: the pods' tokens are void")
         if machine is not None:
@@ -72,6 +71,21 @@ class Steps:
         entry = replace(entry, released=moment(self.now()), kept=(), done=True)
         self._write(entry)
         servers.hand_out(self.record, self.record.read(), tell=self.tell)
+        return entry
+
+    def _cut_off(self, entry: Quarantined, machine: PoolMachine) -> Quarantined:
+        """Keep a machine's disk, then cut it off: whoever is on it notices that, and may end it. A disk that cannot be kept
+        leaves nobody connected."""
+        try:
+            entry = replace(entry, kept=machine.cloud.keep(machine.place, machine.suspect) or entry.kept)
+        except CloudError:
+            machine.cloud.isolate(machine.place, machine.suspect)
+            self.tell(f"{entry.name} is cut off, but its disk is not kept yet")
+            raise
+        self._write(entry)
+        self.tell(f"kept: {', '.join(entry.kept) or 'nothing, since its machine has ended'}")
+        machine.cloud.isolate(machine.place, machine.suspect)
+        self.tell(f"{entry.name} is cut off")
         return entry
 
     def _write(self, entry: Quarantined) -> None:

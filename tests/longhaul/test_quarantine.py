@@ -125,16 +125,18 @@ class World:
 
     def isolate(self, _place: Any, suspect: Suspect) -> None:
         self.step()
-        assert self.refusing(suspect.node)
+        assert "taints" not in self.nodes.get(suspect.node, node("none"))["spec"] or suspect.machine in self.isolated
         self.isolated.add(suspect.machine)
 
     def keep(self, _place: Any, suspect: Suspect) -> tuple[str, ...]:
         self.step()
+        assert self.listed().names == (suspect.node,)
         self.kept.add(f"vol of {suspect.machine}")
         return (suspect.machine, f"vol of {suspect.machine}")
 
     def replace(self, _place: Any, suspect: Suspect) -> None:
         self.step()
+        assert self.refusing(suspect.node)
         assert suspect.machine in self.isolated
         assert self.kept
         assert suspect.node not in self.nodes
@@ -202,8 +204,8 @@ def test_a_machine_is_refused_cut_off_kept_and_replaced(world: World) -> None:
 
 
 def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(world: World) -> None:
-    """The stand-ins hold the order at each moment: refused before cut off, both before its pods go, those before
-    another."""
+    """The stand-ins hold the order at each moment: in the list before its disk is kept, cut off before anything in the
+    cluster tells of it, refused before its pods go, those before another."""
     world.run().quarantine(world.entry, world.machine())
     for moment_ in range(1, world.steps + 1):
         again = World(world.environment)
@@ -215,25 +217,47 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(world: World) -> 
         whole(again)
 
 
-def test_a_server_that_does_not_refuse_it_stops_the_run_before_anything_else(world: World) -> None:
+def test_a_server_that_does_not_refuse_it_stops_the_run_when_it_is_cut_off(world: World) -> None:
     world.deaf.add("lab-api-1")
     with pytest.raises(CommandError, match=r"lab-api-1 could not fetch the list"):
         world.run().quarantine(world.entry, world.machine())
-    assert (world.isolated, set(world.pods)) == (set(), {"work", "other"})
-    assert world.listed().names == (NODE,)
+    assert (world.isolated, world.kept) == ({NODE}, {f"vol of {NODE}"})
+    assert (set(world.pods), world.group) == ({"work", "other"}, {NODE, "i-2"})
+    assert (world.listed().names, world.listed().machines[0].done) == ((NODE,), False)
     assert world.nodes[NODE]["spec"]["unschedulable"] is True
 
 
-def test_a_cloud_that_refuses_leaves_it_refused_and_its_pods_in_place(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_given: Any) -> None:
-        raise CloudError("UnauthorizedOperation")
+def test_its_disk_is_kept_and_in_the_list_before_it_can_notice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    isolate, found = world.isolate, []
 
+    def noticed(place: Any, suspect: Suspect) -> None:
+        found.append((set(world.kept), world.listed().machines[0].kept))
+        isolate(place, suspect)
+
+    monkeypatch.setattr(world, "isolate", noticed)
+    world.run().quarantine(world.entry, world.machine())
+    assert found == [({f"vol of {NODE}"}, (NODE, f"vol of {NODE}"))]
+
+
+def refuse(*_given: Any) -> None:
+    raise CloudError("UnauthorizedOperation")
+
+
+def test_a_cloud_that_does_not_cut_it_off_leaves_it_in_the_list(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world, "isolate", refuse)
     with pytest.raises(CloudError):
         world.run().quarantine(world.entry, world.machine())
-    assert (world.refusing(NODE), set(world.pods)) == (True, {"work", "other"})
+    assert (world.listed().names, set(world.pods)) == ((NODE,), {"work", "other"})
+
+
+def test_a_disk_that_cannot_be_kept_leaves_nobody_connected(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(world, "keep", refuse)
+        with pytest.raises(CloudError):
+            world.run().quarantine(world.entry, world.machine())
+    assert (world.isolated, world.group) == ({NODE}, {NODE, "i-2"})
+    world.run().quarantine(world.listed().machines[0], world.machine())
+    whole(world)
 
 
 def test_a_host_is_refused_and_its_pods_go_and_nothing_is_asked_of_a_cloud(world: World) -> None:
