@@ -56,22 +56,32 @@ class Steps:
 
     def release(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
         """Delete what is kept of a machine. Its name stays refused as long as its certificates may be valid."""
-        if machine is None:
-            until = entry.refused_until()
-            if self.now() < until:
-                raise CommandError(
-                    f"{entry.name} is refused until {moment(until)}, since its stolen certificate may be valid as long "
-                    "and has its name. To let the host back in before, install it anew and give it another name in the "
-                    "hosts file, so nothing was done",
-                    code=Exit.REFUSED,
-                )
-        elif entry.kept:
+        self.refuse_release(entry)
+        if machine is not None and entry.kept:
             machine.cloud.release(machine.place, entry.kept)
             self.tell(f"{', '.join(entry.kept)} deleted")
         entry = replace(entry, released=moment(self.now()), kept=(), done=True)
         self._write(entry)
         servers.hand_out(self.record, self.record.read(), tell=self.tell)
         return entry
+
+    def refuse_release(self, entry: Quarantined) -> None:
+        """Raise ``CommandError`` for a machine that may still run as before, or a host whose name is refused yet."""
+        if not entry.done:
+            raise CommandError(
+                f"the quarantine of {entry.name} is half done, so its machine may run on, and others may serve it: "
+                f"`longhaul machine quarantine --env {self.record.environment.name} {entry.name}` goes on, and has to be "
+                "at its end first, so nothing was done",
+                code=Exit.REFUSED,
+            )
+        until = entry.refused_until()
+        if not entry.machine and self.now() < until:
+            raise CommandError(
+                f"{entry.name} is refused until {moment(until)}, since its stolen certificate may be valid as long "
+                "and has its name. To let the host back in before, install it anew and give it another name in the "
+                "hosts file, so nothing was done",
+                code=Exit.REFUSED,
+            )
 
     def _cut_off(self, entry: Quarantined, machine: PoolMachine) -> Quarantined:
         """Keep a machine's disk, then cut it off: whoever is on it notices that, and may end it. A disk that cannot be kept

@@ -262,7 +262,7 @@ def test_a_disk_that_cannot_be_kept_leaves_nobody_connected(world: World, monkey
 
 def test_a_host_is_refused_and_its_pods_go_and_nothing_is_asked_of_a_cloud(world: World) -> None:
     entry = Quarantined(name=HOST, site="rack", since=moment(NOW))
-    world.run().quarantine(entry, None)
+    entry = world.run().quarantine(entry, None)
     assert (set(world.nodes), set(world.pods), world.isolated) == ({NODE}, {"work"}, set())
     with pytest.raises(CommandError, match="give it another name in the hosts file") as refused:
         world.run(now=NOW + CERTIFICATE - timedelta(seconds=1)).release(entry, None)
@@ -282,6 +282,24 @@ def test_a_released_machine_is_deleted_and_refused_as_long_as_its_certificate_li
     later.vault = world.vault
     later.run(now=NOW + CERTIFICATE).quarantine(replace(entry, name=HOST, machine="", kept=()), None)
     assert later.listed().names == (HOST,)
+
+
+def test_a_half_done_quarantine_is_not_released_and_its_run_goes_on(world: World) -> None:
+    world.deaf.add("lab-api-1")
+    with pytest.raises(CommandError):
+        world.run().quarantine(world.entry, world.machine())
+    (half,) = world.listed().machines
+    with pytest.raises(CommandError, match=f"`longhaul machine quarantine --env lab {NODE}` goes on") as refused:
+        world.run().release(half, world.machine())
+    assert refused.value.code is Exit.REFUSED
+    assert (world.listed().machines, world.kept) == ((half,), {f"vol of {NODE}"})
+    world.deaf.clear()
+    entry, machine = begun(world.record(), NODE, now=NOW + timedelta(hours=1))
+    assert machine is not None
+    assert (entry, machine.suspect) == (half, world.machine().suspect)
+    world.run().quarantine(entry, world.machine())
+    whole(world)
+    world.run().release(world.listed().machines[0], world.machine())
 
 
 def test_a_run_that_lost_its_turn_writes_nothing(world: World) -> None:
