@@ -23,7 +23,7 @@ from longhaul.exits import CommandError, Exit
 from longhaul.kubernetes.connection import ApiError
 from longhaul.quarantine import record as records
 from longhaul.quarantine.node import seen
-from longhaul.quarantine.record import Record, refuse_kept
+from longhaul.quarantine.record import Record, has_list, refuse_kept
 from longhaul.quarantine.steps import Steps
 from longhaul.quarantine.target import PoolMachine, begun, refuse_others
 from longhaul.quarantine.text import told
@@ -382,6 +382,28 @@ def test_an_environment_that_keeps_machines_is_not_taken_down(world: World, monk
     assert refused.value.code is Exit.REFUSED
     world.run().release(entry, world.machine())
     refuse_kept(world.environment)
+
+
+def test_what_may_keep_machines_is_not_taken_down_either(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "record_of", lambda _environment: world.record())
+    world.vault[QUARANTINE] = "no list"
+    with pytest.raises(CommandError, match=r"cannot be used.* Make an earlier version .*not known whether lab keeps"):
+        refuse_kept(world.environment)
+    monkeypatch.setattr(world, "secret", refuse)
+    with pytest.raises(CommandError, match=r"cannot be read: UnauthorizedOperation\. So it is not known") as refused:
+        refuse_kept(world.environment)
+    assert refused.value.code is Exit.REFUSED
+
+
+def test_a_list_that_is_not_there_keeps_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "record_of", lambda _environment: world.record())
+    world.vault.clear()
+    refuse_kept(world.environment)
+    entry_ = {"type": "pulumi-python:dynamic/longhaul:Secret", "id": QUARANTINE}
+    assert [has_list({"resources": made}) for made in ([entry_], [{**entry_, "id": "rotations"}], [], None)] == [
+        True, False, False, False,
+    ]  # fmt: skip
+    assert not has_list({})
 
 
 def observed(held: Quarantine, *, refuses: tuple[str, ...], nodes: tuple[str, ...] = ()) -> Observed:
