@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 CERTIFICATE = timedelta(days=31)
-"""Time after which no certificate is valid that a machine had when its quarantine began: a node's lives 30 days
+"""Time after which no certificate is valid that a machine had when API servers refused it: a node's lives 30 days
 (``--cluster-signing-duration`` of kube-node-signer.service), and a day is for clocks that differ."""
 
 USER = "system:node:"
@@ -34,7 +34,7 @@ class Quarantined:
     """Name of its Node."""
     site: str
     since: str
-    """Time at which the quarantine began, RFC 3339."""
+    """Time at which the last API server refused it, RFC 3339; before that, at which the quarantine began."""
     pool: str = ""
     """Pool of a cloud's machine; empty for a host."""
     group: str = ""

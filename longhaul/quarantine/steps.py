@@ -44,6 +44,9 @@ class Steps:
             entry = self._cut_off(entry, machine)
         node.close(self.api, name)
         servers.hand_out(self.record, self.record.read(), tell=self.tell)
+        # Until now an API server may have renewed its certificate, which lives on from then.
+        entry = replace(entry, since=moment(self.now()))
+        self._write(entry)
         pods = node.remove(self.api, name)
         self.tell(f"{counted(pods, 'pod')} and its Node deleted: the pods' tokens are void")
         if machine is not None:

@@ -285,6 +285,20 @@ def test_a_released_machine_is_deleted_and_refused_as_long_as_its_certificate_li
     assert later.listed().names == (HOST,)
 
 
+def test_its_31_days_begin_when_the_last_server_refuses_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, clock = world.run_command, [NOW]
+
+    def slow(place: Any, machine: str, script: str, *, timeout_s: float) -> CommandOutput:
+        if not world.refusing(NODE):
+            clock[0] += timedelta(hours=5)
+        return asked(place, machine, script, timeout_s=timeout_s)
+
+    monkeypatch.setattr(world, "run_command", slow)
+    entry = replace(world.run(), now=lambda: clock[0]).quarantine(world.entry, world.machine())
+    assert entry.refused_until() == NOW + timedelta(hours=5 * len(SERVERS)) + CERTIFICATE
+    assert world.listed().machines == (entry,)
+
+
 def test_a_half_done_quarantine_is_not_released_and_its_run_goes_on(world: World) -> None:
     world.deaf.add("lab-api-1")
     with pytest.raises(CommandError):
