@@ -36,7 +36,8 @@ class Steps:
     """Tells whether this run is still the only one."""
 
     def quarantine(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
-        """Carry out every step, and return the entry of the list; ``machine`` is None for a host."""
+        """Carry out every step, and return the entry of the list; ``machine`` is None for a host, and for one
+        that is gone."""
         name = entry.name
         self._write(entry)
         self.tell(f"{name} is in the list of machines in quarantine")
@@ -78,7 +79,7 @@ class Steps:
                 code=Exit.REFUSED,
             )
         until = entry.refused_until()
-        if not entry.machine and self.now() < until:
+        if not (entry.machine or entry.gone) and self.now() < until:
             raise CommandError(
                 f"{entry.name} is refused until {moment(until)}, since its stolen certificate may be valid as long "
                 "and has its name. To let the host back in before, install it anew and give it another name in the "

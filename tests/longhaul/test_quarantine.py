@@ -25,7 +25,7 @@ from longhaul.quarantine import record as records
 from longhaul.quarantine.node import seen
 from longhaul.quarantine.record import Record, has_list, refuse_kept
 from longhaul.quarantine.steps import Steps
-from longhaul.quarantine.target import PoolMachine, begun, refuse_others
+from longhaul.quarantine.target import PoolMachine, begun, recorded_machine, refuse_others
 from longhaul.quarantine.text import told
 from longhaul.status import collect
 from longhaul.status.collect import parse_answer
@@ -82,7 +82,7 @@ class World:
                 stdout=json.dumps({"names": [], "loaded": True, "ended": False, "error": ""}), stderr=""
             )
         if "--end-connections" in script:
-            assert all(NODE in names or HOST in names for names in self.refuses.values()), "before all refuse"
+            assert all(set(self.listed().names) <= {*names} for names in self.refuses.values()), "before all refuse"
             self.open.discard(machine)
         else:
             self.refuses[machine] = Quarantine.parse(self.vault[QUARANTINE]).names
@@ -357,8 +357,45 @@ def test_a_name_that_nobody_has_is_an_error_and_a_host_s_is_found(
     monkeypatch.setattr("longhaul.quarantine.target.pool_machine", lambda _environment, _name: None)
     entry, machine = begun(world.record(), HOST, now=NOW)
     assert (entry.site, machine) == ("rack", None)
-    with pytest.raises(CommandError, match="has no machine of the name i-9 in its pools and no host"):
-        begun(world.record(), "i-9", now=NOW)
+    for name in ("i-9", "worker", "Lab-node-9", "lab-node 9", 'lab-"]'):
+        with pytest.raises(CommandError, match=r"has no machine of the name .* in its pools and no host") as refused:
+            begun(world.record(), name, now=NOW)
+        assert refused.value.code is Exit.USAGE
+
+
+@pytest.mark.parametrize("name", [NODE, "lab-node-9"], ids=["instance", "host"])
+def test_a_machine_that_is_gone_is_refused_by_its_name(
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("longhaul.quarantine.target.pool_machine", lambda _environment, _name: None)
+    world.nodes.pop(name, None)
+    world.pods.pop("work")
+    entry, machine = begun(world.record(), name, now=NOW)
+    assert (entry.gone, entry.machine, machine) == (True, "", None)
+    stand_in: Any = world
+    assert "no machine in any pool and no host" in told(entry, machine, seen(stand_in, name))[0]
+    entry = world.run().quarantine(entry, machine)
+    assert (world.refusing(name), entry.done, world.isolated, world.kept) == (True, True, set(), set())
+    assert begun(world.record(), name, now=NOW) == (entry, None)
+    assert recorded_machine(world.environment, entry) is None
+    world.run().release(entry, None)
+    assert (world.refusing(name), world.listed().held) == (True, ())
+    later = world.run(now=NOW + CERTIFICATE)
+    later.quarantine(Quarantined(name=HOST, site="rack", since=moment(NOW)), None)
+    assert world.listed().names == (HOST,)
+
+
+def test_a_machine_that_is_there_after_all_is_cut_off_by_the_next_run(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[PoolMachine | None] = [None]
+    monkeypatch.setattr("longhaul.quarantine.target.pool_machine", lambda _environment, _name: found[0])
+    world.run().quarantine(*begun(world.record(), NODE, now=NOW))
+    world.nodes[NODE] = node(NODE)
+    found[0] = world.machine()
+    entry, machine = begun(world.record(), NODE, now=NOW)
+    world.run().quarantine(entry, machine)
+    whole(world)
 
 
 def test_an_environment_without_the_list_is_told_what_makes_it(world: World) -> None:
