@@ -76,8 +76,8 @@ def record_of(environment: Environment) -> Record:
 
 
 def has_list(state: Mapping[str, Any]) -> bool:
-    """Return whether a stack's state has the vault's list. A destruction that was interrupted may have deleted it, and what
-    lets anybody into the vault after it."""
+    """Return whether a stack's state has the vault's list. A destruction that was interrupted may have deleted it,
+    and what lets anybody into the vault after it."""
     made = ((str(one.get("type", "")), one.get("id")) for one in state.get("resources") or ())
     return any(kind.startswith("pulumi-python:dynamic") and id_ == QUARANTINE for kind, id_ in made)
 
@@ -89,8 +89,8 @@ def refuse_kept(environment: Environment) -> None:
         found = record_of(environment).find()
     except CommandError as error:
         raise CommandError(
-            f"{error}. So it is not known whether {environment.name} keeps machines in quarantine, which would go with it, "
-            "and nothing was destroyed: run this again from where the vault answers, as somebody who may read its secrets",
+            f"{error}. So it is not known whether {environment.name} keeps machines in quarantine, which would go with "
+            "it, and nothing was destroyed: run this again from where the vault answers, as somebody who may read it",
             code=Exit.UNREACHABLE if error.code is Exit.UNREACHABLE else Exit.REFUSED,
         ) from None
     if found is not None and found.held:

@@ -1,9 +1,8 @@
 """The steps of a quarantine, and of its end.
 
 The list in the vault is written first: from then on the machine is refused wherever the list is read, whatever
-interrupts this run. Its disk is kept and it is cut off next, by its cloud alone, so that neither an API server that does not
-answer holds that up nor anything in the cluster warns whoever is on it. Each later step may be repeated, so the next run
-does them all again."""
+interrupts this run. Its disk is kept and it is cut off next, by its cloud alone: no silent API server holds that up, and
+nothing in the cluster warns whoever is on it. Each later step may be repeated, so the next run does them all again."""
 
 from __future__ import annotations
 
@@ -74,8 +73,8 @@ class Steps:
         if not entry.done:
             raise CommandError(
                 f"the quarantine of {entry.name} is half done, so its machine may run on, and others may serve it: "
-                f"`longhaul machine quarantine --env {self.record.environment.name} {entry.name}` goes on, and has to be "
-                "at its end first, so nothing was done",
+                f"`longhaul machine quarantine --env {self.record.environment.name} {entry.name}` goes on, and has to "
+                "be at its end first, so nothing was done",
                 code=Exit.REFUSED,
             )
         until = entry.refused_until()
@@ -88,8 +87,8 @@ class Steps:
             )
 
     def _cut_off(self, entry: Quarantined, machine: PoolMachine) -> Quarantined:
-        """Keep a machine's disk, then cut it off: whoever is on it notices that, and may end it. A disk that cannot be kept
-        leaves nobody connected."""
+        """Keep a machine's disk, then cut it off: whoever is on it notices that, and may end it. A disk that cannot be
+        kept leaves nobody connected."""
         try:
             entry = replace(entry, kept=machine.cloud.keep(machine.place, machine.suspect) or entry.kept)
         except CloudError:

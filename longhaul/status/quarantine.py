@@ -31,8 +31,8 @@ LIST = "(list)"
 
 def judge_quarantine(env: str, servers: Collection[str], observed: Observed) -> tuple[QuarantineStatus, ...]:
     """Return every machine that was not released. One that an API server does not refuse, or of which a Node is there,
-    is a fault; ``servers`` are all that there should be. A list that cannot be read has a line of its own: who should be
-    refused is not known then."""
+    is a fault; ``servers`` are all that there should be. A list that cannot be read has a line of its own: who
+    should be refused is not known then."""
     if observed.quarantine_error:
         reason = f"who is in quarantine is not known: {observed.quarantine_error}"
         return (QuarantineStatus(name=LIST, site="", verdict=Verdict.DEGRADED, reason=reason, since=""),)

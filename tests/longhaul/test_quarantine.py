@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,173 +13,17 @@ import pytest
 from clouds.base.control import CommandOutput
 from clouds.base.errors import CloudError
 from clouds.base.quarantine import Suspect
-from components.model import Environment, load
-from components.model.places import place_of
+from components.model import load
 from components.model.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
 from components.model.vault import QUARANTINE
 from longhaul.exits import CommandError, Exit
 from longhaul.kubernetes.connection import ApiError
 from longhaul.quarantine import record as records
 from longhaul.quarantine.node import seen
-from longhaul.quarantine.record import Record, has_list, refuse_kept
-from longhaul.quarantine.steps import Steps
+from longhaul.quarantine.record import has_list, refuse_kept
 from longhaul.quarantine.target import PoolMachine, begun, recorded_machine, refuse_others
 from longhaul.quarantine.text import told
-from longhaul.status import collect
-from longhaul.status.collect import parse_answer
-from longhaul.status.fleet import Verdict, judge_nodes
-from longhaul.status.observed import ClusterView, Endpoint, NodeView, Observed
-from longhaul.status.quarantine import judge_quarantine
-
-SERVERS = ("lab-api-0", "lab-api-1")
-NODE, HOST = "i-0123456789abcdef0", "lab-node-0"
-NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
-PODS = "/api/v1/pods"
-
-
-class KilledError(Exception):
-    """The run is killed here."""
-
-
-class World:
-    """A vault, API servers that know its list only when told to fetch, a cluster, and a cloud's group of two
-    machines."""
-
-    def __init__(self, environment: Environment) -> None:
-        self.environment = environment
-        self.vault = {QUARANTINE: Quarantine().text()}
-        self.refuses: dict[str, tuple[str, ...]] = dict.fromkeys(SERVERS, ())
-        self.open = set(SERVERS)
-        """Servers with connections from before."""
-        self.deaf: set[str] = set()
-        self.nodes: dict[str, dict[str, Any]] = {name: node(name) for name in (NODE, HOST)}
-        self.pods = {"work": pod("work", NODE), "other": pod("other", HOST)}
-        self.group, self.isolated, self.kept = {NODE, "i-2"}, set[str](), set[str]()
-        self.steps, self.dies_at = 0, -1
-        self.said: list[str] = []
-
-    def step(self) -> None:
-        self.steps += 1
-        if self.steps == self.dies_at:
-            raise KilledError
-
-    # The vault and the machines.
-
-    def secret(self, _place: Any, _vault: str, name: str) -> str | None:
-        return self.vault.get(name)
-
-    def set_secret(self, _place: Any, _vault: str, name: str, value: str) -> None:
-        self.step()
-        self.vault[name] = value
-
-    def run_command(self, _place: Any, machine: str, script: str, *, timeout_s: float) -> CommandOutput:
-        self.step()
-        assert timeout_s > 0
-        if machine in self.deaf:
-            return CommandOutput(
-                stdout=json.dumps({"names": [], "loaded": True, "ended": False, "error": ""}), stderr=""
-            )
-        if "--end-connections" in script:
-            assert all(set(self.listed().names) <= {*names} for names in self.refuses.values()), "before all refuse"
-            self.open.discard(machine)
-        else:
-            self.refuses[machine] = Quarantine.parse(self.vault[QUARANTINE]).names
-        told = {"names": self.refuses[machine], "loaded": True, "ended": machine not in self.open, "error": ""}
-        return CommandOutput(stdout=json.dumps(told), stderr="")
-
-    # The cluster.
-
-    def find(self, path: str) -> dict[str, Any] | None:
-        return self.nodes.get(path.rpartition("/")[2])
-
-    def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        self.step()
-        found = self.nodes[path.rpartition("/")[2]]
-        assert body["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
-        found["spec"] |= body["spec"]
-        return found
-
-    def items(self, path: str, *, fieldSelector: str) -> Iterator[dict[str, Any]]:  # noqa: N803
-        assert path == PODS
-        name = fieldSelector.removeprefix("spec.nodeName=")
-        yield from [one for one in self.pods.values() if one["spec"]["nodeName"] == name]
-
-    def delete(self, path: str, *, uid: str, grace_s: int | None = None) -> None:
-        self.step()
-        name = path.rpartition("/")[2]
-        assert uid == f"uid of {name}"
-        if "/pods/" in path:
-            assert (grace_s, self.refusing(self.pods[name]["spec"]["nodeName"])) == (0, True)
-            self.pods.pop(name, None)
-        else:
-            self.nodes.pop(name, None)
-
-    def refusing(self, name: str) -> bool:
-        return all(name in names for names in self.refuses.values())
-
-    # The cloud.
-
-    def told(self) -> tuple[str, ...]:
-        return ("it is cut off",)
-
-    def isolate(self, _place: Any, suspect: Suspect) -> None:
-        self.step()
-        assert "taints" not in self.nodes.get(suspect.node, node("none"))["spec"] or suspect.machine in self.isolated
-        self.isolated.add(suspect.machine)
-
-    def keep(self, _place: Any, suspect: Suspect) -> tuple[str, ...]:
-        self.step()
-        assert self.listed().names == (suspect.node,)
-        self.kept.add(f"vol of {suspect.machine}")
-        return (suspect.machine, f"vol of {suspect.machine}")
-
-    def replace(self, _place: Any, suspect: Suspect) -> None:
-        self.step()
-        assert self.refusing(suspect.node)
-        assert suspect.machine in self.isolated
-        assert self.kept
-        assert suspect.node not in self.nodes
-        if suspect.machine in self.group:
-            self.group = {*self.group - {suspect.machine}, "i-3"}
-
-    def release(self, _place: Any, kept: tuple[str, ...]) -> None:
-        self.step()
-        self.kept -= set(kept)
-        self.isolated -= set(kept)
-
-    # What a test does.
-
-    @property
-    def entry(self) -> Quarantined:
-        return Quarantined(
-            name=NODE, site="use1", since=moment(NOW), pool="cpu", group="lab-cpu", machine=NODE, wanted=2
-        )
-
-    def machine(self) -> PoolMachine:
-        stand_in: Any = self
-        suspect = Suspect(node=NODE, group="lab-cpu", machine=NODE, wanted=2)
-        return PoolMachine(place=place_of(self.environment, "use1"), pool="cpu", suspect=suspect, cloud=stand_in)
-
-    def record(self) -> Record:
-        stand_in: Any = self
-        place = place_of(self.environment, self.environment.control_plane.site)
-        return Record(control=stand_in, place=place, environment=self.environment)
-
-    def run(self, *, now: datetime = NOW, held: bool = True) -> Steps:
-        stand_in: Any = self
-        return Steps(record=self.record(), api=stand_in, tell=self.said.append, now=lambda: now, held=lambda: held)
-
-    def listed(self) -> Quarantine:
-        return Quarantine.parse(self.vault[QUARANTINE])
-
-
-def node(name: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "uid": f"uid of {name}", "resourceVersion": "7"}, "spec": {}}
-
-
-def pod(name: str, on: str, **spec: Any) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "default", "uid": f"uid of {name}"}
-    return {"metadata": metadata, "spec": {"nodeName": on, "serviceAccountName": "worker", **spec}}
+from tests.longhaul.quarantine_world import HOST, NODE, NOW, SERVERS, KilledError, World, node, pod, refuse
 
 
 @pytest.fixture(name="world")
@@ -238,10 +80,6 @@ def test_its_disk_is_kept_and_in_the_list_before_it_can_notice(world: World, mon
     monkeypatch.setattr(world, "isolate", noticed)
     world.run().quarantine(world.entry, world.machine())
     assert found == [({f"vol of {NODE}"}, (NODE, f"vol of {NODE}"))]
-
-
-def refuse(*_given: Any) -> None:
-    raise CloudError("UnauthorizedOperation")
 
 
 def test_a_cloud_that_does_not_cut_it_off_leaves_it_in_the_list(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -455,65 +293,3 @@ def test_a_list_that_is_not_there_keeps_nothing(world: World, monkeypatch: pytes
         True, False, False, False,
     ]  # fmt: skip
     assert not has_list({})
-
-
-def observed(held: Quarantine, *, refuses: tuple[str, ...], nodes: tuple[str, ...] = ()) -> Observed:
-    told = {"names": refuses, "loaded": True, "error": ""}
-    views = tuple(
-        NodeView(name=name, site="use1", pool="cpu", ready=True, reason="", created="", version="") for name in nodes
-    )
-    return Observed(
-        cloud={},
-        answers={"lab-api-0": parse_answer(json.dumps({"ready": True, "quarantine": told}), "")},
-        endpoint=Endpoint(url="", reached=True),
-        cluster=ClusterView(nodes=views),
-        quarantine=held,
-    )
-
-
-def test_status_tells_who_is_in_quarantine_and_what_is_wrong(world: World) -> None:
-    done = Quarantine(machines=(replace(world.entry, done=True, kept=("vol-1",)),))
-    (found,) = judge_quarantine("lab", SERVERS[:1], observed(done, refuses=(NODE,)))
-    assert (found.verdict, found.kept) == (Verdict.OK, ("vol-1",))
-    assert f"`longhaul machine quarantine --env lab {NODE} --release` ends it" in found.reason
-    (found,) = judge_quarantine("lab", SERVERS[:1], observed(Quarantine(machines=(world.entry,)), refuses=(NODE,)))
-    assert (found.verdict, found.reason.startswith("half done")) == (Verdict.DEGRADED, True)
-    (found,) = judge_quarantine("lab", SERVERS[:1], observed(done, refuses=()))
-    assert (found.verdict, found.reason.startswith("lab-api-0 does not refuse it")) == (Verdict.UNHEALTHY, True)
-    (found,) = judge_quarantine("lab", SERVERS[:1], observed(done, refuses=(NODE,), nodes=(NODE,)))
-    assert (found.verdict, found.reason.startswith("a Node of its name is there")) == (Verdict.UNHEALTHY, True)
-    released = Quarantine(machines=(replace(world.entry, released=moment(NOW)),))
-    assert judge_quarantine("lab", SERVERS[:1], observed(released, refuses=(NODE,))) == ()
-
-
-def test_status_names_the_servers_that_did_not_tell(world: World) -> None:
-    done = Quarantine(machines=(replace(world.entry, done=True),))
-    seen_ = observed(done, refuses=(NODE,))
-    silent = parse_answer(json.dumps({"ready": False}), "")
-    for answers in (seen_.answers, {**seen_.answers, "lab-api-1": silent}):
-        (found,) = judge_quarantine("lab", SERVERS, replace(seen_, answers=answers))
-        assert (found.verdict, found.reason.startswith("lab-api-1 did not tell")) == (Verdict.DEGRADED, True)
-
-
-@pytest.mark.parametrize("broken", [False, True])
-def test_status_tells_that_the_list_cannot_be_read(world: World, monkeypatch: pytest.MonkeyPatch, broken: bool) -> None:
-    if broken:
-        world.vault[QUARANTINE] = "no list"
-    else:
-        monkeypatch.setattr(world, "secret", refuse)
-    held, error = collect._quarantine(world.record())
-    seen_ = replace(observed(held, refuses=()), quarantine_error=error)
-    (found,) = judge_quarantine("lab", SERVERS, seen_)
-    assert (found.name, found.verdict) == ("(list)", Verdict.DEGRADED)
-    assert f"the vault's secret {QUARANTINE} cannot be {'used' if broken else 'read'}" in found.reason
-
-
-def test_status_says_nothing_of_a_list_that_is_not_there_yet(world: World) -> None:
-    world.vault.clear()
-    assert collect._quarantine(world.record()) == (Quarantine(), "")
-
-
-def test_a_host_in_quarantine_is_not_said_to_be_made_a_node_again(world: World) -> None:
-    held = Quarantine(machines=(Quarantined(name=HOST, site="rack", since=moment(NOW), done=True),))
-    (host,) = [one for one in judge_nodes(world.environment, observed(held, refuses=(HOST,))) if one.name == HOST]
-    assert (host.verdict, host.reason) == (Verdict.MISSING, "it is in quarantine, and refused")
