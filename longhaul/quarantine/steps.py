@@ -1,7 +1,7 @@
 """The steps of a quarantine, and of its end.
 
 The list in the vault is written first: from then on the machine is refused wherever the list is read, whatever
-interrupts this run. Its disk is kept and it is cut off next, by its cloud alone: no silent API server holds that up, and
+interrupts this run. Its disk is kept and it is cut off next, by its cloud alone: no silent API server holds it up, and
 nothing in the cluster warns whoever is on it. Each later step may be repeated, so the next run does them all again."""
 
 from __future__ import annotations
