@@ -1,4 +1,4 @@
-"""Quarantine of a pool's machine on Azure: it is powered off, its system disk is kept as a snapshot, and it is deleted.
+"""Quarantine of a pool's machine on Azure: its system disk is kept as a snapshot, it is powered off, and it is deleted.
 
 A scale set in uniform orchestration has one model for all machines: none of them can have security rules of its own,
 and none can leave it and go on ("Orchestration modes for Virtual Machine Scale Sets"). So what isolates it is that it
@@ -14,7 +14,6 @@ from clouds.azure.fleet import COMPUTE_VERSION, of_pool
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
-from clouds.base.errors import CloudError
 from clouds.base.place import Place
 from clouds.base.quarantine import Suspect
 
@@ -54,7 +53,7 @@ def isolate(place: Place[AzureSite], suspect: Suspect) -> None:
 
 
 def keep(place: Place[AzureSite], suspect: Suspect) -> tuple[str, ...]:
-    """Make a snapshot of its system disk, which nobody reaches by a network."""
+    """Make a snapshot of its system disk, which nobody reaches by a network. A disk goes with its machine."""
     manager = ResourceManager()
     snapshot = f"{resource_group_path(place)}/providers/Microsoft.Compute/snapshots/{suspect.node}-quarantine"
     there = manager.find(snapshot, version=SNAPSHOT_VERSION)
@@ -62,7 +61,7 @@ def keep(place: Place[AzureSite], suspect: Suspect) -> tuple[str, ...]:
         return (snapshot,)
     machine = manager.find(_machine(place, suspect), version=COMPUTE_VERSION)
     if machine is None:
-        raise CloudError(f"{suspect.node} is gone, and there is no snapshot of its disk")
+        return ()
     disk = machine["properties"]["storageProfile"]["osDisk"]["managedDisk"]["id"]
     body = {
         "location": machine["location"],

@@ -35,11 +35,12 @@ class Quarantine(Protocol[SiteT_contra]):
     def find(self, place: Place[SiteT_contra], pool: str, node: str, /) -> Suspect | None:
         """Return the machine of a Node's name; None when no group of the pool has it."""
 
+    def keep(self, place: Place[SiteT_contra], suspect: Suspect, /) -> tuple[str, ...]:
+        """See to it that its system disk stays, and return the ids of what is kept; none when the machine has
+        ended. It comes first: whoever is on the machine notices that it is cut off, and can end it."""
+
     def isolate(self, place: Place[SiteT_contra], suspect: Suspect, /) -> None:
         """Cut the machine off, so that it reaches nothing and nothing but operators reaches it."""
-
-    def keep(self, place: Place[SiteT_contra], suspect: Suspect, /) -> tuple[str, ...]:
-        """See to it that its system disk stays, and return the ids of what is kept."""
 
     def replace(self, place: Place[SiteT_contra], suspect: Suspect, /) -> None:
         """Take the machine out of its group, which makes another in its place."""

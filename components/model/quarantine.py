@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 CERTIFICATE = timedelta(days=31)
-"""Time after which no certificate is valid that a machine had when its quarantine began: a node's lives 30 days
+"""Time after which no certificate is valid that a machine had when API servers refused it: a node's lives 30 days
 (``--cluster-signing-duration`` of kube-node-signer.service), and a day is for clocks that differ."""
 
 USER = "system:node:"
@@ -33,16 +33,19 @@ class Quarantined:
     name: str
     """Name of its Node."""
     site: str
+    """Its site; empty for a machine that is gone."""
     since: str
-    """Time at which the quarantine began, RFC 3339."""
+    """Time at which the last API server refused it, RFC 3339; before that, at which the quarantine began."""
     pool: str = ""
-    """Pool of a cloud's machine; empty for a host."""
+    """Pool of a cloud's machine; empty for a host, and for a machine that is gone."""
     group: str = ""
     """Name of its group in the cloud."""
     machine: str = ""
     """The cloud's id of the machine."""
     wanted: int = 0
     """Number of machines that its group should have had before."""
+    gone: bool = False
+    """True when there was no machine of the name any more, in no pool and as no host: its name alone is refused."""
     kept: tuple[str, ...] = ()
     """Ids of what is kept of it in its cloud: its machine, disks or snapshots."""
     done: bool = False
@@ -113,6 +116,11 @@ class Quarantine:
 
 def _needed(machines: Iterable[Quarantined], now: datetime) -> Iterable[Quarantined]:
     return (one for one in machines if not one.released or one.refused_until() > now)
+
+
+def is_name(name: str) -> bool:
+    """Return whether a Node may have this name."""
+    return _NAME.fullmatch(name) is not None
 
 
 def moment(now: datetime) -> str:

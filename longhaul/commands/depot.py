@@ -266,7 +266,10 @@ def _serve(invocation: Invocation) -> int:
     host, port = options.listen
     tls = _tls(options.certificate, options.key)
     if tls is None and host not in ("127.0.0.1", "::1", "localhost"):
-        say("over plain HTTP, everyone between here and the machines is root on them: see --certificate")
+        say(
+            "over plain HTTP, everyone between here and the machines sees what they install, and can withhold it or "
+            "show an older depot: see --certificate"
+        )
     try:
         asyncio.run(serve(options.folder, Listen(host=host, port=port, tls=tls), say=say))
     except OSError as error:

@@ -14,7 +14,7 @@ from longhaul.context import Context, context, enter_lab
 from longhaul.engine import plugins
 from longhaul.engine.change import change
 from longhaul.engine.engine import Engine, engine_for, reason
-from longhaul.engine.pending import Pending, forget, pending_creates
+from longhaul.engine.pending import Pending, forget, pending_creates, state_of
 from longhaul.engine.recovery import recover
 from longhaul.engine.run import interruptible
 from longhaul.exits import CommandError, Exit
@@ -80,12 +80,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _destroy(engine: Engine, where: Context, environment: Environment, invocation: Invocation) -> Done:
-    from longhaul.quarantine.record import refuse_kept
+    from longhaul.quarantine.record import has_list, refuse_kept
 
     objects = engine_for(where, objects=True)
     recover(objects)
     recover(engine)
-    refuse_kept(environment)
+    if has_list(state_of(engine)):
+        refuse_kept(environment)
     done = _take_down(engine, invocation)
     if done.code is Exit.OK:
         if invocation.options.remove:

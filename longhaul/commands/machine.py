@@ -84,6 +84,7 @@ def _release(steps: Steps, options: argparse.Namespace) -> int:
     entry = steps.record.read().find(options.name)
     if entry is None or entry.released:
         raise CommandError(f"{options.name} is not in quarantine, so nothing was done", code=Exit.USAGE)
+    steps.refuse_release(entry)
     machine = recorded_machine(steps.record.environment, entry)
     _confirm(released(entry), f"release {entry.name}", entry.name, yes=options.yes)
     entry = steps.release(entry, machine)

@@ -55,7 +55,7 @@ class Pending:
 
 def pending_creates(engine: Engine) -> tuple[Pending, ...]:
     """Return the resources that dead runs were making: those in the state, and those remembered from earlier runs."""
-    operations = _state(engine).get("pending_operations") or []
+    operations = state_of(engine).get("pending_operations") or []
     resources = [operation["resource"] for operation in operations if operation.get("type") == "creating"]
     found = {str(resource["urn"]): resource for resource in (*_remembered(engine), *resources)}
     return tuple(Pending(urn=urn, resource=resource) for urn, resource in found.items())
@@ -73,7 +73,7 @@ def remember(engine: Engine, pending: Iterable[Pending]) -> None:
 
 def forget(engine: Engine) -> None:
     """Clear the engine's list and ours, after everything was made."""
-    if _state(engine).get("pending_operations"):
+    if state_of(engine).get("pending_operations"):
         _rewrite(engine, {})
     _memory(engine).unlink(missing_ok=True)
 
@@ -99,7 +99,7 @@ def adopt(engine: Engine, found: Mapping[Pending, str]) -> None:
 
 def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
     """Read those of ``pending`` that the state knows by now from the cloud: their outputs may be guesses."""
-    known = {str(resource["urn"]) for resource in _state(engine).get("resources") or []}
+    known = {str(resource["urn"]) for resource in state_of(engine).get("resources") or []}
     adopted = [one for one in pending if one.urn in known]
     if not adopted:
         return
@@ -152,7 +152,8 @@ def _as_made(one: Pending, identity: str) -> Resource:
     return {**one.resource, "id": identity, "outputs": one.resource.get("inputs", {})}
 
 
-def _state(engine: Engine) -> dict[str, Any]:
+def state_of(engine: Engine) -> dict[str, Any]:
+    """Return the stack's state, wherever it is kept; empty when there is none."""
     state = engine.backend.state(engine.name, engine.stack)
     if state is not None:
         return state

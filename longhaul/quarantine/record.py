@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,13 +75,24 @@ def record_of(environment: Environment) -> Record:
     return Record(control=control, place=place, environment=environment)
 
 
+def has_list(state: Mapping[str, Any]) -> bool:
+    """Return whether a stack's state has the vault's list. A destruction that was interrupted may have deleted it,
+    and what lets anybody into the vault after it."""
+    made = ((str(one.get("type", "")), one.get("id")) for one in state.get("resources") or ())
+    return any(kind.startswith("pulumi-python:dynamic") and id_ == QUARANTINE for kind, id_ in made)
+
+
 def refuse_kept(environment: Environment) -> None:
-    """Refuse to take an environment down that keeps machines in quarantine: they would be lost, or hold their network.
-    A vault that is not there, or lets nobody in any more, is left to what comes next."""
+    """Refuse to take an environment down that keeps machines in quarantine, or may: they would be lost, or hold their
+    network. Not to be asked where the list was never made, or is deleted already (:func:`has_list`)."""
     try:
         found = record_of(environment).find()
-    except CommandError:
-        return
+    except CommandError as error:
+        raise CommandError(
+            f"{error}. So it is not known whether {environment.name} keeps machines in quarantine, which would go with "
+            "it, and nothing was destroyed: run this again from where the vault answers, as somebody who may read it",
+            code=Exit.UNREACHABLE if error.code is Exit.UNREACHABLE else Exit.REFUSED,
+        ) from None
     if found is not None and found.held:
         env, names = environment.name, [one.name for one in found.held]
         raise CommandError(

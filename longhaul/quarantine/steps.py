@@ -1,7 +1,8 @@
 """The steps of a quarantine, and of its end.
 
 The list in the vault is written first: from then on the machine is refused wherever the list is read, whatever
-interrupts this run. Each later step may be repeated, so the next run does them all again."""
+interrupts this run. Its disk is kept and it is cut off next, by its cloud alone: no silent API server holds it up, and
+nothing in the cluster warns whoever is on it. Each later step may be repeated, so the next run does them all again."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from clouds.base.errors import CloudError
 from components.model.quarantine import Quarantined, moment
 from longhaul.exits import CommandError, Exit
 from longhaul.quarantine import node, servers
@@ -33,18 +35,18 @@ class Steps:
     """Tells whether this run is still the only one."""
 
     def quarantine(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
-        """Carry out every step, and return the entry of the list; ``machine`` is None for a host."""
+        """Carry out every step, and return the entry of the list; ``machine`` is None for a host, and for one
+        that is gone."""
         name = entry.name
         self._write(entry)
         self.tell(f"{name} is in the list of machines in quarantine")
+        if machine is not None:
+            entry = self._cut_off(entry, machine)
         node.close(self.api, name)
         servers.hand_out(self.record, self.record.read(), tell=self.tell)
-        if machine is not None:
-            machine.cloud.isolate(machine.place, machine.suspect)
-            self.tell(f"{name} is cut off")
-            entry = replace(entry, kept=machine.cloud.keep(machine.place, machine.suspect) or entry.kept)
-            self._write(entry)
-            self.tell(f"kept: {', '.join(entry.kept) or 'nothing, since its machine has ended'}")
+        # Until now an API server may have renewed its certificate, which lives on from then.
+        entry = replace(entry, since=moment(self.now()))
+        self._write(entry)
         pods = node.remove(self.api, name)
         self.tell(f"{counted(pods, 'pod')} and its Node deleted: the pods' tokens are void")
         if machine is not None:
@@ -57,21 +59,46 @@ class Steps:
 
     def release(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
         """Delete what is kept of a machine. Its name stays refused as long as its certificates may be valid."""
-        if machine is None:
-            until = entry.refused_until()
-            if self.now() < until:
-                raise CommandError(
-                    f"{entry.name} is refused until {moment(until)}, since its stolen certificate may be valid as long "
-                    "and has its name. To let the host back in before, install it anew and give it another name in the "
-                    "hosts file, so nothing was done",
-                    code=Exit.REFUSED,
-                )
-        elif entry.kept:
+        self.refuse_release(entry)
+        if machine is not None and entry.kept:
             machine.cloud.release(machine.place, entry.kept)
             self.tell(f"{', '.join(entry.kept)} deleted")
         entry = replace(entry, released=moment(self.now()), kept=(), done=True)
         self._write(entry)
         servers.hand_out(self.record, self.record.read(), tell=self.tell)
+        return entry
+
+    def refuse_release(self, entry: Quarantined) -> None:
+        """Raise ``CommandError`` for a machine that may still run as before, or a host whose name is refused yet."""
+        if not entry.done:
+            raise CommandError(
+                f"the quarantine of {entry.name} is half done, so its machine may run on, and others may serve it: "
+                f"`longhaul machine quarantine --env {self.record.environment.name} {entry.name}` goes on, and has to "
+                "be at its end first, so nothing was done",
+                code=Exit.REFUSED,
+            )
+        until = entry.refused_until()
+        if not (entry.machine or entry.gone) and self.now() < until:
+            raise CommandError(
+                f"{entry.name} is refused until {moment(until)}, since its stolen certificate may be valid as long "
+                "and has its name. To let the host back in before, install it anew and give it another name in the "
+                "hosts file, so nothing was done",
+                code=Exit.REFUSED,
+            )
+
+    def _cut_off(self, entry: Quarantined, machine: PoolMachine) -> Quarantined:
+        """Keep a machine's disk, then cut it off: whoever is on it notices that, and may end it. A disk that cannot be
+        kept leaves nobody connected."""
+        try:
+            entry = replace(entry, kept=machine.cloud.keep(machine.place, machine.suspect) or entry.kept)
+        except CloudError:
+            machine.cloud.isolate(machine.place, machine.suspect)
+            self.tell(f"{entry.name} is cut off, but its disk is not kept yet")
+            raise
+        self._write(entry)
+        self.tell(f"kept: {', '.join(entry.kept) or 'nothing, since its machine has ended'}")
+        machine.cloud.isolate(machine.place, machine.suspect)
+        self.tell(f"{entry.name} is cut off")
         return entry
 
     def _write(self, entry: Quarantined) -> None:

@@ -10,7 +10,7 @@ from components.model import control_machines, plan
 from components.model.host_places import gateway_places
 from components.model.nodes import host_nodes
 from components.model.places import place_of
-from components.model.quarantine import Quarantined, moment
+from components.model.quarantine import Quarantined, is_name, moment
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def pool_machine(environment: Environment, name: str) -> PoolMachine | None:
 
 
 def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachine | None:
-    """Return the machine of an earlier run; None for a host. ``CommandError`` when its site is not declared any
-    more."""
+    """Return the machine of an earlier run; None for a host, and for one that is gone. ``CommandError`` when its
+    site is not declared any more."""
     from clouds.base.quarantine import Suspect
 
     if not entry.machine:
@@ -86,27 +86,40 @@ def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachin
 
 
 def begun(record: Record, name: str, *, now: datetime) -> tuple[Quarantined, PoolMachine | None]:
-    """Return the entry of the list with which a run begins, or goes on, and the machine; ``CommandError`` when there is
-    no such machine, or when it was released."""
+    """Return the entry of the list with which a run begins, or goes on, and the machine, None for a host and for one
+    that is gone; ``CommandError`` when no machine can have had the name, or when it was released."""
     entry = record.read().find(name)
     if entry is not None and entry.released:
         raise CommandError(
             f"{name} was released; it is refused until {moment(entry.refused_until())}, and nothing of it is left",
             code=Exit.USAGE,
         )
-    if entry is not None:
+    if entry is not None and not entry.gone:
         return entry, recorded_machine(record.environment, entry)
     machine = pool_machine(record.environment, name)
     if machine is not None:
         return _entry(name, machine, now=now), machine
+    if entry is not None:
+        return entry, None
     site = host_site(record.environment, name)
-    if not site:
+    if site:
+        return Quarantined(name=name, site=site, since=moment(now)), None
+    if not _may_have_been(record.environment, name):
         raise CommandError(
-            f"{record.environment.name} has no machine of the name {name} in its pools and no host: `longhaul status` "
-            "names its nodes",
+            f"{record.environment.name} has no machine of the name {name} in its pools and no host, and had none, as "
+            "its nodes are not named so: `longhaul status` names them, and the audit log has each as system:node:NAME",
             code=Exit.USAGE,
         )
-    return Quarantined(name=name, site=site, since=moment(now)), None
+    # Its machine has ended or has left its group, or its host is not declared any more, and its key is stolen.
+    return Quarantined(name=name, site="", since=moment(now), gone=True), None
+
+
+def _may_have_been(environment: Environment, name: str) -> bool:
+    """Return whether a node of the environment may have had this name: a pool's machine, or a host or a machine of a
+    pool that is not declared any more."""
+    places = ((place_of(environment, declared.site), pool) for pool, declared in environment.pools.items())
+    like_a_machine = any(cloud_of(place.site).groups.may_name(place, pool, name) for place, pool in places)
+    return is_name(name) and (like_a_machine or name.startswith(f"{environment.name}-"))
 
 
 def _entry(name: str, machine: PoolMachine, *, now: datetime) -> Quarantined:

@@ -21,6 +21,8 @@ def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen) -> list[st
     """Return a line for each thing that will be done, and for what stays to be done by people."""
     if machine is not None:
         of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.told()
+    elif entry.gone:
+        of_it, cloud = "of which there is no machine in any pool and no host", GONE
     else:
         of_it, cloud = f"a host of {entry.site}", HOST
     lines = [
@@ -41,6 +43,10 @@ def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen) -> list[st
     return lines
 
 
+GONE = (
+    "nothing is cut off, kept or replaced: if its machine runs on outside its group, end it yourself",
+    "look at the name: a machine that gets it later is refused as well",
+)
 HOST = (
     "nothing cuts it off from its own site: take it off its switch, or power it off",
     "its machine and its disks stay as they are; nothing takes its place",

@@ -97,16 +97,17 @@ def collect(
             cluster=cluster,
             groups={name: asked.result() for name, asked in groups.items()},
             knocks={**gateways.result(), **hosts.result()},
-            quarantine=kept.result(),
+            quarantine=kept.result()[0],
+            quarantine_error=kept.result()[1],
         )
 
 
-def _quarantine(record: Record) -> Quarantine:
-    """Return the machines in quarantine; none when the vault does not tell: the rest can still be shown."""
+def _quarantine(record: Record) -> tuple[Quarantine, str]:
+    """Return the machines in quarantine, and why they cannot be told: the rest can still be shown."""
     try:
-        return record.find() or Quarantine()
-    except CommandError:
-        return Quarantine()
+        return record.find() or Quarantine(), ""
+    except CommandError as error:
+        return Quarantine(), str(error)
 
 
 def _without_node(hosts: Sequence[OnpremMachine], cluster: ClusterView) -> list[OnpremMachine]:

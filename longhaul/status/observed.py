@@ -174,5 +174,7 @@ class Observed:
     knocks: Mapping[str, Knock] = field(default_factory=dict)
     """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node or late."""
     quarantine: Quarantine = field(default_factory=Quarantine)
-    """The list of machines in quarantine; empty when the vault does not give it."""
+    """The list of machines in quarantine; empty when it cannot be read."""
+    quarantine_error: str = ""
+    """Reason why the list cannot be read; empty when it can, or when the environment has none yet."""
     now: datetime = field(default_factory=lambda: datetime.now(tz=UTC))

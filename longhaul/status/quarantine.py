@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class QuarantineStatus:
-    """Verdict on a machine in quarantine of which something is kept."""
+    """Verdict on a machine in quarantine that was not released, or on the list itself."""
 
     name: str
     site: str
@@ -24,15 +25,24 @@ class QuarantineStatus:
     kept: tuple[str, ...] = ()
 
 
-def judge_quarantine(env: str, observed: Observed) -> tuple[QuarantineStatus, ...]:
+LIST = "(list)"
+"""Name of the line about the list itself; no machine can have it."""
+
+
+def judge_quarantine(env: str, servers: Collection[str], observed: Observed) -> tuple[QuarantineStatus, ...]:
     """Return every machine that was not released. One that an API server does not refuse, or of which a Node is there,
-    is a fault."""
-    return tuple(_judged(env, entry, observed) for entry in observed.quarantine.held)
+    is a fault; ``servers`` are all that there should be. A list that cannot be read has a line of its own: who
+    should be refused is not known then."""
+    if observed.quarantine_error:
+        reason = f"who is in quarantine is not known: {observed.quarantine_error}"
+        return (QuarantineStatus(name=LIST, site="", verdict=Verdict.DEGRADED, reason=reason, since=""),)
+    return tuple(_judged(env, entry, servers, observed) for entry in observed.quarantine.held)
 
 
-def _judged(env: str, entry: Quarantined, observed: Observed) -> QuarantineStatus:
+def _judged(env: str, entry: Quarantined, servers: Collection[str], observed: Observed) -> QuarantineStatus:
     told = {name: answer.refuses for name, answer in observed.answers.items() if answer.refuses is not None}
     open_ = sorted(name for name, names in told.items() if entry.name not in names)
+    silent = sorted({*servers} - {*told})
     again = f"`longhaul machine quarantine --env {env} {entry.name}`"
     if any(node.name == entry.name for node in observed.cluster.nodes):
         verdict, reason = Verdict.UNHEALTHY, f"a Node of its name is there: {again} deletes it"
@@ -40,6 +50,9 @@ def _judged(env: str, entry: Quarantined, observed: Observed) -> QuarantineStatu
         verdict, reason = Verdict.UNHEALTHY, f"{', '.join(open_)} does not refuse it: {again} tells them"
     elif not entry.done:
         verdict, reason = Verdict.DEGRADED, f"half done: {again} goes on"
+    elif silent:
+        verdict = Verdict.DEGRADED
+        reason = f"{', '.join(silent)} did not tell whether it is refused there: {again} makes sure"
     else:
         verdict, reason = Verdict.OK, f"kept: {', '.join(entry.kept) or 'nothing'}; {again} --release ends it"
         reason = reason.replace("` --release", " --release`")

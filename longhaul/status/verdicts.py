@@ -98,7 +98,7 @@ class Status:
     rotations: tuple[RotationStatus, ...] = ()
     """Rotations of keys that are under way, or of which a machine lags behind."""
     quarantine: tuple[QuarantineStatus, ...] = ()
-    """Machines in quarantine of which something is kept."""
+    """Machines in quarantine that were not released, and the list where it cannot be read."""
 
     @property
     def healthy(self) -> bool:
@@ -127,7 +127,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
         pools=judge_pools(environment, observed),
         addons=judge_addons(environment, observed),
         rotations=judge_rotations(environment.name, observed),
-        quarantine=judge_quarantine(environment.name, observed),
+        quarantine=judge_quarantine(environment.name, [one.name for one in machines if one.role is Role.API], observed),
     )
 
 

@@ -177,7 +177,7 @@ def test_who_serves_in_the_clear_to_others_is_warned(depot: Path) -> None:
         assert process.stderr is not None
         warning = process.stderr.readline()
         process.kill()
-    assert "everyone between here and the machines is root on them" in warning
+    assert "everyone between here and the machines sees what they install, and can withhold it" in warning
 
 
 def test_another_folder_is_not_served(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def test_a_machine_is_cut_off_kept_and_replaced(site: Site, place: Any) -> None:
     group, suspect = quarantined(site), suspect_of(place, site)
     assert (suspect.group, suspect.wanted) == ("pool", 2)
     for _ in range(2):
-        quarantine.isolate(place, suspect)
         kept = quarantine.keep(place, suspect)
+        quarantine.isolate(place, suspect)
         quarantine.replace(place, suspect)
     left = {one["InstanceId"] for one in AwsGroup("pool", region=REGIONS[0], client=client)._group()["Instances"]}
     assert (len(left), suspect.machine in left) == (2, False)
@@ -73,8 +73,8 @@ def test_a_machine_is_cut_off_kept_and_replaced(site: Site, place: Any) -> None:
 def test_its_disk_outlives_it_and_goes_with_its_release(site: Site, place: Any) -> None:
     quarantined(site)
     suspect = suspect_of(place, site)
-    quarantine.isolate(place, suspect)
     kept = quarantine.keep(place, suspect)
+    quarantine.isolate(place, suspect)
     quarantine.replace(place, suspect)
     site.ec2.terminate_instances(InstanceIds=[suspect.machine])
     until(lambda: suspect.machine in {one["InstanceId"] for one in site.instances("terminated")})
