@@ -79,6 +79,11 @@ class Checkout:
         """Return the folder in the engine's home where a plugin is installed."""
         return self.home / ".pulumi" / "plugins" / f"resource-{package}-v{version(f'pulumi-{package}')}"
 
+    def has_plugins(self) -> None:
+        """Put plugins there that no program of the test uses: `up` asks whether they are."""
+        for package in ("aws", "azure-native", "kubernetes"):
+            write_program(self.plugin(package) / f"pulumi-resource-{package}", "#!/bin/sh\nexit 1\n")
+
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "longhaul", *words]
 
@@ -162,8 +167,7 @@ def _engine(checkout: Checkout, tmp_path: Path) -> FakeEngine:
     main = "tests.longhaul.fake_engine"
     text = f"#!{sys.executable}\nimport sys\nfrom {main} import main\nsys.exit(main())\n"
     binary = write_program(folder / "pulumi", text)
-    for package in ("aws", "azure-native", "kubernetes"):
-        write_program(checkout.plugin(package) / f"pulumi-resource-{package}", "#!/bin/sh\nexit 1\n")
+    checkout.has_plugins()
     checkout.environ |= {"LONGHAUL_PULUMI": str(binary), "FAKE_ENGINE": str(folder)}
     return FakeEngine(folder=folder, checkout=checkout)
 

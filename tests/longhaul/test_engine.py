@@ -67,6 +67,7 @@ def _world(checkout: Checkout, tmp_path: Path, root: Path) -> Path:
     world.mkdir()
     (checkout.path / "stacks" / "__main__.py").write_text(PROGRAM)
     found = tools.ensure(["pulumi"], log_dir=root / ".lab" / "log", progress=print)
+    checkout.has_plugins()
     checkout.environ |= {"LONGHAUL_PULUMI": str(found["pulumi"]), "WORLD": str(world)}
     return world
 
