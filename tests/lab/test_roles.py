@@ -224,7 +224,7 @@ def test_nothing_else_is_whatever_the_checksums_say(
             with pytest.raises(SetupError):
                 bare.play(tag, depot=depot, depot_key=keys[0].public, **THING)
     said = bare.log.read_text()
-    assert re.search(r"is not signed|BADSIG|NO_PUBKEY|Hash Sum mismatch|Unable to parse", said)
+    assert re.search(r"is not signed|BADSIG|NO_PUBKEY|Hash Sum mismatch|unexpected size|Unable to parse", said)
     assert "The lookup plugin 'longhaul_depot' failed" in said.replace("''", "'")
     assert not (bare.root / "usr/local/bin" / TOOL).exists()
     assert not (bare.root / "usr/share/thing").exists()
