@@ -17,7 +17,7 @@ from clouds.aws.session import AwsError, asked, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
-from clouds.base.quarantine import Suspect
+from clouds.base.quarantine import Suspect, suspect_in
 
 GONE = ("InvalidInstanceID.NotFound", "InvalidVolume.NotFound")
 """Error codes of what is deleted already (EC2 API, "Error codes")."""
@@ -39,12 +39,7 @@ def told() -> tuple[str, ...]:
 
 def find(place: Place[AwsSite], pool: str, node: str) -> Suspect | None:
     """Return the instance; its Node is named by its id."""
-    for name, group in of_pool(place, pool).items():
-        found = group.look()
-        for machine in found.machines:
-            if machine.node == node:
-                return Suspect(node=node, group=name, machine=machine.id, wanted=found.wanted)
-    return None
+    return suspect_in(of_pool(place, pool), node)
 
 
 def isolate(place: Place[AwsSite], suspect: Suspect) -> None:

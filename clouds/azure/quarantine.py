@@ -15,7 +15,7 @@ from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.base.place import Place
-from clouds.base.quarantine import Suspect
+from clouds.base.quarantine import Suspect, suspect_in
 
 SNAPSHOT_VERSION = "2024-03-02"
 LIMIT_S = 900.0
@@ -34,12 +34,7 @@ def told() -> tuple[str, ...]:
 
 def find(place: Place[AzureSite], pool: str, node: str) -> Suspect | None:
     """Return the machine; its Node is named by its computer name."""
-    for name, group in of_pool(place, pool).items():
-        found = group.look()
-        for machine in found.machines:
-            if machine.node == node:
-                return Suspect(node=node, group=name, machine=machine.id, wanted=found.wanted)
-    return None
+    return suspect_in(of_pool(place, pool), node)
 
 
 def isolate(place: Place[AzureSite], suspect: Suspect) -> None:

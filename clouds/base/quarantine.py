@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from clouds.base.fleet import LiveGroup
 from clouds.base.place import Place
 from clouds.base.site import SiteBase
 
@@ -23,6 +25,16 @@ class Suspect:
     """The cloud's id of the machine."""
     wanted: int
     """Number of machines that its group should have had before."""
+
+
+def suspect_in(groups: Mapping[str, LiveGroup], node: str) -> Suspect | None:
+    """Return the machine of a Node's name; None when no group has it. ``groups``: a pool's groups by name."""
+    for name, group in groups.items():
+        found = group.look()
+        for machine in found.machines:
+            if machine.node == node:
+                return Suspect(node=node, group=name, machine=machine.id, wanted=found.wanted)
+    return None
 
 
 class Quarantine(Protocol[SiteT_contra]):

@@ -34,7 +34,7 @@ from longhaul.toolchain.spec import machine_arch, repository
 from longhaul.toolchain.trees import copy_system
 from tests.support.gpg import needs_gpg
 from tests.support.loopback import listening
-from tests.support.signed_depot import ATTACKS, TOOL, Key, attacks, make_depot, make_key
+from tests.support.signed_depot import ATTACKS, TOOL, Key, attacks, make_depot, two_keys
 
 pytestmark = pytest.mark.lab
 
@@ -195,10 +195,8 @@ def pins(address: str, folder: Path, **changed: str) -> dict[str, object]:
 @pytest.fixture(scope="module", name="keys")
 def _keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Key, Key]]:
     """A builder's key, and an attacker's."""
-    keys = tuple(make_key(tmp_path_factory.mktemp(name) / "g") for name in ("builder", "thief"))
-    yield keys[0], keys[1]
-    for key in keys:
-        key.end()
+    with two_keys(tmp_path_factory) as keys:
+        yield keys
 
 
 THING: Mapping[str, object] = {"binaries_tools": [TOOL], "packages_names": ["thing"]}

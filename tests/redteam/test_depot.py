@@ -24,7 +24,7 @@ from longhaul.depot.signature import SignatureError, check
 from longhaul.toolchain.spec import repository
 from tests.support.gpg import end_agent, gpg, needs_gpg
 from tests.support.modules import module_at
-from tests.support.signed_depot import ATTACKS, BINARY, IMAGE, SUITE, Key, attacks, make_depot, make_key
+from tests.support.signed_depot import ATTACKS, BINARY, IMAGE, SUITE, Key, attacks, make_depot, make_key, two_keys
 
 pytestmark = [
     needs_gpg,
@@ -40,10 +40,8 @@ VERIFIER = module_at(repository() / "images/rootfs/usr/local/lib/longhaul/signed
 @pytest.fixture(scope="module", name="keys")
 def _keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Key, Key]]:
     """The builder's key, and an attacker's."""
-    keys = tuple(make_key(tmp_path_factory.mktemp(name) / "g") for name in ("builder", "thief"))
-    yield keys[0], keys[1]
-    for key in keys:
-        key.end()
+    with two_keys(tmp_path_factory) as keys:
+        yield keys
 
 
 @pytest.fixture(scope="module", name="good")

@@ -20,7 +20,7 @@ from longhaul.toolchain.spec import repository
 from tests.support.gpg import needs_gpg
 from tests.support.programs import write_program
 from tests.support.project import eventually
-from tests.support.signed_depot import IMAGE, Key, attacks, make_depot, make_key
+from tests.support.signed_depot import IMAGE, Key, attacks, make_depot, two_keys
 
 pytestmark = [
     needs_gpg,
@@ -85,10 +85,8 @@ def _containerd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module", name="keys")
 def _keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Key, Key]]:
-    keys = tuple(make_key(tmp_path_factory.mktemp(name) / "g") for name in ("builder", "thief"))
-    yield keys[0], keys[1]
-    for key in keys:
-        key.end()
+    with two_keys(tmp_path_factory) as keys:
+        yield keys
 
 
 @contextmanager

@@ -6,10 +6,13 @@ import base64
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+import pytest
 
 from longhaul.depot.build import Parts, fill
 from longhaul.depot.manifest import seal
@@ -50,6 +53,15 @@ def make_key(home: Path) -> Key:
     argv = ["gpg", "--homedir", str(home), "--export", "somebody"]
     exported = subprocess.run(argv, capture_output=True, check=True, env=os.environ | {"LC_ALL": "C"}).stdout
     return Key(home, base64.b64encode(exported).decode())
+
+
+@contextmanager
+def two_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Key, Key]]:
+    """Give a builder's key, and an attacker's; end their agents."""
+    keys = tuple(make_key(tmp_path_factory.mktemp(name) / "g") for name in ("builder", "thief"))
+    yield keys[0], keys[1]
+    for key in keys:
+        key.end()
 
 
 def make_depot(root: Path, *, content: bytes = b"good", signer: Key | None) -> Path:
