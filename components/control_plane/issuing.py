@@ -122,6 +122,12 @@ def expiry(certificate: str) -> str:
     return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc.isoformat()
 
 
+def common_name(certificate: str) -> str:
+    """Return the common name of a certificate's subject; empty without one."""
+    names = x509.load_pem_x509_certificate(certificate.encode()).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if names else ""
+
+
 def key_fingerprint(certificate: str) -> str:
     """Return the SHA-256 of a certificate's public key (SubjectPublicKeyInfo, DER), hexadecimal."""
     public = x509.load_pem_x509_certificate(certificate.encode()).public_key()

@@ -13,8 +13,10 @@ from components.model import Role, control_machines, plan
 from longhaul.exits import CommandError, Exit
 from longhaul.restore.age_header import HeaderError, wrapped
 from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
+from longhaul.restore.former_keys import readmit_former
 from longhaul.restore.half_done import Book, HalfDone, State
 from longhaul.restore.seen import LOOK_S, MemberSeen, Seen, Step, look
+from longhaul.rotation.record import Record
 
 if TYPE_CHECKING:
     from longhaul.restore.sealed import Sealed
@@ -68,6 +70,10 @@ class Restoration:
             self.say("the members are started: going on from there")
         for role in self._roles:
             self._start(role)
+        if Role.ETCD in self._roles:
+            book = self.book
+            record = Record(control=book.control, place=book.place, environment=book.environment)
+            readmit_former(record, say=self.say)
         self._start_servers()
         self._finish()
 

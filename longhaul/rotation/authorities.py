@@ -12,6 +12,7 @@ from components.model import Authority, Certificate, authorities, certificates, 
 from components.model.certificates import ADMINISTRATOR_HOURS, ADMINISTRATORS, FRONT_PROXY, NODE_DAYS, NODES
 from components.model.overlap import rotation_of
 from components.model.vault import next_secret
+from longhaul.rotation.published import ConfigMaps, unpublish
 from longhaul.rotation.servers import behind, hand_out
 from longhaul.rotation.vault import RotationVault
 
@@ -51,13 +52,14 @@ class AuthorityRotation:
 
     vault: RotationVault
     authority: Authority
+    api: ConfigMaps
     tell: Callable[[str], None]
 
     @classmethod
-    def of(cls, vault: RotationVault, name: str, *, tell: Callable[[str], None]) -> AuthorityRotation:
+    def of(cls, vault: RotationVault, name: str, *, api: ConfigMaps, tell: Callable[[str], None]) -> AuthorityRotation:
         """Return the rotation of the authority ``name``."""
         (found,) = (one for one in authorities(vault.environment) if one.name == name)
-        return cls(vault=vault, authority=found, tell=tell)
+        return cls(vault=vault, authority=found, api=api, tell=tell)
 
     @property
     def name(self) -> str:
@@ -118,7 +120,8 @@ class AuthorityRotation:
         return behind(self.vault, self.name)
 
     def end(self) -> None:
-        """Empty the place of the new one."""
+        """Empty the place of the new one, and take the former one from what API servers publish."""
+        unpublish(self.api, self.authority.common_name, self.believed(), tell=self.tell)
         self.vault.change(self._next, "{}")
 
     def believed(self) -> tuple[str, ...]:

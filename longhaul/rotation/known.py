@@ -78,7 +78,7 @@ def _authority(asked: Asked) -> dict[str, Any]:
     from longhaul.rotation.servers import digests
 
     record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
-    subject = AuthorityRotation.of(record, asked.what.removeprefix(AUTHORITY), tell=asked.tell)
+    subject = AuthorityRotation.of(record, asked.what.removeprefix(AUTHORITY), api=asked.api, tell=asked.tell)
     standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
     return _told(standing, digests("".join(subject.believed())))
 

@@ -56,6 +56,16 @@ def hand_out(
         tell(f"{machine.name} uses {', '.join(keys.names)}")
 
 
+def deliver(environment: Environment, control: Control[Any], place: Place[Any], keys: Keys) -> None:
+    """Have every API server fetch the keys, whether it runs or not. ``CommandError`` for the first that has others."""
+    for machine in members(control_machines(environment, plan(environment)), Role.API):
+        script = f"{FETCH} && {_told(keys)}"
+        answers = (asked(control, place, machine.name, script) for _ in range(TRIES))
+        if all(tuple(answer.get("keys", ())) != keys.names for answer in answers):
+            said = "it could not fetch them (journalctl -u longhaul-secrets-refresh)"
+            raise CommandError(f"{machine.name} does not have the keys {', '.join(keys.names)}: {said}")
+
+
 def written(environment: Environment, control: Control[Any], place: Place[Any]) -> Mapping[str, int]:
     """Return the number of stored objects by the name of the key that encrypted each, as the first member of the main
     etcd cluster says that answers; ``CommandError`` with each one's reason when none does."""

@@ -124,6 +124,7 @@ class Overlap:
             standing = self._go(Phase.DISTRUST, "the former key is not needed any more: nobody is to believe it")
         self.subject.distrust()
         self.subject.hand_out()
+        self._wait(self.clock() + self.subject.learn, "programs have forgotten the former key")
         self.subject.end()
         standing = self._go(Phase.STEADY, f"{self.subject.name} is replaced")
         self.subject.hand_out()

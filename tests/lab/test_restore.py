@@ -98,7 +98,10 @@ def test_what_was_saved_is_back_and_nothing_runs_backwards(project: Project, key
     life = _life(project)
     for number in range(KEPT):
         _write(project, f"kept-{number}")
+    project.kubectl("create", "secret", "generic", "kept", "--from-literal=word=quicksilver")
     project.longhaul("backups", "--now")
+    # What the backup's Secrets were encrypted with, no API server has any more.
+    project.longhaul("rotate", "secrets-encryption")
     newest = max(_write(project, f"late-{number}") for number in range(LATE))
 
     refused = project.longhaul("restore", "--yes", "--key", str(key), check=False)
@@ -122,11 +125,19 @@ def test_what_was_saved_is_back_and_nothing_runs_backwards(project: Project, key
     result = json.loads(done.stdout)["etcd_clusters"]
     assert set(result) == {"etcd", "events"}
     assert (_written(project, "kept-"), _written(project, "late-")) == (KEPT, 0)
+    assert project.kubectl("get", "secret", "kept", "--output=jsonpath={.data.word}").stdout == "cXVpY2tzaWx2ZXI="
     assert _write(project, "new") > newest + BUMP // 2
     project.await_healthy()
     assert _life(project) == life
     assert generations(project) == machines
     assert ready(project) == {node}
+
+
+def test_the_former_key_is_retired_again(project: Project) -> None:
+    (half,) = json.loads(project.longhaul("status", "--json", check=False).stdout)["rotations"]
+    assert half["keys"] == ["key2", "key1"]
+    assert json.loads(project.longhaul("rotate", "secrets-encryption", "--json").stdout)["keys"] == ["key2"]
+    assert json.loads(project.longhaul("status", "--json", check=False).stdout)["rotations"] == []
 
 
 def test_backups_go_on_with_what_was_restored(project: Project, key: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lab import tools
+from longhaul.rotation.servers import digests
 from tests.lab.test_control_plane import ETCD, ETCDCTL
 from tests.support.killed import command, killed_when
 from tests.support.project import Project, eventually, run
@@ -21,6 +22,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 ROTATE = ("rotate", "secrets-encryption", "--json")
 ACCOUNTS = ("rotate", "service-accounts", "--json")
+PUBLISHED = ("get", "configmap", "extension-apiserver-authentication", "--namespace=kube-system")
 CONNECTION = re.compile(r"refused|connection reset|EOF|http2: .*connection|GOAWAY|TLS handshake timeout")
 
 
@@ -166,5 +168,8 @@ def test_certificates_of_people_are_worth_something_until_the_former_authority_g
     over = json.loads(project.longhaul("rotate", "authority-administrators", "--now", "--json").stdout)
     assert over["phase"] == "steady"
     project.kubectl("version")
+    told = project.kubectl(*PUBLISHED, "--output=jsonpath={.data.client-ca-file}").stdout
+    assert ({*half["keys"]} - {*over["keys"]}) & {*digests(told)} == set()
+    assert {*over["keys"]} <= {*digests(told)}
     eventually(lambda: not asks())
     assert project.await_healthy()["rotations"] == []

@@ -23,6 +23,7 @@ from components.model.vault import QUARANTINE, ROTATIONS, SIGNING_KEYS
 from components.render.api_server import secret_files
 from longhaul.rotation.authorities import AuthorityRotation
 from longhaul.rotation.overlap import Overlap, Standings, Subject
+from longhaul.rotation.published import PUBLISHED
 from longhaul.rotation.servers import digests
 from longhaul.rotation.service_accounts import ServiceAccounts
 
@@ -32,6 +33,8 @@ BELIEVES = {"nodes": ("client-ca.crt", "nodes-ca.crt"), "front-proxy": ("front-p
 SHOWS = {"nodes": "nodes-authority.pem", "front-proxy": "front-proxy-client.pem"}
 """Files with which servers sign, or show what it has signed."""
 ACCOUNTS = "service-account.pem"
+PUBLISHES = {"client-ca-file": "client-ca.crt", "requestheader-client-ca-file": "front-proxy-ca.crt"}
+"""Files of which servers publish the certificates, by field of the ConfigMap."""
 
 
 class KilledError(Exception):
@@ -72,9 +75,11 @@ class World:
         """Time at which a key signed last, by the digest of its public half."""
         machines = control_machines(environment, plan(environment))
         self.servers = {one.name: Server(one) for one in members(machines, Role.API)}
+        self.published: dict[str, str] = {}
         for server in self.servers.values():
             self.fetch(server)
             server.started = server.files[ACCOUNTS]
+        self._publish()
 
     def _first(self) -> dict[str, str]:
         found = {SIGNING_KEYS: SigningKeys.alone(issuing.new_key()).text(), ROTATIONS: "{}", "encryption-keys": "[]"}
@@ -125,6 +130,7 @@ class World:
             self.fetch(server)
             self.check()
             server.started = server.files[ACCOUNTS]
+        self._publish()
         self.check()
         answer = {
             "files": {name: digests(text) for name, text in server.files.items()},
@@ -137,6 +143,26 @@ class World:
     def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
         assert (path, query) == ("/api/v1/secrets", {"fieldSelector": "type=kubernetes.io/service-account-token"})
         yield from self.endless
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        assert path == PUBLISHED
+        return {"metadata": {"resourceVersion": str(self.steps)}, "data": dict(self.published)}
+
+    def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.step()
+        assert (path, body["metadata"]) == (PUBLISHED, {"resourceVersion": str(self.steps - 1)})
+        self.published |= body["data"]
+        self._publish()
+        return {}
+
+    def _publish(self) -> None:
+        """Have every server add what its running programs may believe, as kube-apiserver does."""
+        for field, name in PUBLISHES.items():
+            found = issuing.certificates_in(self.published.get(field, ""))
+            for server in self.servers.values():
+                for text in server.may_use(name, since=self._since()):
+                    found += issuing.certificates_in(text)
+            self.published[field] = "".join(dict.fromkeys(found))
 
     def sleep(self, seconds: float) -> None:
         self.step()
@@ -197,7 +223,8 @@ class World:
         if self.what == SERVICE_ACCOUNTS:
             stand_in: Any = self
             return ServiceAccounts(vault=self.record, api=stand_in, tell=self.told.append)
-        return AuthorityRotation.of(self.record, self.what.removeprefix(AUTHORITY), tell=self.told.append)
+        name = self.what.removeprefix(AUTHORITY)
+        return AuthorityRotation.of(self.record, name, api=self, tell=self.told.append)
 
     def run(self, *, now: bool = False, held: Callable[[], bool] = lambda: True) -> Standing:
         """Run `longhaul rotate` once."""

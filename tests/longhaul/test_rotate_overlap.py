@@ -25,6 +25,7 @@ from longhaul.exits import CommandError, Exit
 from longhaul.rotation.authorities import TIMES
 from longhaul.rotation.known import KNOWN, NOT_YET
 from longhaul.rotation.overlap import PATIENCE
+from longhaul.rotation.servers import digests
 from longhaul.rotation.service_accounts import TOKEN_HOURS
 from longhaul.status.collect import parse_answer
 from longhaul.status.fleet import Verdict
@@ -59,6 +60,7 @@ def test_the_new_one_alone_is_believed_at_the_end(make: Make, what: str) -> None
     (now,) = world.believed
     assert now != former
     assert world.all_believe
+    assert former not in digests("".join(world.published.values()))
     assert (world.vault[ROTATIONS], left(world)) == ("{}", [])
     assert world.run().phase in (Phase.USE, Phase.STEADY)
     assert now in world.believed or world.standing == STEADY
@@ -84,6 +86,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(make: Make, what:
         again.finish()
         assert len(again.believed) == 1
         assert again.believed != (former,)
+        assert former not in digests("".join(again.published.values()))
         assert again.believed == before or not over
         assert again.all_believe
         assert (again.vault[ROTATIONS], left(again)) == ("{}", [])

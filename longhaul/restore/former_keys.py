@@ -1,0 +1,32 @@
+"""Former encryption keys that restored Secrets need: an API server that cannot read one of them is never ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from components.model.vault import KEYS_IN_USE
+from longhaul.rotation import machines
+from longhaul.rotation.record import Record, names
+
+
+def readmit_former(record: Record, *, say: Callable[[str], None]) -> None:
+    """Have API servers that are stopped read with every former key that objects in etcd were encrypted with.
+    ``CommandError`` when a server cannot be given them. May be repeated."""
+    if record.read(KEYS_IN_USE) is None:
+        return
+    keys = record.keys()
+    written = machines.written(record.environment, record.control, record.place)
+    missing = sorted(name for name in written if name and name not in keys.names)
+    found = [key for key in record.retired() if key.name in missing]
+    if lost := [name for name in missing if name not in {key.name for key in found}]:
+        counts = ", ".join(f"{name}: {written[name]}" for name in lost)
+        say(f"no API server can read Secrets that were encrypted with keys that the vault does not have ({counts})")
+    for key in found:
+        keys = keys.readmitting(key)
+    if found:
+        record.set_keys(keys)
+        said = f"`longhaul rotate --env {record.environment.name} secrets-encryption` retires it again"
+        say(f"the backup is from before a rotation: API servers read with {names(found)} too; {said}")
+    # A run before this one may have ended between the vault and the servers.
+    if len(keys.keys) > 1:
+        machines.deliver(record.environment, record.control, record.place, keys)
