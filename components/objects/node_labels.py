@@ -4,7 +4,8 @@ Kubernetes lets a kubelet write most labels of its own Node (k8s.io/kubernetes,
 ``plugin/pkg/admission/noderestriction``), so whoever has taken a node over could name another pool, site or zone and
 draw the pods that belong there. Three policies of the API servers stop it:
 
-- A node changes no label of its Node but the few that only it knows (:func:`own`).
+- A node changes no label of its Node but the few that only it knows (:func:`own`). It lifts no cordon, with which
+  somebody keeps pods from it, and changes nothing that Longhaul has noted of it in annotations.
 - The labels that a kubelet itself compares at each start and writes where they differ (:data:`COMPARED`) are put back
   instead of refused. A kubelet whose update of them is refused tries for ever, and reports no status meanwhile
   (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         NamedRuleWithOperationsArgsDict,
         ParamRefArgsDict,
         ValidatingAdmissionPolicySpecArgsDict,
+        ValidationArgsDict,
         VariableArgsDict,
     )
 
@@ -71,8 +73,15 @@ INTERRUPTED = "longhaul.dev/interrupted"
 """Label with which a node says that its cloud takes it back (images/rootfs, controller/interruptions.py)."""
 
 REFUSAL = "a node may not change these labels of its own"
+UNCORDONED = "a node may not lift its own cordon"
+NOTED = "a node may not change these annotations of its own"
+NOTES = "longhaul.dev/"
+"""Beginning of annotations with which others note what they do with a Node, such as a roll
+(longhaul/rolling/observed.py)."""
 FROM_A_NODE = f"'{NODES}' in request.userInfo.?groups.orValue([])"
 OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
+OLD_NOTES, NEW_NOTES = (f"{one}.metadata.?annotations.orValue({{}})" for one in ("oldObject", "object"))
+LIFTS = "(oldObject.spec.?unschedulable.orValue(false) && !object.spec.?unschedulable.orValue(false))"
 
 
 class NodeLabels(ComponentResource):
@@ -115,19 +124,33 @@ class NodeLabels(ComponentResource):
 
 
 def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that a node changes no label but its own."""
+    """Return the policy that a node changes of its Node's metadata no more than is its own, and lifts no cordon."""
+    changes = f"{OLD} != {NEW} || {OLD_NOTES} != {NEW_NOTES} || {LIFTS}"
+    noted = f"{_changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{NOTES}'))"
     return {
         "match_constraints": {"resource_rules": _nodes("UPDATE")},
-        "match_conditions": _changes(),
-        "variables": [*_labels(), {"name": "refused", "expression": f"variables.changed.filter(k, !({own('k')}))"}],
+        # Most updates of Nodes change none of that.
+        "match_conditions": [_from_a_node(), {"name": "changes-what-is-kept", "expression": changes}],
+        "variables": [
+            *_labels(),
+            {"name": "refused", "expression": f"variables.changed.filter(k, !({own('k')}))"},
+            {"name": "noted", "expression": noted},
+        ],
         "failure_policy": "Fail",
         "validations": [
-            {
-                "expression": "variables.refused.size() == 0",
-                "message_expression": f"'{REFUSAL}: ' + variables.refused.join(', ')",
-                "reason": "Forbidden",
-            }
+            _refused_unless_empty("refused", REFUSAL),
+            _refused_unless_empty("noted", NOTED),
+            {"expression": f"!{LIFTS}", "message": UNCORDONED, "reason": "Forbidden"},
         ],
+    }
+
+
+def _refused_unless_empty(variable: str, said: str) -> ValidationArgsDict:
+    """Return the validation that refuses whatever names are in a variable."""
+    return {
+        "expression": f"variables.{variable}.size() == 0",
+        "message_expression": f"'{said}: ' + variables.{variable}.join(', ')",
+        "reason": "Forbidden",
     }
 
 
@@ -142,7 +165,7 @@ def put_back_policy() -> MutatingAdmissionPolicySpecArgsDict:
     patch = f"{changed}.filter(k, {before}).map(k, {put}) + {changed}.filter(k, {added}).map(k, {taken})"
     return {
         "match_constraints": {"resource_rules": _nodes("UPDATE")},
-        "match_conditions": _changes(),
+        "match_conditions": [_from_a_node(), {"name": "changes-labels", "expression": f"{OLD} != {NEW}"}],
         "variables": _labels(),
         "failure_policy": "Fail",
         "reinvocation_policy": "Never",
@@ -162,7 +185,7 @@ def mark_policy() -> MutatingAdmissionPolicySpecArgsDict:
         "param_kind": {"api_version": "v1", "kind": "ConfigMap"},
         "match_constraints": {"resource_rules": _nodes("CREATE")},
         "match_conditions": [
-            {"name": "from-a-node", "expression": FROM_A_NODE},
+            _from_a_node(),
             {"name": "looked-at", "expression": looked_at},
         ],
         "failure_policy": "Fail",
@@ -191,21 +214,18 @@ def _nodes(operation: str) -> list[NamedRuleWithOperationsArgsDict]:
     return [{"api_groups": [""], "api_versions": ["v1"], "operations": [operation], "resources": resources}]
 
 
-def _changes() -> list[MatchConditionArgsDict]:
-    """Return the conditions for a node's changes of labels; most updates of Nodes change none."""
-    return [
-        {"name": "from-a-node", "expression": FROM_A_NODE},
-        {"name": "changes-labels", "expression": f"{OLD} != {NEW}"},
-    ]
+def _from_a_node() -> MatchConditionArgsDict:
+    return {"name": "from-a-node", "expression": FROM_A_NODE}
 
 
 def _labels() -> list[VariableArgsDict]:
-    changed = (
-        "variables.new.filter(k, !(k in variables.old) || variables.new[k] != variables.old[k]) "
-        "+ variables.old.filter(k, !(k in variables.new))"
-    )
     return [
         {"name": "old", "expression": OLD},
         {"name": "new", "expression": NEW},
-        {"name": "changed", "expression": changed},
+        {"name": "changed", "expression": _changed("variables.old", "variables.new")},
     ]
+
+
+def _changed(old: str, new: str) -> str:
+    """Return the list (CEL) of the keys in which two maps differ."""
+    return f"({new}.filter(k, !(k in {old}) || {new}[k] != {old}[k]) + {old}.filter(k, !(k in {new})))"

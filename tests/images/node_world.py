@@ -79,7 +79,8 @@ class Caller:
             self._context.load_cert_chain(pem)
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        headers = {"Content-Type": "application/json"}
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        headers = {"Content-Type": kind}
         headers |= {"Authorization": f"Bearer {self._token}"} if self._token else {}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._base + path, data=data, method=method, headers=headers)

@@ -15,8 +15,10 @@ from components.model.nodes import GPU_LABEL, POOL_LABEL, SITE_LABEL, ZONE_LABEL
 from components.objects.node_labels import (
     KEEP,
     MARK,
+    NOTED,
     PUT_BACK,
     REFUSAL,
+    UNCORDONED,
     keep_policy,
     mark_policy,
     put_back_policy,
@@ -154,6 +156,28 @@ def test_afterwards_it_stays_so(world: World) -> None:
     found = opened(world, name)
     assert found["metadata"]["labels"][ZONE_LABEL] == "us-east-1a"
     assert found["status"]["conditions"][0]["reason"] == "KubeletReady"
+
+
+def test_it_takes_back_no_cordon_and_no_note(world: World) -> None:
+    name = world.cloud.put("i-000000c4", "10.65.128.53")
+    kubelet = world.join(name)
+    registered(kubelet, name)
+    opened(world, name)
+    path, note = f"/api/v1/nodes/{name}", {"longhaul.dev/roll": "image 2", "example.com/mine": "a"}
+    cordoned = {"spec": {"unschedulable": True}, "metadata": {"annotations": note}}
+    assert world.admin.ask("PATCH", path, cordoned)[0] == 200
+    for where in (path, f"{path}/status"):
+        notes: dict[str, str | None]
+        for notes in ({"longhaul.dev/roll": None}, {"longhaul.dev/roll-stage": "replacing"}):
+            status, answer = kubelet.ask("PATCH", where, {"metadata": {"annotations": notes}})
+            assert (status, f"{NOTED}: {next(iter(notes))}" in answer["message"]) == (403, True)
+    for spec in ({"unschedulable": None}, {"unschedulable": False}):
+        status, answer = kubelet.ask("PATCH", path, {"spec": spec})
+        assert (status, UNCORDONED in answer["message"]) == (403, True)
+    # Its own notes are its own, and so is its own cordon.
+    assert kubelet.ask("PATCH", path, {"metadata": {"annotations": {"example.com/mine": "b"}}})[0] == 200
+    assert world.admin.ask("PATCH", path, {"spec": {"unschedulable": None}})[0] == 200
+    assert kubelet.ask("PATCH", path, {"spec": {"unschedulable": True}})[0] == 200
 
 
 def test_a_node_that_was_deleted_and_registers_again_is_looked_at_again(world: World) -> None:

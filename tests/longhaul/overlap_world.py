@@ -157,12 +157,12 @@ class World:
 
     def _publish(self) -> None:
         """Have every server add what its running programs may believe, as kube-apiserver does."""
-        for field, name in PUBLISHES.items():
-            found = issuing.certificates_in(self.published.get(field, ""))
+        for kind, name in PUBLISHES.items():
+            found = issuing.certificates_in(self.published.get(kind, ""))
             for server in self.servers.values():
                 for text in server.may_use(name, since=self._since()):
                     found += issuing.certificates_in(text)
-            self.published[field] = "".join(dict.fromkeys(found))
+            self.published[kind] = "".join(dict.fromkeys(found))
 
     def sleep(self, seconds: float) -> None:
         self.step()

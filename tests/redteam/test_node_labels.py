@@ -21,7 +21,7 @@ from components.model.nodes import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from components.objects.node_labels import REFUSAL
+from components.objects.node_labels import NOTED, REFUSAL, UNCORDONED
 from components.objects.rbac import LOOKED_AT
 from tests.redteam.attacks import pod
 from tests.support.cloud import instances
@@ -136,6 +136,19 @@ def test_a_kubelet_with_other_labels_changes_nothing_and_goes_on_reporting(taken
     taken.project.on(taken.name, "systemctl restart kubelet")
     eventually(lambda: taken.heard() not in ("", before))
     assert taken.now() == taken.labels
+
+
+def test_it_takes_back_no_cordon_and_no_note(taken: Taken) -> None:
+    path, note = f"/api/v1/nodes/{taken.name}", "longhaul.dev/roll"
+    taken.project.kubectl("cordon", taken.name)
+    taken.project.kubectl("annotate", "node", taken.name, f"{note}=another image")
+    answer = taken.asks("PATCH", path, {"spec": {"unschedulable": None}})
+    assert (answer["code"], UNCORDONED in answer["message"]) == (403, True), answer
+    answer = taken.asks("PATCH", path, {"metadata": {"annotations": {note: None}}})
+    assert (answer["code"], f"{NOTED}: {note}" in answer["message"]) == (403, True), answer
+    taken.project.kubectl("annotate", "node", taken.name, f"{note}-")
+    taken.project.kubectl("uncordon", taken.name)
+    eventually(taken.is_itself)
 
 
 def forge(taken: Taken) -> None:
