@@ -7,7 +7,16 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from components.model import plan
-from components.model.nodes import GPU_LABEL, HOSTS, HOSTS_POOL_LABEL, POOL_LABEL, PREFLIGHT_TAINT, SITE_LABEL, api_url
+from components.model.nodes import (
+    GPU_LABEL,
+    HOSTS,
+    HOSTS_POOL_LABEL,
+    POOL_LABEL,
+    PREFLIGHT_TAINT,
+    SITE_LABEL,
+    UNCHECKED,
+    api_url,
+)
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.status.observed import AddonView, ClusterView, NodeView
@@ -51,18 +60,27 @@ def node(item: Mapping[str, Any]) -> NodeView:
     labels = metadata.get("labels", {})
     pool = labels.get(POOL_LABEL, "")
     ready: Mapping[str, Any] = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
-    cordoned = "cordoned" if item.get("spec", {}).get("unschedulable") else ""
     healthy = ready.get("status") == "True"
     return NodeView(
         name=metadata["name"],
         site=labels.get(SITE_LABEL, ""),
         pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
         ready=healthy,
-        reason=cordoned if healthy else str(ready.get("message") or "it has never been ready"),
+        reason=_closed(item) if healthy else str(ready.get("message") or "it has never been ready"),
         gpus=_gpus(item) if GPU_LABEL in labels else "",
         created=str(metadata.get("creationTimestamp", "")),
         version=str(status.get("nodeInfo", {}).get("kubeletVersion", "")),
     )
+
+
+def _closed(item: Mapping[str, Any]) -> str:
+    """Return why a node takes no new pods; empty when it does."""
+    cordoned = "cordoned" if item.get("spec", {}).get("unschedulable") else ""
+    marked = UNCHECKED in item["metadata"].get("labels", {})
+    unchecked = (
+        "the node controller has not checked it yet: its machine is in no list (docs/nodes.md)" if marked else ""
+    )
+    return "; ".join(filter(None, (cordoned, unchecked)))
 
 
 def _gpus(item: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from clouds.azure import tunnels as azure
 from clouds.base.errors import CloudError
 from clouds.base.tunnels import link_of
 from components.model import Environment, load
+from components.model.nodes import UNCHECKED
 from components.model.places import place_of
 from longhaul.hosts.knock import answer
 from longhaul.kubernetes.api import Api
@@ -255,6 +256,13 @@ def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pyte
         AddonView(name="coredns", ready=0, wanted=2),
         AddonView(name="agent", ready=2, wanted=3, on_gpus=True),
     )
+
+
+def test_a_node_that_waits_for_the_controller_says_so() -> None:
+    one = item("a", "True")
+    one["metadata"]["labels"][UNCHECKED] = "true"
+    assert cluster.node(one).reason.startswith("the node controller has not checked it yet")
+    assert cluster.node(item("a", "True")).reason == ""
 
 
 def test_hosts_are_called_so_whatever_their_label_says() -> None:
