@@ -126,8 +126,9 @@ def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: 
         if binary.cgo and shutil.which("gcc") is None:
             raise NoCError(f"{what}: there is no C compiler on this machine: install gcc and libc6-dev")
         flags = " ".join(("-s", "-w", *binary.ldflags))
-        argv = ["go", "build", "-tags", ",".join(binary.tags), "-ldflags", flags, "-o", str(target), binary.package]
-        run_logged([str(compiler.go), *argv[1:]], log=log, what=what, cwd=folder, env=compiler.env(cgo=binary.cgo))
+        verb = ("test", "-c") if binary.test else ("build",)
+        argv = [*verb, "-tags", ",".join(binary.tags), "-ldflags", flags, "-o", str(target), binary.package]
+        run_logged([str(compiler.go), *argv], log=log, what=what, cwd=folder, env=compiler.env(cgo=binary.cgo))
     except CommandError as error:
         raise explain(error, doing=what, where=into.parent) from error
 

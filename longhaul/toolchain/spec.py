@@ -38,6 +38,8 @@ class Binary:
     """Import path of a file in one of the module's dependencies."""
     ldflags: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    test: bool = False
+    """True when the package is a program of tests, which ``go test`` builds."""
     cgo: bool = False
     """True when it is built with a C compiler too. It then needs the C library that it was built with, or a newer
     one."""
@@ -66,9 +68,10 @@ class Tool:
         found = asdict(self)
         del found["on_demand"], found["also"]
         for binary in found["binaries"]:
-            # The key is left out when false, so that the digests of all other tools stay the same.
-            if not binary["cgo"]:
-                del binary["cgo"]
+            # These keys are left out when false, so that the digests of all other tools stay the same.
+            for key in ("cgo", "test"):
+                if not binary[key]:
+                    del binary[key]
         return found
 
 
@@ -161,7 +164,7 @@ def _tool(name: str, raw: dict[str, Any], *, release: str, common: dict[str, Any
         version=version,
         binaries=tuple(_binary(key, value, common=common, version=version) for key, value in raw["binary"].items()),
         downloads={arch: one for arch, one in downloads.items() if one is not None},
-        on_demand=common.get("on_demand", False),
+        on_demand=raw.get("on_demand", common.get("on_demand", False)),
         also=tuple(one for one in pinned if one != version),
     )
 
@@ -190,6 +193,7 @@ def _binary(name: str, raw: dict[str, Any], *, common: dict[str, Any], version: 
         file=raw.get("file", ""),
         ldflags=tuple(flag.format(**words) for flag in (*common.get("ldflags", ()), *raw.get("ldflags", ()))),
         tags=(*common.get("tags", ()), *raw.get("tags", ())),
+        test=raw.get("test", False),
         cgo=raw.get("cgo", False),
         check=tuple(raw.get("check", ())),
         answer=raw.get("answer", "").format(**words),
