@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from longhaul.confirm import confirm
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.say import ask, say
+from longhaul.say import say
 
 if TYPE_CHECKING:
     from longhaul.quarantine.record import Record
@@ -98,12 +98,7 @@ def _confirm(lines: list[str], what: str, name: str, *, yes: bool) -> None:
     """Say what will be done, and ask for the machine's name; ``CommandError`` without it."""
     for line in lines:
         say(line)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise CommandError("there is no terminal to ask on, so nothing was done: pass --yes", code=Exit.USAGE)
-    if ask(f"Type the machine's name to {what}: ") != name:
-        raise CommandError(f"that is not {name!r}; nothing was done", code=Exit.REFUSED)
+    confirm(f"Type the machine's name to {what}: ", name, yes=yes)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longhaul.confirm import confirm
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.say import ask, say
+from longhaul.say import say
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -140,12 +140,7 @@ def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
 
 def _agree(env: str, what: str, *, yes: bool) -> None:
     """Ask for the environment's name; ``CommandError`` without it."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise CommandError("there is no terminal to ask on, so nothing was done: pass --yes", code=Exit.USAGE)
-    if ask(f"Type the environment's name to {what}: ") != env:
-        raise CommandError(f"that is not {env!r}; nothing was done", code=Exit.REFUSED)
+    confirm(f"Type the environment's name to {what}: ", env, yes=yes)
 
 
 def _give_up(environment: Environment, env: str, *, yes: bool) -> int:

@@ -426,7 +426,7 @@ def test_nothing_is_done_before_somebody_agrees(
     assert "LOST: all that was written in the 5 min since then" in said
     assert "no terminal to ask on" in said
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("longhaul.commands.restore.ask", lambda _question: "another")
+    monkeypatch.setattr("longhaul.confirm.ask", lambda _question: "another")
     assert cli.main(typed) == Exit.REFUSED
     assert "nothing was done" in capsys.readouterr().err
     assert cloud.secrets == {}
