@@ -75,8 +75,13 @@ def test_agnhost_has_the_programs_users_and_files_of_kubernetes_own(tmp_path: Pa
     system = container_system.ensure(wanted, wanted=listed, around=around, base=under, log_dir=tmp_path, progress=print)
     root = unpacked(made_image(wanted, binary=around["agnhost"], system=system), tmp_path)
 
+    # With /proc, as in a pod: Debian's busybox runs itself by it, and its own programs instead of those of packages.
+    proc = root / "proc"
+    proc.mkdir(exist_ok=True)
+
     def inside(script: str) -> str:
-        words = ["unshare", "--mount", "chroot", str(root), "/bin/sh", "-c", script]
+        alone = ["unshare", "--mount", "--pid", "--fork", f"--mount-proc={proc}"]
+        words = [*alone, "chroot", str(root), "/bin/sh", "-c", script]
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
     assert inside(f"for one in {' '.join(PROGRAMS)}; do command -v $one || echo no $one; done").count("no ") == 0
