@@ -28,8 +28,8 @@ def check_depots(environment: Environment) -> Iterator[Fault]:
 
 
 def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
-    """Yield the doubts about depots. Earlier releases took what nobody signs for, over plain HTTP, and an authority ends
-    by itself: files with them stay valid."""
+    """Yield the doubts about depots. Files with them stay valid: earlier releases took what nobody signs for, and over
+    plain HTTP, and an authority ends by itself."""
     for name, site in environment.sites.items():
         if site.depot is not None and environment.depots.key is None:
             yield Caution(
@@ -46,7 +46,7 @@ def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
                 name="plain-depot",
                 at=("sites", name, "depot"),
                 site=name,
-                wrong="over plain HTTP, who is on the way sees what is installed, can withhold it, and show an older depot",
+                wrong="in plain HTTP, who is on the way sees what is installed, can withhold it or show an older depot",
                 write="`https://…`, and the authority of its certificate as `depots.authority` (docs/depot.md)",
                 refused=True,
             )

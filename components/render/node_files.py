@@ -274,8 +274,8 @@ def _depot(environment: Environment, site: Site) -> dict[str, File]:
 
 
 def registry(depot: str, *, own_authority: bool) -> File:
-    """Return containerd's registry configuration: it pulls every image from the depot and never from elsewhere. It names
-    the intended registry in the query (docs/hosts.md of containerd). ``ca`` is written for the server and for the host,
+    """Return containerd's registry configuration: it pulls every image from the depot and never from elsewhere. It
+    names the intended registry in the query (docs/hosts.md of containerd). ``ca`` is for the server and for the host,
     which are two entries to it, and adds to the system's store (core/remotes/docker/config/hosts.go)."""
     ca = f'ca = "{DEPOT_AUTHORITY}"\n' if own_authority else ""
     content = f'server = "{depot}"\n{ca}\n[host."{depot}"]\ncapabilities = ["pull", "resolve"]\n{ca}'

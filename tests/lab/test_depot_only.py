@@ -176,8 +176,8 @@ def test_its_packages_and_images_are_held_against_the_builder_s_key(fence: Fence
 
 
 def test_its_depot_is_who_the_authority_says(fence: Fence) -> None:
-    """The same depot, as one with a certificate of another authority: the kubelet pulls nothing from it, and apt asks it
-    for nothing. Nor is the authority believed for anything else."""
+    """The same depot, as one with a certificate of another authority: the kubelet pulls nothing from it, and apt asks
+    it for nothing. Nor is the authority believed for anything else."""
     update = "apt-get update -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/longhaul-depot.list 2>&1"
     assert "NOT trusted" not in fence.project.on(HOST, update).stdout
     assert fence.project.on(HOST, f"curl -sS https://{addresses.DEPOT_NAME}/depot.json", check=False).returncode == 60

@@ -249,9 +249,10 @@ def changing(first: ssl.SSLContext, then: ssl.SSLContext, *, after: int) -> ssl.
 @pytest.mark.parametrize(
     ("tag", "asked", "says"),
     [
-        pytest.param("packages", 0, "NOT trusted", id="apt"),
-        pytest.param("binaries", 0, "The lookup plugin 'longhaul_depot' failed", id="the operator"),
-        pytest.param("binaries", 3, "Install binaries from the depot", id="the host"),
+        # All that apt's Python says of it.
+        pytest.param("packages", 0, "Failed to update apt cache", id="apt"),
+        pytest.param("binaries", 0, "lookup plugin 'longhaul_depot' failed.*CERTIFICATE_VERIFY", id="the operator"),
+        pytest.param("binaries", 3, "TASK .binaries : Install binaries from.*CERTIFICATE_VERIFY", id="the host"),
     ],
 )
 def test_who_stands_between_with_another_authority_is_asked_for_nothing(
@@ -264,9 +265,7 @@ def test_who_stands_between_with_another_authority_is_asked_for_nothing(
         known = {"depot_key": keys[0].public, "depot_authority": ours.ca_certificate.read_text()}
         with pytest.raises(SetupError):
             bare.play(tag, depot=depot, **known, **THING)
-    said = bare.log.read_text().replace("''", "'")
-    assert says in said
-    assert re.search(r"certificate verif(y|ication) failed", said, re.IGNORECASE)
+    assert re.search(says, bare.log.read_text().replace("''", "'"), re.DOTALL)
     assert not (bare.root / "usr/local/bin" / TOOL).exists()
     assert not (bare.root / "usr/share/thing").exists()
 
