@@ -33,7 +33,7 @@ SEALED = ("ike", "esp-in-udp", "nat-keepalive")
 """Kinds of flows that may pass between sites."""
 _SERVICES = {
     (str(addresses.SERVICES), "tcp", 443): "cloud api",
-    (str(addresses.DEPOT), "tcp", 80): "depot",
+    (str(addresses.DEPOT), "tcp", 443): "depot",
     (str(addresses.INTERNET_DNS), "udp", 53): "dns",
 }
 

@@ -18,7 +18,7 @@ from typing import Protocol
 from aiohttp import web
 
 from components.model import load, plan
-from lab import control, hosts, operator
+from lab import control, depot_authority, hosts, operator
 from lab.cloud.delays import Delays
 from lab.config import LabConfig
 from lab.desired import Hypervisor, Network, World
@@ -72,7 +72,7 @@ class CloudFactory(Protocol):
 
 
 class Sites:
-    """Serves the clouds inside each network: the service endpoint over TLS, metadata and the depot unencrypted."""
+    """Serves the clouds inside each network: the service endpoint and the depot over TLS, metadata unencrypted."""
 
     def __init__(self, depot: Path | None) -> None:
         self._depot = depot
@@ -97,8 +97,9 @@ class Sites:
             listener = await router.listen(str(METADATA), 80)
             self._runners[network.id].append(await serve(self._cloud.metadata_app(network.id), listener))
         if self._depot is not None:
-            listener = await router.listen(str(DEPOT), 80)
-            self._runners[network.id].append(await serve(depot_app(self._depot), listener))
+            listener = await router.listen(str(DEPOT), 443)
+            app = depot_app(self._depot)
+            self._runners[network.id].append(await serve(app, listener, tls=depot_authority.server_context()))
 
     async def network_down(self, network_id: str) -> None:
         """See :class:`lab.hypervisor.NetworkObserver`."""
@@ -144,7 +145,8 @@ class Daemon:
         operator.write_files(state, config, credentials, place=operator_of(config.plan()))
         internet = [await serve(cloud.internet_app(), listening(str(SERVICES), 443), tls=cloud.ssl_context())]
         if (depot := self._depot()) is not None:
-            internet.append(await serve(depot_app(depot), listening(str(DEPOT), 80)))
+            tls = depot_authority.server_context()
+            internet.append(await serve(depot_app(depot), listening(str(DEPOT), 443), tls=tls))
         host = Path(f"/proc/self/fd/{self._host_net_fd}")
         loopback = await open_port(config, host)
         tenant_ports = TenantPorts(state=state, hypervisor=hypervisor, host_net=host, cloud_environment=credentials)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab import base, depot
+from lab import base, depot, depot_authority
 from lab.ansible.runner import ansible_version, play
 from lab.signing import KEY
 from longhaul.depot import contents
@@ -37,6 +37,13 @@ _PLAYED_FILES = ("image.yml", "filter_plugins/images.py", "filter_plugins/pins.p
 """Files on which the playbook's run depends, besides the roles."""
 _LAID = ("upgrades_off", "rootfs", "manifest")
 """Tags of the tasks that lay files over a node whose packages are there."""
+_OF_DEPOT = (
+    "apt/sources.list.d/longhaul-depot.list",
+    "apt/keyrings/longhaul-depot.asc",
+    "apt/apt.conf.d/50longhaul-depot",
+    "longhaul/depot-authority.pem",
+)
+"""Files in /etc by which the roles use the depot of a bake, which no machine has."""
 _ROLES = {"images": "preloaded_images", "manifest": "image_manifest"}
 """Names of roles by their tasks' tag, where the two differ."""
 
@@ -143,11 +150,12 @@ class _Maker:
             base.require_root("the image")
             self._progress(f"{name}: playbooks/image.yml over the base image")
             copy_system(self._base / "rootfs", into / "rootfs")
-            with served(self._depot) as address:
-                own = {"depot": address, "depot_key": KEY, "versions": self.sources.spec.versions}
+            with served(self._depot, tls=depot_authority.server_context()) as address:
+                known = {"depot_key": KEY, "depot_authority": depot_authority.AUTHORITY.read_text(encoding="ascii")}
+                own = {"depot": address, **known, "versions": self.sources.spec.versions}
                 self._play(into / "rootfs", tags, {**own, **variables})
-            for of_depot in ("sources.list.d/longhaul-depot.list", "keyrings/longhaul-depot.asc"):
-                (into / "rootfs/etc/apt" / of_depot).unlink(missing_ok=True)
+            for of_depot in _OF_DEPOT:
+                (into / "rootfs/etc" / of_depot).unlink(missing_ok=True)
             tidy(into / "rootfs")
 
         ensure_folder(place, make, what=name, progress=self._progress)

@@ -50,9 +50,10 @@ class SiteBase(Section):
     depot: str | None = Field(
         default=None,
         pattern=r"^https?://[a-z0-9.-]+(:\d+)?$",
-        examples=["http://depot.example.internal"],
+        examples=["https://depot.example.internal"],
         json_schema_extra={"patternErrorMessage": "an http or https address without a path"},
     )
     """Address from which the site's machines get binaries, Debian packages and container images. Left out, they get
-    them from their publishers. They take what the builder has signed for (`depots.key`) and nothing else. With plain
-    `http`, anyone on the network path sees what they install, and can withhold it or show an older depot."""
+    them from their publishers. They take what the builder has signed for (`depots.key`) and nothing else, and believe a
+    server by `depots.authority`. With plain `http`, anyone on the network path sees what they install, and can withhold
+    it or show an older depot: a plan that brings it is refused."""

@@ -28,6 +28,7 @@ _NAMED = 3
 def cautions(environment: Environment, *, today: date | None = None) -> Iterator[Caution]:
     """Yield the doubts about a checked environment, by section of the file. ``today`` defaults to the current date in
     UTC."""
+    today = today or datetime.now(UTC).date()
     yield from _untested(environment)
     for name, site in environment.sites.items():
         cloud = cloud_of(site)
@@ -41,14 +42,14 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
                 write="the id that `longhaul image build` prints",
                 never_safe=True,
             )
-    yield from depot_cautions(environment)
+    yield from depot_cautions(environment, today)
     yield from _idle_keys(environment)
     yield from _no_node(environment)
     yield from small_control_plane(environment)
     yield from learner_cautions(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
-    yield from ended(environment, today or datetime.now(UTC).date())
+    yield from ended(environment, today)
 
 
 def _untested(environment: Environment) -> Iterator[Caution]:

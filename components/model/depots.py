@@ -12,6 +12,20 @@ from clouds.base.section import Section
 
 EXAMPLE_KEY = "mDMEZZIAgBYJKwYBBAHaRw8BAQdAanbVxeNsK4742hHLMBphyfviDmF05ZXVdpGlDIfcSJc="
 """The shortest form of a key: without a user id, which gpg wants."""
+EXAMPLE_AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBjzCCATWgAwIBAgIUTPPMtz8K+V3lqBS0oimSEIhPVPYwCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGZGVwb3RzMCAXDTI0MDEwMTAwMDAwMFoYDzIxMjQwMTAxMDAw
+MDAwWjARMQ8wDQYDVQQDDAZkZXBvdHMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AASqXcAWAspJMm1D2HmoquRk+xzmvtjFkYl46NqhKmSBRMd+E9o1WlcCNGAGWmk3
+cZACzqfv3YppJqpNF8sNQJxXo2kwZzASBgNVHRMBAf8ECDAGAQH/AgEAMA4GA1Ud
+DwEB/wQEAwICBDAdBgNVHQ4EFgQUkmwEK7RMWSq+ssWQcxduknZtIkkwIgYDVR0e
+AQH/BBgwFqAUMBKCEGV4YW1wbGUuaW50ZXJuYWwwCgYIKoZIzj0EAwIDSAAwRQIh
+ALB6BfcqE5kbg4SUye3t4H8RSXC0IrTHhBaSpUhQCIssAiA2FceSTqa7SlpdVlrN
+OiiKLoFuq/q3e7nAmB9m8RF0xw==
+-----END CERTIFICATE-----
+"""
+"""An authority for ``example.internal``, until 2124."""
 
 _PUBLIC_KEY, _PUBLIC_SUBKEY = 6, 14
 _SECRET_KEY, _SECRET_SUBKEY = 5, 7
@@ -32,6 +46,15 @@ class Depots(Section):
     """Public half of the OpenPGP key with which `longhaul depot build --sign` signs. Machines take from a depot only
     what it has signed for, and nothing from a depot without it. While one key takes over from another, both stand here:
     `gpg --export OLD NEW | base64 --wrap=0`."""
+    authority: str | None = Field(
+        default=None,
+        max_length=16_384,
+        examples=[EXAMPLE_AUTHORITY],
+        json_schema_extra={"patternErrorMessage": "certificates of authorities, PEM, one after another"},
+    )
+    """Certificate of the authority that signs for the servers of depots, PEM. Machines believe it for their site's
+    depot and for nothing else. While one authority takes over from another, the certificates of both stand here, one
+    after the other. Left out, a depot's certificate has to be from an authority in each machine's own store."""
 
 
 def key_fault(text: str) -> str:

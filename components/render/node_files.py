@@ -44,6 +44,8 @@ FOLDER = "/etc/longhaul"
 JOIN = f"{FOLDER}/join.kubeconfig"
 """Kubeconfig with which a host's kubelet requests its first certificate."""
 AUTHORITY = f"{FOLDER}/pki/kubernetes-ca.crt"
+DEPOT_AUTHORITY = f"{FOLDER}/depot-authority.pem"
+"""Certificates of those who sign for the depot's server. The role depot_authority writes the same file."""
 COMPLETE = f"{FOLDER}/complete"
 """Marker that all other files exist; longhaul-node.path waits for it on a cloud machine."""
 
@@ -166,7 +168,7 @@ def _shared(
         f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(_kube_proxy(addresses.supernet)), mode=0o600),
         FILTER: filter_file(environment, addresses, site_name),
     }
-    return found | _registry(site) | _signed_depot(environment, site)
+    return found | _depot(environment, site)
 
 
 def _promise(gpus: GpuPromise) -> dict[str, Any]:
@@ -256,17 +258,25 @@ def _kube_proxy(supernet: IPv4Network) -> dict[str, Any]:
     }
 
 
-def _signed_depot(environment: Environment, site: Site) -> dict[str, File]:
-    """Return what signed_depot.py asks before containerd pulls, where the builder signs for the site's depot."""
-    if site.depot is None or environment.depots.key is None:
-        return {}
-    return {f"{FOLDER}/depot.json": File(content=json_document({"url": site.depot, "key": environment.depots.key}))}
-
-
-def _registry(site: Site) -> dict[str, File]:
-    """Return containerd's registry configuration when the site has a depot: containerd pulls every image from it and
-    never from elsewhere. It names the intended registry in the query (docs/hosts.md of containerd)."""
+def _depot(environment: Environment, site: Site) -> dict[str, File]:
+    """Return the files by which a machine uses its site's depot: containerd's, its image verifier's (signed_depot.py)
+    where the builder signs, and the authority of the depot's server where the environment names one."""
     if site.depot is None:
         return {}
-    content = f'server = "{site.depot}"\n\n[host."{site.depot}"]\ncapabilities = ["pull", "resolve"]\n'
-    return {"/etc/containerd/certs.d/_default/hosts.toml": File(content=HEADER + content)}
+    key, authority = environment.depots.key, environment.depots.authority
+    found = {"/etc/containerd/certs.d/_default/hosts.toml": registry(site.depot, own_authority=bool(authority))}
+    if key is not None:
+        settings = {"url": site.depot, "key": key, **({"authority": DEPOT_AUTHORITY} if authority else {})}
+        found[f"{FOLDER}/depot.json"] = File(content=json_document(settings))
+    if authority:
+        found[DEPOT_AUTHORITY] = File(content=authority)
+    return found
+
+
+def registry(depot: str, *, own_authority: bool) -> File:
+    """Return containerd's registry configuration: it pulls every image from the depot and never from elsewhere. It
+    names the intended registry in the query (docs/hosts.md of containerd). ``ca`` is for the server and for the host,
+    which are two entries to it, and adds to the system's store (core/remotes/docker/config/hosts.go)."""
+    ca = f'ca = "{DEPOT_AUTHORITY}"\n' if own_authority else ""
+    content = f'server = "{depot}"\n{ca}\n[host."{depot}"]\ncapabilities = ["pull", "resolve"]\n{ca}'
+    return File(content=HEADER + content)

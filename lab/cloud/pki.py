@@ -6,6 +6,7 @@ import datetime
 import os
 import ssl
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -46,7 +47,7 @@ def ensure_pki(folder: Path, names: tuple[str, ...]) -> Pki:
         paths.server_certificate.unlink(missing_ok=True)
         _signer(folder).server_certificate.unlink(missing_ok=True)
     if not _valid(paths.server_certificate, names):
-        _make_server(paths, key_path, names)
+        issue_server(paths, key_path, names)
     return paths
 
 
@@ -55,7 +56,7 @@ def ensure_signer(folder: Path, name: str) -> Pki:
     make it when there is no valid one."""
     paths = _signer(folder)
     if not _valid(paths.server_certificate, (name,)):
-        _make_server(paths, folder / "ca-key.pem", (name,))
+        issue_server(paths, folder / "ca-key.pem", (name,))
     return paths
 
 
@@ -74,7 +75,14 @@ def _valid(path: Path, names: tuple[str, ...] | None = None) -> bool:
     if names is None:
         return True
     present = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return set(present.get_values_for_type(x509.DNSName)) == set(names)
+    return set(present) == {_general(name) for name in names}
+
+
+def _general(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _make_authority(certificate_path: Path, key_path: Path) -> None:
@@ -90,7 +98,8 @@ def _make_authority(certificate_path: Path, key_path: Path) -> None:
     _write(certificate_path, builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), mode=0o644)
 
 
-def _make_server(paths: Pki, ca_key_path: Path, names: tuple[str, ...]) -> None:
+def issue_server(paths: Pki, ca_key_path: Path, names: tuple[str, ...]) -> None:
+    """Make a key and its certificate for ``names``, which may be addresses, and write both to their ``paths``."""
     ca_key = serialization.load_pem_private_key(ca_key_path.read_bytes(), password=None)
     if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
         raise ValueError(f"{ca_key_path} does not hold the key that the lab made; remove its folder and start again")
@@ -102,7 +111,7 @@ def _make_server(paths: Pki, ca_key_path: Path, names: tuple[str, ...]) -> None:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(sign_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
     )

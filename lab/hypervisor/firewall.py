@@ -157,7 +157,7 @@ def _input(known: Sequence[Machine]) -> str:
         "ct state established,related accept",
         'iifname "lo" accept',
         f'iifname "m-*" ip daddr {addresses.PLATFORM} meta l4proto {{ tcp, udp }} th dport 53 accept',
-        f'iifname "m-*" ip daddr {addresses.DEPOT} tcp dport 80 accept',
+        f'iifname "m-*" ip daddr {addresses.DEPOT} tcp dport 443 accept',
         f'iifname "m-*" ip daddr {addresses.SITE_SERVICES} tcp dport 443 ct status dnat accept',
     ]
     if known:

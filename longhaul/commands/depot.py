@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import ssl
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,8 @@ from longhaul.report.programs import document
 from longhaul.say import say
 
 if TYPE_CHECKING:
+    import ssl
+
     from components.model import Environment
     from longhaul.depot.drivers import DriverRequest
     from longhaul.depot.gather import Sources
@@ -94,7 +95,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=arguments.listen,
         help="default: 127.0.0.1:8080",
     )
-    serve.add_argument("--certificate", metavar="FILE", type=Path, help="serve over HTTPS, with this PEM chain")
+    serve.add_argument(
+        "--certificate",
+        metavar="FILE",
+        type=Path,
+        help="serve over HTTPS, with this PEM chain; read again when it is another",
+    )
     serve.add_argument("--key", metavar="FILE", type=Path, help="the certificate's private key, PEM")
 
 
@@ -268,7 +274,7 @@ def _serve(invocation: Invocation) -> int:
     if tls is None and host not in ("127.0.0.1", "::1", "localhost"):
         say(
             "over plain HTTP, everyone between here and the machines sees what they install, and can withhold it or "
-            "show an older depot: see --certificate"
+            "show an older depot: see --certificate. A plan that brings such a depot is refused"
         )
     try:
         asyncio.run(serve(options.folder, Listen(host=host, port=port, tls=tls), say=say))
@@ -285,14 +291,13 @@ def _require_depot(folder: Path) -> None:
 
 
 def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    from longhaul.depot.certificate import following, reason
+
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
         raise CommandError("--certificate and --key go together", code=Exit.USAGE)
-    found = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        found.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or "unreadable"
-        raise CommandError(f"{certificate} and {key} cannot be used: {reason}", code=Exit.USAGE) from error
-    return found
+        return following(certificate, key, say=say)
+    except OSError as error:
+        raise CommandError(reason(certificate, key, error), code=Exit.USAGE) from error

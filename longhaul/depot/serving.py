@@ -71,14 +71,15 @@ def _logger(say: Callable[[str], None]) -> logging.Logger:
 
 
 @contextmanager
-def served(root: Path) -> Iterator[str]:
-    """Serve the depot in ``root`` during the block, and yield its address."""
+def served(root: Path, *, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Serve the depot in ``root`` at 127.0.0.1 during the block, and yield its address."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     runner = web.AppRunner(depot_app(root))
+    listen = Listen(host="127.0.0.1", port=0, tls=tls)
     thread.start()
     try:
-        yield asyncio.run_coroutine_threadsafe(_listen(runner, Listen(host="127.0.0.1", port=0)), loop).result()
+        yield asyncio.run_coroutine_threadsafe(_listen(runner, listen), loop).result()
     finally:
         asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
         loop.call_soon_threadsafe(loop.stop)

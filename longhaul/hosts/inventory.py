@@ -173,6 +173,7 @@ def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, A
         "versions": environment.versions.pinned(),
         "node_authority": signer.common_name,
         "depot_key": environment.depots.key or "",
+        "depot_authority": environment.depots.authority or "",
         "supernet": str(addresses.supernet),
         "api_url": api_url(environment, addresses),
         "operators": [str(range_) for range_ in environment.access.operators],

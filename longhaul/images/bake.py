@@ -38,6 +38,8 @@ class Bake:
     """Address of the depot that the machine installs from; empty to install from the publishers."""
     depot_key: str
     """Public keys that sign for depots, as the environment's file has them; empty for none."""
+    depot_authority: str
+    """Certificates of the authorities that sign for depots' servers, PEM; empty for the machine's own store."""
     image: str
     """Id of the image, if it is known before the image exists; else empty."""
     versions: Mapping[str, str]
@@ -88,6 +90,7 @@ def plan_bake(environment: Environment, asked: BakeOptions, *, now: datetime) ->
         version=version,
         depot=site.depot or "",
         depot_key=environment.depots.key or "",
+        depot_authority=environment.depots.authority or "",
         image=recipe.image,
         versions=environment.versions.pinned(),
         variables=variables,

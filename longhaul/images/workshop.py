@@ -93,8 +93,12 @@ def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) 
         "versions": bake.versions,
         **(_DRIVER if bake.kind == "gpu" else {}),
         "release": {"version": bake.version, "copy_to": str(shop.manifest), **made_by},
-        **({"depot": bake.depot, "depot_key": bake.depot_key} if bake.depot else {}),
+        **(_depot(bake) if bake.depot else {}),
     }
+
+
+def _depot(bake: Bake) -> dict[str, str]:
+    return {"depot": bake.depot, "depot_key": bake.depot_key, "depot_authority": bake.depot_authority}
 
 
 def _program(variables: Path, key: Path) -> str:

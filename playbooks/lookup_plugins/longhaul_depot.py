@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ansible.errors import AnsibleLookupError
@@ -24,6 +28,10 @@ options:
     description: public keys that sign for depots, as the environment's file has them
     type: str
     required: true
+  authority:
+    description: certificates of the authorities that sign for the server, PEM; without, this machine's store says them
+    type: str
+    default: ""
 """
 
 TIMEOUT_S = 60
@@ -41,18 +49,31 @@ class LookupModule(LookupBase):
 
         self.set_options(var_options=variables, direct=kwargs)
         address, key = str(self.get_option("address")), str(self.get_option("key"))
+        fetch = partial(_fetch, authority=str(self.get_option("authority")))
         try:
-            return [read(address, str(term), key=key, fetch=_fetch).decode("utf-8") for term in terms]
+            return [read(address, str(term), key=key, fetch=fetch).decode("utf-8") for term in terms]
         except (SetupError, UnicodeDecodeError) as error:
             raise AnsibleLookupError(str(error)) from error
 
 
-def _fetch(url: str) -> bytes:
+def _fetch(url: str, *, authority: str) -> bytes:
     try:
-        with open_url(url, timeout=TIMEOUT_S) as answer:
+        with _file(authority) as path, open_url(url, timeout=TIMEOUT_S, ca_path=path) as answer:
             content: bytes = answer.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise AnsibleLookupError(f"{url}: {error}") from error
     if len(content) > MOST_BYTES:
         raise AnsibleLookupError(f"{url} is larger than any list of a depot")
     return content
+
+
+@contextmanager
+def _file(content: str) -> Iterator[str | None]:
+    """Yield the path of a file with the content during the block; None for none."""
+    if not content:
+        yield None
+        return
+    with tempfile.NamedTemporaryFile(mode="w", suffix=".pem", encoding="ascii") as file:
+        file.write(content)
+        file.flush()
+        yield file.name

@@ -49,7 +49,7 @@ def test_a_fragment_has_no_ports() -> None:
 
 def test_services_are_named() -> None:
     assert kind(packet("198.51.100.130", "198.51.100.10", TCP, (40000, 443))).kind == "cloud api"
-    assert kind(packet("198.51.100.11", "198.51.100.20", TCP, (80, 40000))).kind == "depot"
+    assert kind(packet("198.51.100.11", "198.51.100.20", TCP, (443, 40000))).kind == "depot"
 
 
 @pytest.mark.parametrize("damaged", [b"\x45\x00", bytes(40)])

@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
+from components.model.depots import EXAMPLE_AUTHORITY
 from components.model.versions import pinned
+from components.render.node_files import DEPOT_AUTHORITY
 from lab.hosts import network_id
 from lab.hypervisor import addresses
 from lab.hypervisor.networks import router_of
@@ -41,7 +43,7 @@ table ip fence {{
   chain from_host {{
     type filter hook prerouting priority -350; policy accept;
     iifname != "{LINK}" accept
-    ip daddr {addresses.DEPOT} tcp dport 80 accept
+    ip daddr {addresses.DEPOT} tcp dport 443 accept
     ip daddr {addresses.PLATFORM} udp dport 53 accept
     ip daddr SUPERNET accept
     update @tried {{ ip daddr }}
@@ -171,6 +173,29 @@ def test_its_packages_and_images_are_held_against_the_builder_s_key(fence: Fence
     finally:
         fence.project.on(HOST, f"mv {settings}.kept {settings}; mv {keyring}.kept {keyring}")
         fence.project.kubectl("delete", "pod", "refused", "--ignore-not-found")
+
+
+def test_its_depot_is_who_the_authority_says(fence: Fence) -> None:
+    """The same depot, as one with a certificate of another authority: the kubelet pulls nothing from it, and apt asks
+    it for nothing. Nor is the authority believed for anything else."""
+    update = "apt-get update -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/longhaul-depot.list 2>&1"
+    assert "NOT trusted" not in fence.project.on(HOST, update).stdout
+    assert fence.project.on(HOST, f"curl -sS https://{addresses.DEPOT_NAME}/depot.json", check=False).returncode == 60
+    fence.project.on(HOST, f"mv {DEPOT_AUTHORITY} {DEPOT_AUTHORITY}.kept")
+    try:
+        fence.project.on(HOST, f"cat > {DEPOT_AUTHORITY} <<'END'\n{EXAMPLE_AUTHORITY}END")
+        fence.project.create(pod("unknown", imagePullPolicy="Always"))
+
+        def refused() -> bool:
+            about = "--field-selector=involvedObject.name=unknown"
+            events = fence.project.kubectl("get", "events", about, "--output=yaml").stdout
+            return "certificate signed by unknown authority" in " ".join(events.split())
+
+        eventually(refused)
+        assert "NOT trusted" in fence.project.on(HOST, update, check=False).stdout
+    finally:
+        fence.project.on(HOST, f"mv {DEPOT_AUTHORITY}.kept {DEPOT_AUTHORITY}")
+        fence.project.kubectl("delete", "pod", "unknown", "--ignore-not-found")
 
 
 def test_all_of_it_came_from_the_depot(fence: Fence) -> None:

@@ -19,6 +19,7 @@ import pytest
 from components.model.nodes import GPU_LABEL, PREFLIGHT_TAINT
 from components.model.versions import pinned
 from components.objects import gpus
+from components.render.node_files import DEPOT_AUTHORITY
 from longhaul.toolchain.spec import repository
 from tests.support.nvml.library import NAME, build
 from tests.support.nvml.machine import DEFAULT, DRIVER, VARIABLE, Machine, gpu
@@ -37,7 +38,8 @@ PLUGIN = ("daemonset", gpus.NAME, "--namespace=kube-system")
 TOOLKIT = """\
 set -eu
 for name in nvidia-ctk nvidia-cdi-hook nvidia-container-runtime; do
-  curl --fail --silent --show-error --output "/usr/local/bin/$name" "{depot}/binaries/$name/{version}/$name"
+  curl --fail --silent --show-error --cacert {authority} --output "/usr/local/bin/$name" \
+    "{depot}/binaries/$name/{version}/$name"
   chmod 755 "/usr/local/bin/$name"
 done
 """
@@ -71,7 +73,8 @@ def _project(shared_lab: SharedLab) -> Iterator[Project]:
 def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The project with two GPUs on the host."""
     depot = project.read()["sites"]["rack"]["depot"]
-    project.on(HOST, TOOLKIT.format(depot=depot, version=pinned("nvidia-container-toolkit")))
+    version = pinned("nvidia-container-toolkit")
+    project.on(HOST, TOOLKIT.format(depot=depot, authority=DEPOT_AUTHORITY, version=version))
     library = base64.b64encode(build(tmp_path_factory.mktemp("nvml")).read_bytes()).decode()
     project.on(HOST, f"cat > /root/library <<'END'\n{library}\nEND")
     project.on(HOST, STAND_INS)

@@ -236,6 +236,8 @@ def test_each_image_has_its_packages(baked: Images, sources: image.Sources) -> N
         "etc/apt/sources.list",
         "etc/apt/sources.list.d/longhaul-depot.list",
         "etc/apt/keyrings/longhaul-depot.asc",
+        "etc/apt/apt.conf.d/50longhaul-depot",
+        "etc/longhaul/depot-authority.pem",
         "root/.ansible",
         "usr/sbin/policy-rc.d",
     ],

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import itertools
 import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tarfile
@@ -21,9 +23,10 @@ from pathlib import Path
 
 import pytest
 
-from lab import base, image
+from lab import base, depot_authority, image
 from lab import depot as build
 from lab.ansible.runner import play
+from lab.cloud.pki import ensure_pki
 from lab.signing import KEY
 from longhaul.depot import contents
 from longhaul.depot.serving import served
@@ -81,8 +84,9 @@ def tree(tmp_path: Path) -> Path:
 
 def test_a_second_run_changes_nothing_and_nothing_is_left_mounted(bare: System, tree: Path, tmp_path: Path) -> None:
     before = mounts()
-    with served(build.ensure(log_dir=tmp_path, progress=print)) as depot:
-        given = {"depot": depot, "depot_key": KEY, "rootfs_tree": str(tree)}
+    with served(build.ensure(log_dir=tmp_path, progress=print), tls=depot_authority.server_context()) as depot:
+        known = {"depot_key": KEY, "depot_authority": depot_authority.AUTHORITY.read_text()}
+        given = {"depot": depot, **known, "rootfs_tree": str(tree)}
         assert bare.play(*TAGS, **given) > 0
         assert bare.play(*TAGS, **given) == 0
     assert mounts() == before
@@ -204,8 +208,10 @@ THING: Mapping[str, object] = {"binaries_tools": [TOOL], "packages_names": ["thi
 
 @needs_gpg
 def test_what_a_builder_has_signed_is_installed(bare: System, keys: tuple[Key, Key], tmp_path: Path) -> None:
-    with served(make_depot(tmp_path / "depot", signer=keys[0])) as depot:
-        bare.play("packages", "binaries", depot=depot, depot_key=keys[0].public, **THING)
+    pki = ensure_pki(tmp_path / "pki", ("127.0.0.1",))
+    with served(make_depot(tmp_path / "depot", signer=keys[0]), tls=pki.server_context()) as depot:
+        known = {"depot_key": keys[0].public, "depot_authority": pki.ca_certificate.read_text()}
+        bare.play("packages", "binaries", depot=depot, **known, **THING)
     assert b"good" in (bare.root / "usr/local/bin" / TOOL).read_bytes()
     assert (bare.root / "usr/share/thing").read_bytes() == b"good"
 
@@ -224,6 +230,42 @@ def test_nothing_else_is_whatever_the_checksums_say(
     said = bare.log.read_text()
     assert re.search(r"is not signed|BADSIG|NO_PUBKEY|Hash Sum mismatch|unexpected size|Unable to parse", said)
     assert "The lookup plugin 'longhaul_depot' failed" in said.replace("''", "'")
+    assert not (bare.root / "usr/local/bin" / TOOL).exists()
+    assert not (bare.root / "usr/share/thing").exists()
+
+
+def changing(first: ssl.SSLContext, then: ssl.SSLContext, *, after: int) -> ssl.SSLContext:
+    """Return settings of a server that shows another certificate from some handshake on."""
+    handshakes = itertools.count()
+
+    def look(connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = first if next(handshakes) < after else then
+
+    first.sni_callback = look
+    return first
+
+
+@needs_gpg
+@pytest.mark.parametrize(
+    ("tag", "asked", "says"),
+    [
+        # All that apt's Python says of it.
+        pytest.param("packages", 0, "Failed to update apt cache", id="apt"),
+        pytest.param("binaries", 0, "lookup plugin 'longhaul_depot' failed.*CERTIFICATE_VERIFY", id="the operator"),
+        pytest.param("binaries", 3, "TASK .binaries : Install binaries from.*CERTIFICATE_VERIFY", id="the host"),
+    ],
+)
+def test_who_stands_between_with_another_authority_is_asked_for_nothing(
+    bare: System, keys: tuple[Key, Key], tmp_path: Path, tag: str, asked: int, says: str
+) -> None:
+    """He shows the depot itself, after ``asked`` files that the operator's Ansible reads by another way."""
+    ours, theirs = (ensure_pki(tmp_path / name, ("127.0.0.1",)) for name in ("ours", "theirs"))
+    tls = changing(ours.server_context(), theirs.server_context(), after=asked)
+    with served(make_depot(tmp_path / "depot", signer=keys[0]), tls=tls) as depot:
+        known = {"depot_key": keys[0].public, "depot_authority": ours.ca_certificate.read_text()}
+        with pytest.raises(SetupError):
+            bare.play(tag, depot=depot, **known, **THING)
+    assert re.search(says, bare.log.read_text().replace("''", "'"), re.DOTALL)
     assert not (bare.root / "usr/local/bin" / TOOL).exists()
     assert not (bare.root / "usr/share/thing").exists()
 

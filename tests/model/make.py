@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from components.model import Environment, parse
+from components.model.depots import EXAMPLE_AUTHORITY
 
 STACK = "test"
 SOURCE = Path("Pulumi.test.yaml")
@@ -58,7 +59,7 @@ def full() -> dict[str, Any]:
             **AZURE,
             "range": "10.64.0.0/16",
             "prefix": 16,
-            "depot": "http://depot.example.internal",
+            "depot": "https://depot.example.internal",
             "zones": ["1", "2"],
             "existing": azure_existing(),
             "encrypted": False,
@@ -68,7 +69,7 @@ def full() -> dict[str, Any]:
             **AWS,
             "range": "10.65.0.0/16",
             "prefix": 16,
-            "depot": "http://depot.example.internal",
+            "depot": "https://depot.example.internal",
             "zones": ["a", "b", "c"],
             "account": "123456789012",
             "existing": aws_existing(),
@@ -77,7 +78,7 @@ def full() -> dict[str, Any]:
             "kind": "onprem",
             "range": "10.68.0.0/14",
             "prefix": 14,
-            "depot": "http://depot.example.internal",
+            "depot": "https://depot.example.internal",
             "gateways": [
                 {"name": "gw-0", "public_address": "203.0.113.10", "host_key": KEY},
                 {"name": "gw-1", "public_address": "203.0.113.11", "host_key": KEY},
@@ -107,7 +108,7 @@ def full() -> dict[str, Any]:
         "hourly_days": 14,
         "daily_days": 365,
     }
-    raw["depots"] = {"key": DEPOTS_KEY}
+    raw["depots"] = {"key": DEPOTS_KEY, "authority": EXAMPLE_AUTHORITY}
     raw["max_nodes"] = 5000
     raw["pod_security"] = {"exempt_namespaces": ["monitoring", "0-storage"]}
     raw["bare_metal"] = "hosts.test.yaml"

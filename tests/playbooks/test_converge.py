@@ -17,6 +17,7 @@ import yaml
 
 from components.onprem.vpn import ESP_PROPOSAL, IKE_PROPOSAL
 from lab import depot, image
+from lab.depot_authority import AUTHORITY
 from lab.desired import World
 from lab.hosts import host_key
 from lab.signing import KEY
@@ -39,7 +40,7 @@ def declared() -> dict[str, Any]:
     sites = {
         site: {
             "kind": "onprem",
-            "depot": "http://depot.longhaul.internal",
+            "depot": "https://depot.longhaul.internal",
             "gateways": [
                 {"name": name, "public_address": address, "host_key": public_text(host_key(ENV, f"{ENV}-{name}"))}
             ],
@@ -48,7 +49,8 @@ def declared() -> dict[str, Any]:
     }
     # One gateway calls the other: SSH is the only port that one has for others inside, and it is for operators.
     access = {**minimal()["access"], "operators": ["198.51.100.2/32"], "operators_inside": ["10.65.0.10/32"]}
-    return {**minimal(), "name": ENV, "sites": {"weu": AZURE, **sites}, "access": access, "depots": {"key": KEY}}
+    depots = {"key": KEY, "authority": AUTHORITY.read_text()}
+    return {**minimal(), "name": ENV, "sites": {"weu": AZURE, **sites}, "access": access, "depots": depots}
 
 
 def tunnel(own: str, other: str, blocks: dict[str, str]) -> dict[str, Any]:

@@ -36,7 +36,8 @@ def test_gateways_nodes_and_a_group_a_site(found: dict[str, Any]) -> None:
     assert found["gateways"]["hosts"] == ["lab-gw-0"]
     assert found["nodes"]["hosts"] == ["lab-node-0"]
     assert found["site_rack"]["hosts"] == ["lab-gw-0", "lab-node-0"]
-    assert found["site_rack"]["vars"] == {"depot": "http://depot.longhaul.internal", "site_block": "10.66.0.0/16"}
+    assert found["site_rack"]["vars"] == {"depot": "https://depot.longhaul.internal", "site_block": "10.66.0.0/16"}
+    assert found["all"]["vars"]["depot_authority"].startswith("-----BEGIN CERTIFICATE-----")
     assert found["all"]["children"] == ["gateways", "nodes", "site_rack"]
 
 
@@ -81,7 +82,7 @@ def test_no_secret_and_no_file_of_a_host_is_in_it(found: dict[str, Any]) -> None
     """The plays ask for these when they need them: many people see and store an inventory."""
     text = json.dumps(found)
     assert "tunnel" not in text.replace("tunnel_mss", "")
-    assert "BEGIN" not in text
+    assert "PRIVATE" not in text
 
 
 def test_thousands_of_hosts_are_as_many_short_entries(tmp_path: Path) -> None:

@@ -82,6 +82,10 @@ class Host:
             "PATH": f"{self.tools}:{os.environ['PATH']}",
             "LC_ALL": "C.UTF-8",
             "LONGHAUL_VERDICTS": str(verdicts),
+            # The roles that it depends on, behind the copy of its own.
+            "ANSIBLE_ROLES_PATH": f"{self.folder / 'roles'}:{ROLES}",
+            "ANSIBLE_LOOKUP_PLUGINS": str(ROLES.parent / "lookup_plugins"),
+            "ANSIBLE_FILTER_PLUGINS": str(ROLES.parent / "filter_plugins"),
         }
         ansible = str(Path(sys.executable).with_name("ansible-playbook"))
         argv = [ansible, "--inventory", "localhost,", "--tags", "packages", str(self.folder / "play.json")]

@@ -189,13 +189,13 @@ def test_a_depot_is_asked_for_all_and_registries_for_what_has_a_digest() -> None
     images = [image for image in wanted.images if image.tool in wanted.preloaded]
     names = {f"{image.name}:{image.tag.format(version=versions[image.tool])}" for image in images}
     assert len(names) == len(wanted.preloaded) > 0
-    from_depot = FILTER.preloaded(declared, pins, "node", "http://depot.example")
+    from_depot = FILTER.preloaded(declared, pins, "node", "https://depot.example")
     from_registries = FILTER.preloaded(declared, pins, "node")
     assert set(from_depot) == names
     assert {name.partition("@")[0] for name in from_registries} == names - set(left_out())
     for name in from_registries:
         assert PULL.Reference.of(name).wanted.startswith("sha256:")
-    assert FILTER.preloaded(declared, pins, "gateway", "http://depot.example") == []
+    assert FILTER.preloaded(declared, pins, "gateway", "https://depot.example") == []
 
 
 def test_a_depot_is_asked_for_the_digests_that_are_signed() -> None:

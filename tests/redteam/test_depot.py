@@ -7,24 +7,22 @@ import base64
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from longhaul.depot.reading import read
 from longhaul.depot.serving import served
 from longhaul.depot.signature import SignatureError, check
 from longhaul.toolchain.spec import repository
+from tests.support.depot_apt import Apt
 from tests.support.gpg import end_agent, gpg, needs_gpg
 from tests.support.modules import module_at
-from tests.support.signed_depot import ATTACKS, BINARY, IMAGE, SUITE, Key, attacks, make_depot, make_key, two_keys
+from tests.support.signed_depot import ATTACKS, BINARY, IMAGE, Key, attacks, make_depot, make_key, two_keys
 
 pytestmark = [
     needs_gpg,
@@ -83,65 +81,6 @@ def test_and_no_sums_of_a_changed_binary(attacked: Path, keys: tuple[Key, Key]) 
     done = asked_by_ansible(attacked, keys[0].public, "binaries/SHA256SUMS")
     assert done.returncode != 0
     assert "SHA256SUMS" in done.stdout + done.stderr
-
-
-class Apt:
-    """The system's own apt with folders of its own, and the source and key as the role packages writes them."""
-
-    def __init__(self, folder: Path, address: str, key: str) -> None:
-        self._folder = folder
-        for part in ("state/lists/partial", "cache/archives/partial", "etc", "files"):
-            (folder / part).mkdir(parents=True)
-        (folder / "status").touch()
-        self._write(address, key)
-
-    def _write(self, address: str, key: str) -> None:
-        def copied(content: str, name: str) -> dict[str, Any]:
-            return {"ansible.builtin.copy": {"content": content, "dest": str(self._folder / name)}}
-
-        variables = {
-            "packages_depot": address,
-            "packages_depot_key": key,
-            "packages_look": {"stdout_lines": [f"suite {SUITE}"]},
-        }
-        tasks = [copied("{{ packages_keys }}", "etc/key.asc"), copied("{{ packages_source }}\n", "etc/sources.list")]
-        play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "vars": variables, "tasks": tasks}
-        play["vars_files"] = [str(PLAYBOOKS / "roles/packages/vars/main.yml")]
-        (self._folder / "play.yml").write_text(yaml.safe_dump([play]))
-        argv = [sys.executable, "-m", "ansible", "playbook", str(self._folder / "play.yml")]
-        subprocess.run(argv, check=True, capture_output=True)
-        sources = self._folder / "etc/sources.list"
-        text = sources.read_text()
-        assert "trusted" not in text
-        sources.write_text(text.replace("/etc/apt/keyrings/longhaul-depot.asc", str(self._folder / "etc/key.asc")))
-
-    def trust(self) -> None:
-        """Take the source as earlier releases wrote it."""
-        sources = self._folder / "etc/sources.list"
-        sources.write_text(re.sub(r"\[.*\]", "[trusted=yes]", sources.read_text()))
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        own = {
-            "Dir::Etc::sourcelist": "etc/sources.list",
-            "Dir::Etc::sourceparts": "etc/none",
-            "Dir::Etc::trusted": "etc/none",
-            "Dir::Etc::trustedparts": "etc/none",
-            "Dir::State": "state",
-            "Dir::State::status": "status",
-            "Dir::Cache": "cache",
-        }
-        argv = ["apt-get", *(f"-o{name}={self._folder / path}" for name, path in own.items())]
-        argv += ["-oAPT::Sandbox::User=root", "-oAcquire::http::Proxy=DIRECT", *words]
-        return subprocess.run(argv, cwd=self._folder / "files", capture_output=True, text=True, check=False)
-
-    def install(self) -> str:
-        """Return what is in the package that apt would install; empty when it refuses."""
-        self.run("update")
-        if self.run("download", "thing").returncode != 0:
-            return ""
-        (deb,) = (self._folder / "files").glob("*.deb")
-        subprocess.run(["dpkg-deb", "--extract", str(deb), str(self._folder / "out")], check=True)
-        return (self._folder / "out/usr/share/thing").read_text()
 
 
 def test_apt_takes_what_is_signed(good: Path, keys: tuple[Key, Key], tmp_path: Path) -> None:

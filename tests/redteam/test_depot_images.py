@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from components.render.node_files import DEPOT_AUTHORITY, registry
 from lab import tools
+from lab.cloud.pki import ensure_pki
 from longhaul.depot.serving import served
 from longhaul.toolchain.spec import repository
 from tests.support.gpg import needs_gpg
@@ -59,12 +61,12 @@ sys.exit(module.main(path=Path("{settings}")))
 class Node:
     """A containerd that pulls from one depot."""
 
-    def __init__(self, folder: Path, ctr: Path, address: str) -> None:
+    def __init__(self, folder: Path, ctr: Path, address: str, *, authority: Path | None) -> None:
         self._folder, self._ctr = folder, ctr
         hosts = folder / "hosts" / "_default"
         hosts.mkdir(parents=True)
-        text = f'server = "{address}"\n\n[host."{address}"]\ncapabilities = ["pull", "resolve"]\n'
-        (hosts / "hosts.toml").write_text(text)
+        text = registry(address, own_authority=authority is not None).content
+        (hosts / "hosts.toml").write_text(text.replace(DEPOT_AUTHORITY, str(authority)))
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         argv = [str(self._ctr), "--address", str(self._folder / "socket"), *words]
@@ -90,15 +92,18 @@ def _keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Key, Key]]
 
 
 @contextmanager
-def node(folder: Path, binaries: dict[str, Path], address: str, *, key: str) -> Iterator[Node]:
+def node(
+    folder: Path, binaries: dict[str, Path], address: str, *, key: str, authority: Path | None = None
+) -> Iterator[Node]:
     """Run a containerd; without a ``key`` it has no verifier."""
-    (folder / "depot.json").write_text(json.dumps({"url": address, "key": key}))
+    settings = {"url": address, "key": key, **({"authority": str(authority)} if authority else {})}
+    (folder / "depot.json").write_text(json.dumps(settings))
     (folder / "verifiers").mkdir()
     if key:
         text = WRAPPED.format(program=PROGRAM, settings=folder / "depot.json")
         write_program(folder / "verifiers" / "signed-depot", text)
     (folder / "config.toml").write_text(SETTINGS.format(folder=folder, verifiers=folder / "verifiers"))
-    made = Node(folder, binaries["ctr"], address)
+    made = Node(folder, binaries["ctr"], address, authority=authority)
     with (folder / "log").open("wb") as log:
         argv = [str(binaries["containerd"]), "--config", str(folder / "config.toml")]
         with subprocess.Popen(argv, stdout=log, stderr=log) as process:
@@ -141,6 +146,26 @@ def test_nothing_but_the_verifier_would_have_told(
     evil = make_depot(tmp_path / "evil", content=b"evil", signer=None)
     with served(evil) as address, node(tmp_path, containerd, address, key="") as ours:
         assert ours.pull(IMAGE) == digest_in(evil)
+
+
+@pytest.mark.parametrize("verifier", [True, False])
+@pytest.mark.parametrize("right", [True, False])
+def test_a_server_of_another_authority_is_asked_for_nothing(
+    containerd: dict[str, Path], keys: tuple[Key, Key], tmp_path: Path, right: bool, verifier: bool
+) -> None:
+    """It serves the right depot. containerd refuses it by itself, before its verifier, which asks the same server."""
+    ours, theirs = (ensure_pki(tmp_path / name, ("127.0.0.1",)) for name in ("ours", "theirs"))
+    depot = make_depot(tmp_path / "depot", signer=keys[0])
+    key = keys[0].public if verifier else ""
+    with (
+        served(depot, tls=(ours if right else theirs).server_context()) as address,
+        node(tmp_path, containerd, address, key=key, authority=ours.ca_certificate) as one,
+    ):
+        said = one.pull(IMAGE)
+    if right:
+        assert said == digest_in(depot)
+    else:
+        assert "certificate signed by unknown authority" in said
 
 
 def test_nodes_ask_the_verifier() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab.cgroups import Group
+from lab.depot_authority import AUTHORITY
 from lab.desired import World
 from tests.lab.hypervisor.conftest import (
     DROPPED,
@@ -306,9 +307,11 @@ def test_a_racks_router_gives_other_sites_packets_to_the_gateway(lab: Lab) -> No
 
 
 def test_the_depot_is_served_everywhere_and_metadata_not_in_racks(lab: Lab) -> None:
-    depot = curl("http://depot.longhaul.internal/binaries/SHA256SUMS")
+    address = "https://depot.longhaul.internal/binaries/SHA256SUMS"
     for machine in ("alpha", "gamma", "test-links-gw-0", "test-links-node-0"):
-        assert lab.inside(machine, depot).stdout == "sums\n"
+        lab.inside(machine, f"cat > /root/authority <<'END'\n{AUTHORITY.read_text()}END")
+        assert lab.inside(machine, curl(address, more=("--cacert", "/root/authority"))).stdout == "sums\n"
+    depot = curl(address, more=("--cacert", str(AUTHORITY)))
     assert lab.enter(*depot.split()).stdout == "sums\n"
     assert lab.inside("test-links-node-0", vain("http://169.254.169.254/"), check=False).returncode == DROPPED
 

@@ -10,18 +10,15 @@ import ssl
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from lab.cloud.pki import ensure_pki
 from longhaul.depot.build import Parts, fill
 from longhaul.depot.manifest import MANIFEST, SUMS, seal
 from longhaul.depot.oci import Image, copy_of
@@ -113,32 +110,41 @@ def test_a_depot_made_anew_is_served_anew(depot: Path, tmp_path: Path) -> None:
         assert ask(f"{address}/{SUMS}") == (depot / SUMS).read_bytes()
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """Make a certificate for 127.0.0.1 and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "depot")])
-    now = datetime.now(UTC)
-    alternative = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
-    built = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(alternative, critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    encoding, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    (folder / "certificate").write_bytes(built.public_bytes(encoding))
-    (folder / "key").write_bytes(key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain))
-    return folder / "certificate", folder / "key"
-
-
 def test_it_serves_over_https_to_who_trusts_it(depot: Path, tmp_path: Path) -> None:
-    chain, key = certificate(tmp_path)
-    with serving(depot, "--certificate", str(chain), "--key", str(key)) as (_, address):
+    pki = ensure_pki(tmp_path / "pki", ("127.0.0.1",))
+    trusting = ssl.create_default_context(cafile=str(pki.ca_certificate))
+    files = ("--certificate", str(pki.server_certificate), "--key", str(pki.server_key))
+    with serving(depot, *files) as (_, address):
         assert address.startswith("https://127.0.0.1:")
-        assert ask(f"{address}/{SUMS}", context=ssl.create_default_context(cafile=str(chain)))
+        assert ask(f"{address}/{SUMS}", context=trusting)
         with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
             ask(f"{address}/{SUMS}")
+
+
+def seen(address: str) -> bytes:
+    """Return the certificate that the server shows now."""
+    where = urllib.parse.urlsplit(address)
+    return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((str(where.hostname), int(where.port or 0))))
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(depot: Path, tmp_path: Path) -> None:
+    former, renewed = (ensure_pki(tmp_path / name, ("127.0.0.1",)) for name in ("former", "renewed"))
+    shown = {pki: ssl.PEM_cert_to_DER_cert(pki.server_certificate.read_text()) for pki in (former, renewed)}
+    files = ("--certificate", str(former.server_certificate), "--key", str(former.server_key))
+    with serving(depot, *files) as (process, address):
+        assert seen(address) == shown[former]
+        renewed.server_certificate.replace(former.server_certificate)
+        assert seen(address) == shown[former], "its key is not there yet"
+        renewed.server_key.replace(former.server_key)
+        assert seen(address) == shown[renewed]
+        former.server_key.unlink()
+        assert seen(address) == shown[renewed]
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert "KEY_VALUES_MISMATCH: going on with the certificate from before" in said
+    assert "was read again" in said
+    assert "No such file or directory: going on" in said
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

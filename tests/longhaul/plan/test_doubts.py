@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from clouds.base.findings import Severity
 from longhaul.plan.plan import Terms, make_plan
@@ -44,16 +47,30 @@ def unsigned(raw: dict[str, Any]) -> None:
     del raw["depots"]
 
 
-def test_a_depot_that_nobody_signs_for_is_refused_where_it_is_new() -> None:
-    brought = judged(environment=lab(unsigned), base=lab())
+def plain(raw: dict[str, Any]) -> None:
+    for site in raw["sites"].values():
+        site["depot"] = "http://depot.longhaul.internal"
+
+
+OF_DEPOTS = pytest.mark.parametrize(("doubtful", "check"), [(unsigned, "unsigned-depot"), (plain, "plain-depot")])
+
+
+@OF_DEPOTS
+def test_a_depot_that_is_not_to_be_believed_is_refused_where_it_is_new(
+    doubtful: Callable[[dict[str, Any]], None], check: str
+) -> None:
+    brought = judged(environment=lab(doubtful), base=lab())
     assert brought.verdict is Severity.PROBLEM
-    assert "unsigned-depot" in {one.check for one in brought.reasons}
+    assert check in {one.check for one in brought.reasons}
 
 
-def test_where_it_was_before_it_needs_care_and_blocks_nothing() -> None:
-    plan = judged(environment=lab(unsigned), base=lab(unsigned))
+@OF_DEPOTS
+def test_where_it_was_before_it_needs_care_and_blocks_nothing(
+    doubtful: Callable[[dict[str, Any]], None], check: str
+) -> None:
+    plan = judged(environment=lab(doubtful), base=lab(doubtful))
     assert plan.verdict is Severity.WARNING
-    (found,) = (one for one in plan.reasons if one.check == "unsigned-depot")
+    (found,) = (one for one in plan.reasons if one.check == check)
     assert found.where == ("sites.weu.depot", "sites.use1.depot", "sites.rack.depot")
 
 

@@ -196,7 +196,7 @@ def pull(reference: Reference, *, depot: str, into: Path) -> bool:
 def main(argv: list[str] | None = None) -> int:
     """Return 0 once every image has its archive, 1 when one cannot be fetched."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--depot", default="", help="where a depot answers (http://…)")
+    parser.add_argument("--depot", default="", help="where a depot answers (https://…)")
     parser.add_argument("--into", type=Path, default=FOLDER, help=f"default: {FOLDER}")
     parser.add_argument("names", nargs="+", metavar="IMAGE")
     options = parser.parse_args(argv)

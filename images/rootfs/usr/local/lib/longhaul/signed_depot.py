@@ -15,11 +15,13 @@ import base64
 import hashlib
 import json
 import re
+import ssl
 import subprocess
 import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +43,12 @@ class Refused(Exception):  # noqa: N818 - a verdict, not a fault
     """Raised when the image may not be pulled; the message says why."""
 
 
-def fetch(url: str) -> bytes:
-    """Return what the depot serves at an address; raise ``Refused`` when that fails."""
+def fetch(url: str, *, authority: str | None = None) -> bytes:
+    """Return what the depot serves at an address; raise ``Refused`` when that fails. ``authority`` is the file of those
+    who sign for its server, None for the system's store."""
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:  # noqa: S310 - http and https, by the file's check
+        context = ssl.create_default_context(cafile=authority)
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S, context=context) as answer:  # noqa: S310 - http and https, by the file's check
             content: bytes = answer.read(MOST_BYTES + 1)
     except OSError as error:
         raise Refused(f"{url}: {getattr(error, 'reason', error)}") from error
@@ -115,7 +119,8 @@ def main(argv: list[str] | None = None, path: Path = SETTINGS) -> int:
         print("this machine has no signed depot")
         return 0
     try:
-        print(judge(settings, options.name, options.digest))
+        get = partial(fetch, authority=settings.get("authority"))
+        print(judge(settings, options.name, options.digest, get))
     except (Refused, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         print(error if isinstance(error, Refused) else f"the depot's lists cannot be understood: {error!r}")
         return 1

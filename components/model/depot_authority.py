@@ -1,0 +1,62 @@
+"""Authorities of depots' servers: what is one, and until when."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import TYPE_CHECKING
+
+from clouds.base.inputs import PRIVATE_KEY
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+_CERTIFICATES = re.compile(
+    r"\s*(-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
+)
+
+
+def authority_fault(text: str) -> str:
+    """Return what is wrong with a text; empty when it is the certificates of authorities in PEM, and nothing else. None
+    of it is shown: it may be a private key."""
+    if PRIVATE_KEY.search(text):
+        return "holds a private key, which is nobody's but the authority's"
+    try:
+        found = _read(text)
+    except ValueError:
+        return "is not certificates in PEM, one after another, and nothing else"
+    strangers = [str(number) for number, one in enumerate(found, 1) if not _signs(one)]
+    return f"holds what is no authority's certificate (CA:TRUE): number {', '.join(strangers)}" if strangers else ""
+
+
+def last_days(text: str) -> list[date]:
+    """Return the last day of each certificate, in UTC and in the text's order; none for a text that cannot be read."""
+    try:
+        return [one.not_valid_after_utc.date() for one in _read(text)]
+    except ValueError:
+        return []
+
+
+def _read(text: str) -> list[Certificate]:
+    # Loaded here: the library takes long to load.
+    from cryptography import x509
+
+    if not _CERTIFICATES.fullmatch(text):
+        raise ValueError("no certificates in PEM")
+    try:
+        found = x509.load_pem_x509_certificates(text.encode("ascii"))
+        for one in found:
+            # Read when they are first asked for.
+            _ = one.extensions
+    except (x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise ValueError(str(error)) from error
+    return found
+
+
+def _signs(certificate: Certificate) -> bool:
+    """Return whether it may sign for others (RFC 5280, 4.2.1.3 and 4.2.1.9)."""
+    from cryptography.x509 import BasicConstraints, KeyUsage
+
+    values = [one.value for one in certificate.extensions]
+    authority = any(isinstance(one, BasicConstraints) and one.ca for one in values)
+    return authority and all(one.key_cert_sign for one in values if isinstance(one, KeyUsage))

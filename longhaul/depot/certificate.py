@@ -1,0 +1,46 @@
+"""The certificate of a depot's server: read again when its files are others, so that to renew it needs no restart."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+
+def following(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ssl.SSLContext:
+    """Return TLS settings of a server with the PEM chain ``certificate`` and its ``key``. The files are looked at
+    before each handshake; while they cannot be used, it goes on with what it had. Raise OSError, as ssl.SSLError is,
+    when they cannot be used now."""
+    read = _state(certificate, key)
+    current = first = _load(certificate, key)
+
+    def look(connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        nonlocal read, current
+        try:
+            if (found := _state(certificate, key)) != read:
+                read = found
+                current = _load(certificate, key)
+                say(f"{certificate} was read again")
+        except OSError as error:
+            say(f"{reason(certificate, key, error)}: going on with the certificate from before")
+        connection.context = current
+
+    # Called for each handshake, also of clients that name no server (SSL_CTX_set_tlsext_servername_callback(3)).
+    first.sni_callback = look
+    return first
+
+
+def reason(certificate: Path, key: Path, error: OSError) -> str:
+    """Return why the files cannot be used."""
+    why = getattr(error, "reason", None) or error.strerror or "unreadable"
+    return f"{certificate} and {key} cannot be used: {why}"
+
+
+def _state(*paths: Path) -> list[tuple[int, int]]:
+    return [(path.stat().st_ino, path.stat().st_mtime_ns) for path in paths]
+
+
+def _load(certificate: Path, key: Path) -> ssl.SSLContext:
+    found = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    found.load_cert_chain(certificate, key)
+    return found

@@ -1,0 +1,95 @@
+"""The system's own apt with folders of its own, and source, key and authority as the roles write them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from longhaul.toolchain.spec import repository
+from tests.support.signed_depot import SUITE
+
+ROLES = repository() / "playbooks" / "roles"
+
+
+class Apt:
+    """An apt that has one source, the depot at ``address``."""
+
+    def __init__(self, folder: Path, address: str, key: str, *, authority: str = "") -> None:
+        self._folder = folder
+        for part in ("state/lists/partial", "cache/archives/partial", "etc", "files"):
+            (folder / part).mkdir(parents=True)
+        (folder / "status").touch()
+        self._write(address, key, authority)
+
+    def _write(self, address: str, key: str, authority: str) -> None:
+        def copied(content: str, name: str) -> dict[str, Any]:
+            return {"ansible.builtin.copy": {"content": content, "dest": str(self._folder / name)}}
+
+        variables = {
+            "packages_depot": address,
+            "packages_depot_key": key,
+            "packages_look": {"stdout_lines": [f"suite {SUITE}"]},
+            "depot_authority_depot": address,
+            "depot_authority_certificates": authority,
+        }
+        files = {
+            "etc/key.asc": "{{ packages_keys }}",
+            "etc/sources.list": "{{ packages_source }}\n",
+            "etc/apt.conf": "{{ depot_authority_apt_lines }}",
+            "etc/authority.pem": "{{ depot_authority_certificates }}",
+        }
+        tasks = [copied(content, name) for name, content in files.items()]
+        play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "vars": variables, "tasks": tasks}
+        play["vars_files"] = [str(ROLES / role / "vars/main.yml") for role in ("packages", "depot_authority")]
+        (self._folder / "play.yml").write_text(yaml.safe_dump([play]))
+        argv = [sys.executable, "-m", "ansible", "playbook", str(self._folder / "play.yml")]
+        subprocess.run(argv, check=True, capture_output=True)
+        assert "trusted" not in (self._folder / "etc/sources.list").read_text()
+        self._move("etc/sources.list", "/etc/apt/keyrings/longhaul-depot.asc", "etc/key.asc")
+        self._move("etc/apt.conf", "/etc/longhaul/depot-authority.pem", "etc/authority.pem")
+
+    def _move(self, name: str, path: str, to: str) -> None:
+        """Have a file name another place of a second file."""
+        file = self._folder / name
+        file.write_text(file.read_text().replace(path, str(self._folder / to)))
+
+    def trust(self) -> None:
+        """Take the source as earlier releases wrote it."""
+        sources = self._folder / "etc/sources.list"
+        sources.write_text(re.sub(r"\[.*\]", "[trusted=yes]", sources.read_text()))
+
+    def ask(self, address: str) -> None:
+        """Have the source at another address, and all else as it was."""
+        sources = self._folder / "etc/sources.list"
+        sources.write_text(re.sub(r"https?://[^/]+", address, sources.read_text()))
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        own = {
+            "Dir::Etc::main": "etc/apt.conf",
+            "Dir::Etc::parts": "etc/none",
+            "Dir::Etc::sourcelist": "etc/sources.list",
+            "Dir::Etc::sourceparts": "etc/none",
+            "Dir::Etc::trusted": "etc/none",
+            "Dir::Etc::trustedparts": "etc/none",
+            "Dir::State": "state",
+            "Dir::State::status": "status",
+            "Dir::Cache": "cache",
+        }
+        argv = ["apt-get", *(f"-o{name}={self._folder / path}" for name, path in own.items())]
+        argv += [f"-c={self._folder / 'etc/apt.conf'}", "-oAPT::Sandbox::User=root", "-oAcquire::Retries=0"]
+        argv += ["-oAcquire::http::Proxy=DIRECT", "-oAcquire::https::Proxy=DIRECT", *words]
+        return subprocess.run(argv, cwd=self._folder / "files", capture_output=True, text=True, check=False)
+
+    def install(self) -> str:
+        """Return what is in the package that apt would install; empty when it refuses."""
+        self.run("update")
+        if self.run("download", "thing").returncode != 0:
+            return ""
+        (deb,) = (self._folder / "files").glob("*.deb")
+        subprocess.run(["dpkg-deb", "--extract", str(deb), str(self._folder / "out")], check=True)
+        return (self._folder / "out/usr/share/thing").read_text()
