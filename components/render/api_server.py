@@ -62,7 +62,8 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets that the machine fetches. The programs themselves reload certificates, the authorities of
     clients, of kubelets (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, and
-    who is in quarantine; they read the rest only at their start."""
+    who is in quarantine; they read the rest only at their start. `longhaul rotate` has them start anew, one after the
+    other, with authorities of etcd members and keys of service accounts."""
     return (
         certificate(machine, "apiserver", user=USER),
         certificate(machine, "kubelet-client", user=USER),
@@ -76,9 +77,8 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         trust(f"{PKI}/client-ca.crt", KUBERNETES, NODES, ADMINISTRATORS),
         trust(f"{PKI}/nodes-ca.crt", NODES),
         trust(f"{PKI}/front-proxy-ca.crt", FRONT_PROXY),
-        trust(f"{PKI}/etcd-ca.crt", "etcd", "events", restart=(API,)),
+        trust(f"{PKI}/etcd-ca.crt", "etcd", "events"),
         SecretFile(
-            # Without a restart: `longhaul rotate` has the servers start with it, one after the other.
             path=f"{PKI}/service-account.pem",
             content=f"${{{SIGNING_KEYS}:file}}",
             user=USER,

@@ -68,14 +68,13 @@ def _of_network_disk(declared: SyncLimits | None) -> SyncLimits:
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets that the member fetches. etcd reads a changed certificate with the next connection, but an
-    authority only at its start (etcd 3.6, client/pkg/transport/listener.go). Its clients are API servers, and members
-    of its own etcd cluster."""
-    unit = ("etcd.service",)
+    authority only at its start (etcd 3.6, client/pkg/transport/listener.go): `longhaul rotate` has members start anew,
+    one at a time. Its clients are API servers, and members of its own etcd cluster."""
     return (
         certificate(machine, "member", user=USER),
         certificate(machine, "client", user=USER),
-        trust(f"{PKI}/etcd-ca.crt", str(machine.role), restart=unit),
-        trust(f"{PKI}/etcd-client-ca.crt", ETCD_CLIENT, str(machine.role), restart=unit),
+        trust(f"{PKI}/etcd-ca.crt", str(machine.role)),
+        trust(f"{PKI}/etcd-client-ca.crt", ETCD_CLIENT, str(machine.role)),
     )
 
 

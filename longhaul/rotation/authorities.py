@@ -1,4 +1,4 @@
-"""Rotation of authorities whose certificates API servers alone check (docs/rotation.md)."""
+"""Rotation of authorities whose certificates control-plane machines alone check (docs/rotation.md)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from datetime import datetime, timedelta
 
 from components.control_plane import issuing
 from components.model import Authority, Certificate, authorities, certificates, plan
-from components.model.certificates import ADMINISTRATOR_HOURS, ADMINISTRATORS, FRONT_PROXY, NODE_DAYS, NODES
+from components.model.certificates import (
+    ADMINISTRATOR_HOURS,
+    ADMINISTRATORS,
+    ETCD_CLIENT,
+    FRONT_PROXY,
+    NODE_DAYS,
+    NODES,
+)
+from components.model.machines import Role
 from components.model.overlap import rotation_of
 from components.model.vault import next_secret
+from longhaul.exits import CommandError
 from longhaul.rotation.published import ConfigMaps, unpublish
 from longhaul.rotation.servers import behind, hand_out
 from longhaul.rotation.vault import RotationVault
@@ -42,6 +51,15 @@ TIMES = {
     ),
     NODES: Lasting(learn=RELOAD_KUBELETS, life=timedelta(days=NODE_DAYS), signed="nodes' certificates"),
     FRONT_PROXY: Lasting(learn=RELOAD, life=timedelta(0), signed="API servers' certificates for extension servers"),
+    # Programs start anew with these authorities, and read certificates at each handshake (etcd 3.6,
+    # client/pkg/transport/listener.go).
+    **{
+        str(role): Lasting(learn=timedelta(0), life=timedelta(0), signed="members' certificates")
+        for role in (Role.ETCD, Role.EVENTS)
+    },
+    ETCD_CLIENT: Lasting(
+        learn=timedelta(0), life=timedelta(0), signed="API servers' certificates for the etcd clusters"
+    ),
 }
 """Authorities that can be rotated, by name."""
 
@@ -83,6 +101,7 @@ class AuthorityRotation:
 
     def prepare(self) -> None:
         """Make the new authority. It has the former one's name: both are known by their keys."""
+        self._refuse_former_clients()
         if self._pair(self._next) is None:
             name, days = self.authority.common_name, self.authority.days
             self._keep(self._next, issuing.new_authority(common_name=name, days=days, key=issuing.new_key()))
@@ -111,13 +130,12 @@ class AuthorityRotation:
         self._believe(_certificate(self.vault.get(self.authority.secret)))
 
     def hand_out(self) -> None:
-        """Have API servers believe, sign and show what the vault says."""
-        names = {self.authority.secret, self.authority.trust_secret, *(one.name for one in self._issued())}
-        hand_out(self.vault, names.__contains__, tell=self.tell)
+        """Have machines believe, sign and show what the vault says."""
+        hand_out(self.vault, self._secrets().__contains__, tell=self.tell)
 
     def behind(self) -> tuple[str, ...]:
-        """Return the API servers that have not learnt yet that it is over."""
-        return behind(self.vault, self.name)
+        """Return the machines that have not learnt yet that it is over."""
+        return behind(self.vault, self.name, self._secrets().__contains__)
 
     def end(self) -> None:
         """Empty the place of the new one, and take the former one from what API servers publish."""
@@ -132,9 +150,26 @@ class AuthorityRotation:
     def _next(self) -> str:
         return next_secret(self.authority.secret)
 
+    def _secrets(self) -> set[str]:
+        return {self.authority.secret, self.authority.trust_secret, *(one.name for one in self._issued())}
+
+    def _planned(self) -> tuple[Certificate, ...]:
+        return certificates(self.vault.environment, plan(self.vault.environment))
+
     def _issued(self) -> list[Certificate]:
-        environment = self.vault.environment
-        return [one for one in certificates(environment, plan(environment)) if one.authority == self.authority.name]
+        return [one for one in self._planned() if one.authority == self.authority.name]
+
+    def _refuse_former_clients(self) -> None:
+        """Refuse while a certificate of the vault is still of this authority, from which it comes no more: it would be
+        believed by nobody (components/control_plane/member_clients.py)."""
+        own = _certificate(self.vault.get(self.authority.secret))
+        former = [one for one in self._planned() if one.formerly == self.authority.name]
+        left = [one.holder for one in former if issuing.is_issued_by(_certificate(self.vault.get(one.name)), own)]
+        if left:
+            raise CommandError(
+                f"certificates of {', '.join(left)} are still of this authority, as a former release made them: "
+                f"`longhaul up --env {self.vault.environment.name}` makes them anew, then run this again"
+            )
 
     def _new(self) -> issuing.Pair:
         """Return the authority that takes over."""

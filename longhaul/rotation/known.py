@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from components.model.certificates import ADMINISTRATORS, FRONT_PROXY, KUBERNETES, NODES
+from components.model.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS
 from components.model.rotation import ENCRYPTION
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from components.model.overlap import Standing
     from longhaul.kubernetes.api import Api
 
-NOT_YET = tuple(AUTHORITY + name for name in (KUBERNETES, "etcd", "events", "etcd-client"))
-"""Rotations that are refused: these authorities are replaced with an interruption
+NOT_YET = (AUTHORITY + KUBERNETES,)
+"""Rotations that are refused: this authority is replaced with an interruption
 (docs/certificates.md#an-authority-is-lost-or-stolen)."""
 
 
@@ -101,6 +101,9 @@ _ALL = (
     ),
     Known(name=AUTHORITY + FRONT_PROXY, what="the authority for extension servers", run=_authority, takes=_NOW),
     Known(name=AUTHORITY + NODES, what="the authority of kubelets' certificates", run=_authority, takes=_NOW),
+    Known(name=AUTHORITY + "etcd", what="the authority of etcd members", run=_authority, takes=_NOW),
+    Known(name=AUTHORITY + "events", what="the authority of the events' etcd members", run=_authority, takes=_NOW),
+    Known(name=AUTHORITY + ETCD_CLIENT, what="the authority of etcd's clients", run=_authority, takes=_NOW),
 )
 KNOWN = {one.name: one for one in _ALL}
 """All that can be rotated, by name."""

@@ -1,4 +1,4 @@
-"""API servers' part in rotations with overlap: they fetch what the vault says, and use it."""
+"""Control-plane machines' part in rotations with overlap: they fetch what the vault says, and use it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.model import Machine, Role, control_machines, plan
 from components.model.address_plan import FRONTEND
 from components.model.machines import members
 from components.model.vault import ROTATIONS
-from components.render.api_server import secret_files
+from components.render import api_server, etcd
 from components.render.secrets import SecretFile
 from longhaul.exits import CommandError
 from longhaul.rotation.machines import FETCH, TRIES, asked
@@ -27,36 +27,54 @@ Digests = Mapping[str, tuple[str, ...]]
 
 
 def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Callable[[str], None]) -> None:
-    """Have every API server fetch and use the secrets whose names ``secrets`` takes, one after the other.
-    ``CommandError`` for the first that does not."""
-    machines = _servers(vault)
-    script = f"{FETCH} && longhaul-node credentials --take-over{_frontend(vault, others=len(machines) > 1)}"
-    for machine in machines:
+    """Have every API server, and every etcd member that holds such a secret, fetch and use the secrets whose names
+    ``secrets`` takes, one machine after the other. ``CommandError`` for the first that does not."""
+    for machine in _holders(vault, secrets):
         wanted = _wanted(vault, machine, secrets)
-        told = json.loads(vault.get(ROTATIONS))
+        told = json.loads(vault.get(ROTATIONS)) if machine.role is Role.API else None
         answer: Mapping[str, Any] = {}
         for _ in range(TRIES):
-            answer = asked(vault.control, vault.place, machine.name, script, what="credentials")
-            if _has(answer, wanted) and answer.get("rotations") == told:
+            answer = asked(vault.control, vault.place, machine.name, _take_over(vault, machine), what="credentials")
+            if _has(answer, wanted) and (told is None or answer.get("rotations") == told):
                 break
         if problem := _problem(answer, wanted):
             raise CommandError(f"{machine.name} {problem}. Run this again: it goes on from here")
-        tell(f"{machine.name} has {', '.join(sorted(wanted))}")
+        if wanted:
+            tell(f"{machine.name} has {', '.join(sorted(wanted))}")
 
 
-def behind(vault: RotationVault, name: str) -> tuple[str, ...]:
-    """Return the API servers that still know of the rotation ``name``, or use other keys than they have.
-    ``CommandError`` for the first that does not tell: no rotation begins where a server is away."""
+def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return the API servers that still know of the rotation ``name``, and the machines with such secrets that use
+    others than they have. ``CommandError`` for the first that does not tell: no rotation begins where a machine is
+    away."""
     found = []
-    for machine in _servers(vault):
+    for machine in _holders(vault, secrets):
         answer = asked(vault.control, vault.place, machine.name, "longhaul-node credentials", what="credentials")
         if name in (answer.get("rotations") or {}) or answer.get("unused"):
             found.append(machine.name)
     return tuple(found)
 
 
-def _servers(vault: RotationVault) -> tuple[Machine, ...]:
-    return tuple(members(control_machines(vault.environment, plan(vault.environment)), Role.API))
+def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
+    """Return the members that hold such secrets, then all API servers: they know of every rotation."""
+    machines = control_machines(vault.environment, plan(vault.environment))
+    found = [one for one in machines if one.role.is_etcd and any(map(secrets, _held(one)))]
+    return (*found, *members(machines, Role.API))
+
+
+def _held(machine: Machine) -> frozenset[str]:
+    return frozenset[str]().union(*(file.secrets for file in _files(machine)))
+
+
+def _files(machine: Machine) -> tuple[SecretFile, ...]:
+    return etcd.secret_files(machine) if machine.role.is_etcd else api_server.secret_files(machine)
+
+
+def _take_over(vault: RotationVault, machine: Machine) -> str:
+    """Return the command with which a machine fetches its secrets, and starts anew what was started with others."""
+    servers = members(control_machines(vault.environment, plan(vault.environment)), Role.API)
+    options = _frontend(vault, others=len(servers) > 1) if machine.role is Role.API else ""
+    return f"{FETCH} && longhaul-node credentials --take-over{options}"
 
 
 def _frontend(vault: RotationVault, *, others: bool) -> str:
@@ -68,8 +86,8 @@ def _frontend(vault: RotationVault, *, others: bool) -> str:
 
 
 def _wanted(vault: RotationVault, machine: Machine, secrets: Callable[[str], bool]) -> Digests:
-    """Return what a server should have, as the vault says."""
-    files = [file for file in secret_files(machine) if any(map(secrets, file.secrets))]
+    """Return what a machine should have, as the vault says."""
+    files = [file for file in _files(machine) if any(map(secrets, file.secrets))]
     return {file.path.rpartition("/")[2]: digests(_content(vault, file)) for file in files}
 
 
@@ -92,11 +110,11 @@ def _has(answer: Mapping[str, Any], wanted: Digests) -> bool:
 
 
 def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
-    """Return why a server does not use what it should; empty when it does."""
+    """Return why a machine does not use what it should; empty when it does."""
     if not _has(answer, wanted):
         names = ", ".join(sorted(wanted))
         return f"does not have {names} as the vault does: it could not fetch them (journalctl -u longhaul-secrets)"
     if answer.get("error"):
-        return f"does not use the keys that it has: {answer['error']}"
+        return f"does not use what it has: {answer['error']}"
     unused = ", ".join(answer.get("unused", ()))
-    return f"has units that do not use the keys that it has: {unused}" if unused else ""
+    return f"has units that do not use what it has: {unused}" if unused else ""

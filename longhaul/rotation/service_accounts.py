@@ -86,7 +86,7 @@ class ServiceAccounts:
 
     def behind(self) -> tuple[str, ...]:
         """Return the API servers that have not learnt yet that it is over."""
-        return behind(self.vault, self.name)
+        return behind(self.vault, self.name, lambda name: name == SIGNING_KEYS)
 
     def end(self) -> None:
         """Empty the place of the new key."""

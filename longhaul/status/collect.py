@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
-from components.model import plan
+from components.model import Role, plan
 from components.model.health import READY_PATH
 from components.model.overlap import parse_standings
 from components.model.places import place_of
@@ -161,7 +161,7 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
             certificates=certificates,
             backup=backup,
             encryption=_encryption(content.get("encryption")),
-            credentials=_credentials(content.get("credentials")),
+            credentials=_credentials(content.get("credentials"), role=str(content.get("role") or Role.API)),
             refuses=_refuses(content.get("quarantine")),
             restore=restore,
         )
@@ -208,11 +208,15 @@ def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:
     )
 
 
-def _credentials(told: Mapping[str, Any] | None) -> CredentialsView | None:
+def _credentials(told: Mapping[str, Any] | None, *, role: str) -> CredentialsView | None:
     if not told:
         return None
-    unused = tuple(map(str, told.get("unused") or ()))
-    return CredentialsView(unused=unused, rotations=parse_standings(json.dumps(told.get("rotations") or {})))
+    known = told.get("rotations")
+    return CredentialsView(
+        role=role,
+        unused=tuple(map(str, told.get("unused") or ())),
+        rotations=None if known is None else parse_standings(json.dumps(known)),
+    )
 
 
 def _refuses(told: Mapping[str, Any] | None) -> tuple[str, ...] | None:

@@ -41,12 +41,13 @@ class EncryptionView:
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialsView:
-    """Knowledge of an API server about rotations with overlap."""
+    """Knowledge of a control-plane machine about rotations with overlap."""
 
+    role: str
     unused: tuple[str, ...]
-    """Units that use other keys of service accounts than the machine has."""
-    rotations: Mapping[str, Standing] = field(default_factory=dict)
-    """Rotations that are not over, by name."""
+    """Units that use other keys or authorities than the machine has."""
+    rotations: Mapping[str, Standing] | None = None
+    """Rotations that are not over, by name; None on a machine that is not told of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,7 @@ class NodeAnswer:
     encryption: EncryptionView | None = None
     """An API server's encryption keys; None when it says nothing."""
     credentials: CredentialsView | None = None
-    """An API server's knowledge about rotations with overlap; None when it says nothing."""
+    """A machine's knowledge about rotations with overlap; None when it says nothing."""
     refuses: tuple[str, ...] | None = None
     """Machines in quarantine that an API server is known to refuse; None when it says nothing."""
     restore: str = ""

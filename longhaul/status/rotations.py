@@ -1,4 +1,4 @@
-"""Judges rotations of keys by what API servers say. Pure."""
+"""Judges rotations of keys by what control-plane machines say. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from components.model.overlap import SERVICE_ACCOUNTS, STEADY, Standing
+from components.model.certificates import ETCD_CLIENT
+from components.model.machines import Role
+from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing
 from components.model.rotation import ENCRYPTION, Phase, phase_of
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import EncryptionView, Observed
@@ -33,14 +35,26 @@ def judge_rotations(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
 
 
 def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
-    """Yield rotations with overlap, and that of service accounts where a server uses other keys than it has."""
+    """Yield rotations with overlap, and those for which a machine uses something else than it has."""
     found = {name: one.credentials for name, one in observed.answers.items() if one.credentials is not None}
-    lag = sorted(name for name, view in found.items() if view.unused)
-    names = {rotation for view in found.values() for rotation in view.rotations}
-    for name in sorted(names | ({SERVICE_ACCOUNTS} if lag else set())):
-        standings = {server: view.rotations.get(name, STEADY) for server, view in found.items()}
-        late = lag if name == SERVICE_ACCOUNTS else []
-        yield _overlap(name, standings, late, again=f"`longhaul rotate --env {env} {name}` goes on", now=observed.now)
+    told = {name: view.rotations for name, view in found.items() if view.rotations is not None}
+    names = {rotation for standings in told.values() for rotation in standings}
+    late: dict[str, list[str]] = {}
+    for machine, view in sorted(found.items()):
+        restarting = _restarting(view.role) if view.unused else ()
+        for name in [one for one in restarting if one in names] or restarting[:1]:
+            late.setdefault(name, []).append(machine)
+    for name in sorted(names | late.keys()):
+        standings = {server: known.get(name, STEADY) for server, known in told.items()}
+        again = f"`longhaul rotate --env {env} {name}` goes on"
+        yield _overlap(name, standings, late.get(name, ()), again=again, now=observed.now)
+
+
+def _restarting(role: str) -> tuple[str, ...]:
+    """Return the rotations of which a phase has programs of a role's machines start anew."""
+    clients = AUTHORITY + ETCD_CLIENT
+    members = tuple(f"{AUTHORITY}{one}" for one in Role if one.is_etcd)
+    return (SERVICE_ACCOUNTS, *members, clients) if role == Role.API else (AUTHORITY + role, clients)
 
 
 def _overlap(
@@ -50,9 +64,9 @@ def _overlap(
         said = ", ".join(f"{server}: {one.phase}" for server, one in sorted(standings.items()))
         reason = f"servers are in different phases ({said}), and fetch within fifteen minutes; {again}"
         return RotationStatus(name=name, verdict=Verdict.DEGRADED, reason=reason)
-    standing = next(iter(standings.values()))
+    standing = next(iter(standings.values()), STEADY)
     if late:
-        reason = f"programs of {', '.join(late)} use other keys than these machines have: {again}"
+        reason = f"programs of {', '.join(late)} use something else than these machines have: {again}"
     elif standing.until and standing.until > now:
         reason = f"the new key signs, both are believed until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-import shutil
 import ssl
 import sys
 import urllib.error
@@ -82,7 +81,7 @@ class Machines:
         events = etcd_endpoints.events(place.node.stores["events"], place.etcdctl)
         variables = environment_file(etcd_endpoints.environment(main, events))
         variables |= environment_file(place.path("/etc/longhaul/kube-apiserver.env").read_text())
-        _copy_keys(place, "longhaul-api")
+        place.copy("kube-apiserver.service")
         command = place.unit_command("kube-apiserver.service", variables)
         # Without a delay at shutdown: nothing drains here.
         place.start("kube-apiserver", [*command, "--shutdown-delay-duration=0s"], {})
@@ -107,8 +106,7 @@ class Machines:
 
     def _start_unit(self, name: str) -> None:
         place = self.control[API]
-        if name == "kube-controller-manager":
-            _copy_keys(place, "longhaul-controller-manager")
+        place.copy(f"{name}.service")
         place.start(name, place.unit_command(f"{name}.service", {}), {})
 
     def keys(self, store: str) -> list[str]:
@@ -122,14 +120,6 @@ class Machines:
 
     def _url(self, store: str) -> str:
         return client_url(self.control[store].node.address)
-
-
-def _copy_keys(place: Place, folder: str) -> None:
-    """Copy the keys of service accounts as the units do before their program."""
-    target = place.path(f"/run/{folder}/service-account.pem")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
-    shutil.copy(place.path("/etc/longhaul/pki/service-account.pem"), target)
 
 
 def _member_ready(place: Place) -> bool:

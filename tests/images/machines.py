@@ -153,8 +153,17 @@ class Place:
             environment=self.path("/run/longhaul/etcd-join.env"),
         )
 
+    def copy(self, unit: str) -> None:
+        """Copy the files that a unit copies before its program starts."""
+        text = self.local((UNITS / unit).read_text())
+        for line in re.findall(r"^ExecStartPre=/usr/bin/install -m (.*)$", text, flags=re.MULTILINE):
+            mode, *files, target = line.split()
+            Path(target if target.endswith("/") else Path(target).parent).mkdir(parents=True, exist_ok=True)
+            subprocess.run(["install", "-m", mode, *files, target], check=True)
+
     def start_etcd(self) -> None:
         """Start etcd as etcd.service does after that."""
+        self.copy("etcd.service")
         variables = self.unit_environment("etcd.service")
         for name in ("/etc/longhaul/etcd.env", "/run/longhaul/etcd-join.env"):
             variables |= environment_file(self.path(name).read_text())

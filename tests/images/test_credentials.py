@@ -1,14 +1,17 @@
-"""Credentials that an API server believes and signs with, and programs that start with other keys."""
+"""Credentials that a machine believes and signs with, and programs that start with others."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import api_leave
 import credentials
+import etcd_checks
 import pytest
+from checks import Check
+from etcd_client import Etcdctl
 from node_config import Node
 
 from components.control_plane import issuing
@@ -17,6 +20,8 @@ from longhaul.rotation.servers import digests
 
 FRONTEND = "10.0.3.5:6443"
 NODE = Node(machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.2.3", stores={}, port=6443)
+MEMBER = Node(machine="e-etcd-0", role="etcd", index=0, address="10.0.1.10", version="3.6.0", stores={"etcd": {}})
+ETCDCTL = Etcdctl(certificate=Path("client.pem"), authority=Path("etcd-ca.crt"))
 
 
 class Machine:
@@ -43,30 +48,42 @@ class Machine:
 
     def _run(self, words: Sequence[str], **_more: object) -> subprocess.CompletedProcess[str]:
         self.asked.append(tuple(words[1:]))
-        if words[1] in ("start", "restart") and words[2] in self.copies:
-            if self.fails == words[2]:
+        if words[1] in ("start", "restart") and (unit := words[2]) in self.copies:
+            if self.fails == unit:
                 return subprocess.CompletedProcess(words, 1, stdout="", stderr="Job failed.\n")
-            (self.copies[words[2]] / credentials.ACCOUNTS).write_bytes(self.keys.read_bytes())
+            for name in credentials.COPIED[unit]:
+                (self.copies[unit] / name).write_bytes((self.pki / name).read_bytes())
         return subprocess.CompletedProcess(words, 0, stdout="", stderr="")
 
     def take_over(self, frontend: str = FRONTEND) -> credentials.Held:
-        return credentials.take_over(NODE, frontend=frontend, pki=self.pki)
+        return credentials.take_over(NODE, frontend=frontend, pki=self.pki, etcdctl=None)
+
+    def start_member(self) -> credentials.Held:
+        return credentials.take_over(MEMBER, frontend="", pki=self.pki, etcdctl=ETCDCTL)
 
 
 @pytest.fixture(name="machine")
 def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path, monkeypatch)
     machine.keys.write_text(SigningKeys.alone(issuing.new_key()).file)
+    for name in (credentials.MEMBERS, credentials.CLIENTS):
+        (machine.pki / name).write_text(authority().certificate)
     return machine
+
+
+def authority() -> issuing.Pair:
+    return issuing.new_authority(common_name="a", days=1, key=issuing.new_key())
 
 
 def test_it_tells_what_is_public_by_its_digest(machine: Machine) -> None:
     keys = SigningKeys.alone(issuing.new_key()).trusting(issuing.new_key())
     machine.keys.write_text(keys.file)
-    pair = issuing.new_authority(common_name="a", days=1, key=issuing.new_key())
+    pair = authority()
     (machine.pki / "nodes-authority.pem").write_text(pair.certificate + pair.key)
     (machine.pki / "rotations.json").write_text('{"service-accounts": {"phase": "trust"}}')
-    found = credentials.held(pki=machine.pki)
+    for name in (credentials.MEMBERS, credentials.CLIENTS):
+        (machine.pki / name).unlink()
+    found = credentials.held(NODE, pki=machine.pki)
     assert found.files == {
         credentials.ACCOUNTS: digests("".join(keys.verifies)),
         "nodes-authority.pem": digests(pair.certificate),
@@ -106,3 +123,76 @@ def test_a_start_that_fails_is_told_and_the_timer_that_starts_it_again_stays(mac
     machine.fails = credentials.API
     assert machine.take_over().error == "Job failed."
     assert machine.asked == [("leave",), ("restart", credentials.API)]
+
+
+def test_a_server_starts_anew_with_the_authorities_of_members(machine: Machine) -> None:
+    machine.take_over()
+    machine.asked.clear()
+    (machine.pki / credentials.MEMBERS).write_text(authority().certificate)
+    assert credentials.held(NODE, pki=machine.pki).unused == (credentials.API,)
+    assert machine.take_over().unused == ()
+    assert ("restart", credentials.CONTROLLER_MANAGER) not in machine.asked
+    assert ("restart", credentials.API) in machine.asked
+
+
+def survival(*, voters: int, survives: bool, member: bool = True) -> etcd_checks.Survival:
+    return etcd_checks.Survival(
+        without="e-etcd-0",
+        member=member,
+        voters=voters,
+        quorum=voters // 2 + 1,
+        healthy_without=voters - 1,
+        survives=survives,
+        reason="1 healthy of 3 voting members remain without e-etcd-0, 2 are needed",
+    )
+
+
+@pytest.fixture(name="etcd")
+def _etcd(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def stands(found: etcd_checks.Survival, *failing: str) -> None:
+        """``failing``: what the member's looks after its start find, each once."""
+        looks = [(Check(name="quorum", ok=False, detail=why),) for why in failing]
+        monkeypatch.setattr(credentials.etcd_checks, "survival", lambda *_words, **_more: found)
+        monkeypatch.setattr(credentials.etcd_checks, "checks", lambda *_words: ("c", looks.pop(0) if looks else ()))
+        monkeypatch.setattr(credentials.time, "sleep", lambda _seconds: None)
+
+    return stands
+
+
+def test_a_member_starts_anew_where_the_others_are_a_quorum_and_is_awaited(
+    machine: Machine, etcd: Callable[..., None]
+) -> None:
+    etcd(survival(voters=3, survives=True), "has no leader", "has no leader")
+    assert credentials.held(MEMBER, pki=machine.pki).unused == (credentials.ETCD,)
+    found = machine.start_member()
+    assert (found.error, found.unused, found.rotations) == ("", (), None)
+    assert machine.asked == [("restart", credentials.ETCD)]
+    machine.asked.clear()
+    assert machine.start_member().error == ""
+    assert machine.asked == [], "nothing is started anew without a reason"
+
+
+@pytest.mark.parametrize("member", [True, False])
+def test_a_member_that_the_quorum_needs_goes_on_with_the_former_authority(
+    machine: Machine, etcd: Callable[..., None], *, member: bool
+) -> None:
+    etcd(survival(voters=3 if member else 0, survives=False, member=member))
+    found = machine.start_member()
+    assert found.error.startswith("1 healthy of 3 voting members remain")
+    assert (found.unused, machine.asked) == ((credentials.ETCD,), [])
+
+
+def test_the_only_member_starts_anew_though_nothing_is_a_quorum_without_it(
+    machine: Machine, etcd: Callable[..., None]
+) -> None:
+    etcd(survival(voters=1, survives=False))
+    assert machine.start_member().error == ""
+    assert machine.asked == [("restart", credentials.ETCD)]
+
+
+def test_a_member_that_does_not_commit_after_its_start_is_told(
+    machine: Machine, etcd: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    etcd(survival(voters=3, survives=True), "does not commit")
+    monkeypatch.setattr(credentials, "READY_S", 0.0)
+    assert machine.start_member().error == "quorum: does not commit"

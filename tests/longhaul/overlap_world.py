@@ -1,26 +1,28 @@
-"""A vault, API servers that have its secrets only when told to fetch, and a clock; what was signed must be believed."""
+"""A vault, machines that have its secrets only when told to fetch, and a clock; what was signed must be believed."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from clouds.base.control import CommandOutput
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import Environment, authorities, certificates, control_machines, plan
-from components.model.certificates import ADMINISTRATORS
-from components.model.machines import Machine, Role, members
+from components.model.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, NODES
+from components.model.machines import Machine, Role
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
 from components.model.places import place_of
 from components.model.quarantine import Quarantine
 from components.model.vault import QUARANTINE, ROTATIONS, SIGNING_KEYS
-from components.render.api_server import secret_files
+from components.render import api_server, etcd
+from components.render.secrets import SecretFile
 from longhaul.rotation.authorities import AuthorityRotation
 from longhaul.rotation.overlap import Overlap, Standings, Subject
 from longhaul.rotation.published import PUBLISHED
@@ -28,13 +30,29 @@ from longhaul.rotation.servers import digests
 from longhaul.rotation.service_accounts import ServiceAccounts
 
 _PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
-BELIEVES = {"nodes": ("client-ca.crt", "nodes-ca.crt"), "front-proxy": ("front-proxy-ca.crt",)}
-"""Files in which servers have an authority's certificate, where it is not that of clients alone."""
-SHOWS = {"nodes": "nodes-authority.pem", "front-proxy": "front-proxy-client.pem"}
-"""Files with which servers sign, or show what it has signed."""
-ACCOUNTS = "service-account.pem"
+ACCOUNTS, MEMBERS, CLIENTS = "service-account.pem", "etcd-ca.crt", "etcd-client-ca.crt"
+STARTED = {Role.API: (ACCOUNTS, MEMBERS), Role.ETCD: (MEMBERS, CLIENTS), Role.EVENTS: (MEMBERS, CLIENTS)}
+"""Files that programs read only at their start, by their machines' role."""
+Files = Mapping[Role, tuple[str, ...]]
+BELIEVES: Mapping[str, Files] = {
+    ADMINISTRATORS: {Role.API: ("client-ca.crt",)},
+    NODES: {Role.API: ("client-ca.crt", "nodes-ca.crt")},
+    FRONT_PROXY: {Role.API: ("front-proxy-ca.crt",)},
+    Role.ETCD: {Role.API: (MEMBERS,), Role.ETCD: (MEMBERS, CLIENTS)},
+    Role.EVENTS: {Role.API: (MEMBERS,), Role.EVENTS: (MEMBERS, CLIENTS)},
+    ETCD_CLIENT: {Role.ETCD: (CLIENTS,), Role.EVENTS: (CLIENTS,)},
+}
+"""Files in which machines have an authority's certificate, by authority."""
+SHOWS: Mapping[str, Files] = {
+    NODES: {Role.API: ("nodes-authority.pem",)},
+    FRONT_PROXY: {Role.API: ("front-proxy-client.pem",)},
+    Role.ETCD: {Role.ETCD: ("member.pem", "client.pem")},
+    Role.EVENTS: {Role.EVENTS: ("member.pem", "client.pem")},
+    ETCD_CLIENT: {Role.API: ("etcd-client.pem",)},
+}
+"""Files with which machines sign, or show what it has signed."""
 PUBLISHES = {"client-ca-file": "client-ca.crt", "requestheader-client-ca-file": "front-proxy-ca.crt"}
-"""Files of which servers publish the certificates, by field of the ConfigMap."""
+"""Files of which API servers publish the certificates, by field of the ConfigMap."""
 
 
 class KilledError(Exception):
@@ -43,19 +61,29 @@ class KilledError(Exception):
 
 @dataclass
 class Server:
-    """An API server's files, with the times at which it got them."""
+    """A machine's files, with the times at which it got them."""
 
     machine: Machine
     history: list[tuple[datetime, dict[str, str]]] = field(default_factory=list)
-    started: str = ""
-    """Keys of service accounts with which its programs were started."""
+    started: dict[str, str] = field(default_factory=dict)
+    """Files as its programs were started with them, of those that they read only then."""
 
     @property
     def files(self) -> dict[str, str]:
         return self.history[-1][1]
 
+    @property
+    def wanted(self) -> dict[str, str]:
+        """Files with which its programs would start now."""
+        return {name: self.files[name] for name in STARTED[self.machine.role]}
+
+    def start(self) -> None:
+        self.started = self.wanted
+
     def may_use(self, name: str, *, since: datetime) -> set[str]:
         """Return the contents of a file that programs may use when they read it again since then."""
+        if name in self.started:
+            return {self.started[name]}
         before = [files for time, files in self.history if time <= since][-1:]
         return {files[name] for files in [*before, *(files for time, files in self.history if time > since)]}
 
@@ -63,39 +91,25 @@ class Server:
 class World:
     """An environment in the midst of a rotation."""
 
-    def __init__(self, environment: Environment, what: str) -> None:
+    def __init__(self, environment: Environment, what: str, first: Mapping[str, str] | None = None) -> None:
+        """``first``: the vault's secrets; if left out, they are made."""
         self.environment, self.what = environment, what
         self.now = datetime(2026, 11, 1, tzinfo=UTC)
         self.steps, self.dies_at, self.deaf = 0, -1, set[str]()
         self.scripts: list[str] = []
+        self.starts = Counter[str]()
+        """Number of times that a machine's programs were started anew."""
         self.endless: list[dict[str, Any]] = []
         self.told: list[str] = []
-        self.vault = self._first()
+        self.vault = dict(first or first_vault(environment))
         self.signed: dict[str, datetime] = {}
         """Time at which a key signed last, by the digest of its public half."""
-        machines = control_machines(environment, plan(environment))
-        self.servers = {one.name: Server(one) for one in members(machines, Role.API)}
+        self.servers = {one.name: Server(one) for one in control_machines(environment, plan(environment))}
         self.published: dict[str, str] = {}
         for server in self.servers.values():
             self.fetch(server)
-            server.started = server.files[ACCOUNTS]
+            server.start()
         self._publish()
-
-    def _first(self) -> dict[str, str]:
-        found = {SIGNING_KEYS: SigningKeys.alone(issuing.new_key()).text(), ROTATIONS: "{}", "encryption-keys": "[]"}
-        found[QUARANTINE] = Quarantine().text()
-        pairs = {}
-        for one in authorities(self.environment):
-            pair = issuing.new_authority(common_name=one.common_name, days=one.days, key=issuing.new_key())
-            pairs[one.name] = pair
-            found[one.secret] = json.dumps({"certificate": pair.certificate, "key": pair.key})
-            found[one.trust_secret] = pair.certificate
-        for leaf in certificates(self.environment, plan(self.environment)):
-            authority = pairs[leaf.authority]
-            found[leaf.name] = issuing.secret_value(
-                issuing.issue(issuing.subject_of(leaf), authority=authority), authority
-            )
-        return found
 
     def step(self) -> None:
         self.steps += 1
@@ -109,7 +123,8 @@ class World:
             text = self.vault[match[1]]
             return str(json.loads(text)[match[2]]) if match[2] else text
 
-        files = {file.path.rpartition("/")[2]: _PLACE.sub(value, file.content) for file in secret_files(server.machine)}
+        held = _secret_files(server.machine)
+        files = {file.path.rpartition("/")[2]: _PLACE.sub(value, file.content) for file in held}
         server.history.append((self.now, files))
 
     def secret(self, _place: Any, _vault: str, name: str) -> str | None:
@@ -129,13 +144,15 @@ class World:
         if "--take-over" in script and machine not in self.deaf:
             self.fetch(server)
             self.check()
-            server.started = server.files[ACCOUNTS]
+            if server.started != server.wanted:
+                self.starts[machine] += 1
+            server.start()
         self._publish()
         self.check()
         answer = {
             "files": {name: digests(text) for name, text in server.files.items()},
-            "unused": [] if server.started == server.files[ACCOUNTS] else ["kube-apiserver.service"],
-            "rotations": json.loads(server.files["rotations.json"]),
+            "unused": [] if server.started == server.wanted else ["kube-apiserver.service"],
+            "rotations": json.loads(server.files.get("rotations.json", "null")),
             "error": "",
         }
         return CommandOutput(stdout=json.dumps(answer), stderr="")
@@ -160,6 +177,8 @@ class World:
         for kind, name in PUBLISHES.items():
             found = issuing.certificates_in(self.published.get(kind, ""))
             for server in self.servers.values():
+                if server.machine.role is not Role.API:
+                    continue
                 for text in server.may_use(name, since=self._since()):
                     found += issuing.certificates_in(text)
             self.published[kind] = "".join(dict.fromkeys(found))
@@ -169,7 +188,7 @@ class World:
         self.now += timedelta(seconds=seconds)
 
     def check(self) -> None:
-        """Each server believes whatever any server, or the vault, may have signed and still lives."""
+        """Each machine believes whatever any machine, or the vault, may have signed and still lives."""
         signing = self._signing()
         self.signed |= dict.fromkeys(signing, self.now)
         alive = signing | {key for key, time in self.signed.items() if self.now - time < self.subject.life}
@@ -183,17 +202,18 @@ class World:
     def _signing(self) -> set[str]:
         servers = self.servers.values()
         if self.what == SERVICE_ACCOUNTS:
-            return {digests(server.started)[0] for server in servers}
+            return {digests(server.started[ACCOUNTS])[0] for server in servers if ACCOUNTS in server.started}
         name = self.what.removeprefix(AUTHORITY)
         if name == ADMINISTRATORS:
             return set(digests(json.loads(self.vault["ca-administrators"])["certificate"]))
-        shown = {text for server in servers for text in server.may_use(SHOWS[name], since=self._since())}
+        shown = {
+            text
+            for server in servers
+            for file in SHOWS[name].get(server.machine.role, ())
+            for text in server.may_use(file, since=self._since())
+        }
         known = {one for text in self._believable(name) for one in issuing.certificates_in(text)}
-        return {digests(ca)[0] for ca in known for text in shown if self._is_of(text, ca)}
-
-    def _is_of(self, text: str, authority: str) -> bool:
-        (certificate,) = issuing.certificates_in(text)
-        return issuing.is_issued_by(certificate, authority)
+        return {digests(ca)[0] for ca in known for text in shown if _is_of(text, ca)}
 
     def _believable(self, name: str) -> set[str]:
         return {self.vault[f"trust-{name}"], json.loads(self.vault[f"ca-{name}"])["certificate"], *self._ever}
@@ -205,12 +225,15 @@ class World:
         return {self.vault.get(f"trust-{name}", "")}
 
     def _believed(self, server: Server) -> Iterator[set[str]]:
-        if self.what == SERVICE_ACCOUNTS:
-            yield set(digests(server.started))
-            return
-        for name in BELIEVES.get(self.what.removeprefix(AUTHORITY), ("client-ca.crt",)):
+        for name in self._believing(server):
             for text in server.may_use(name, since=self._since()):
                 yield set(digests(text))
+
+    def _believing(self, server: Server) -> tuple[str, ...]:
+        """Return the files of what a machine believes."""
+        if self.what == SERVICE_ACCOUNTS:
+            return (ACCOUNTS,) if server.machine.role is Role.API else ()
+        return BELIEVES[self.what.removeprefix(AUTHORITY)].get(server.machine.role, ())
 
     @cached_property
     def record(self) -> Standings:
@@ -253,20 +276,48 @@ class World:
 
     @property
     def all_believe(self) -> bool:
-        """True when every server believes what the vault has believed, and nothing else of the kind."""
-        if self.what == SERVICE_ACCOUNTS:
-            return all(digests(server.started) == self.believed for server in self.servers.values())
-        name = self.what.removeprefix(AUTHORITY)
+        """True when every machine believes what the vault has believed, and nothing else of the kind."""
+        own = "" if self.what == SERVICE_ACCOUNTS else self.what.removeprefix(AUTHORITY)
         other = {
             key
             for one in authorities(self.environment)
-            if one.name != name
+            if one.name != own
             for key in digests(self.vault[one.trust_secret])
         }
-        files = BELIEVES.get(name, ("client-ca.crt",))
-        found = [digests(server.files[file]) for server in self.servers.values() for file in files]
+        found = [
+            digests({**server.files, **server.started}[file])
+            for server in self.servers.values()
+            for file in self._believing(server)
+        ]
         return all(tuple(key for key in keys if key not in other) == self.believed for keys in found)
 
     @property
     def standing(self) -> Standing:
         return parse_standings(self.vault[ROTATIONS]).get(self.what, STEADY)
+
+
+@cache
+def _secret_files(machine: Machine) -> tuple[SecretFile, ...]:
+    return (etcd if machine.role.is_etcd else api_server).secret_files(machine)
+
+
+@cache
+def _is_of(text: str, authority: str) -> bool:
+    (certificate,) = issuing.certificates_in(text)
+    return issuing.is_issued_by(certificate, authority)
+
+
+def first_vault(environment: Environment) -> dict[str, str]:
+    """Return the secrets of a vault before any rotation."""
+    found = {SIGNING_KEYS: SigningKeys.alone(issuing.new_key()).text(), ROTATIONS: "{}", "encryption-keys": "[]"}
+    found[QUARANTINE] = Quarantine().text()
+    pairs = {}
+    for one in authorities(environment):
+        pair = issuing.new_authority(common_name=one.common_name, days=one.days, key=issuing.new_key())
+        pairs[one.name] = pair
+        found[one.secret] = json.dumps({"certificate": pair.certificate, "key": pair.key})
+        found[one.trust_secret] = pair.certificate
+    for leaf in certificates(environment, plan(environment)):
+        authority = pairs[leaf.authority]
+        found[leaf.name] = issuing.secret_value(issuing.issue(issuing.subject_of(leaf), authority=authority), authority)
+    return found

@@ -16,7 +16,8 @@ import pytest
 from clouds.base.control import CommandOutput
 from components.control_plane import issuing
 from components.model import Environment, load
-from components.model.certificates import NODE_DAYS, authorities
+from components.model.certificates import ETCD_CLIENT, NODE_DAYS, authorities
+from components.model.machines import Role
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY
 from components.model.rotation import Phase
 from components.model.vault import ROTATIONS
@@ -31,7 +32,7 @@ from longhaul.status.collect import parse_answer
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import Endpoint, Observed
 from longhaul.status.rotations import judge_rotations
-from tests.longhaul.overlap_world import ACCOUNTS, KilledError, World
+from tests.longhaul.overlap_world import KilledError, World, first_vault
 
 OVERLAPS = [name for name, one in KNOWN.items() if "now" in one.takes]
 Make = Callable[[str], World]
@@ -42,9 +43,14 @@ def _environment() -> Environment:
     return load(Path(__file__).parents[2] / "stacks" / "Pulumi.lab.yaml")
 
 
+@pytest.fixture(scope="module", name="first")
+def _first(environment: Environment) -> dict[str, str]:
+    return first_vault(environment)
+
+
 @pytest.fixture(name="make")
-def _make(environment: Environment) -> Make:
-    return lambda what: World(environment, what)
+def _make(environment: Environment, first: dict[str, str]) -> Make:
+    return lambda what: World(environment, what, first)
 
 
 def left(world: World) -> list[str]:
@@ -66,7 +72,8 @@ def test_the_new_one_alone_is_believed_at_the_end(make: Make, what: str) -> None
     assert now in world.believed or world.standing == STEADY
 
 
-@pytest.mark.parametrize("what", OVERLAPS)
+# That of the events does what that of etcd does.
+@pytest.mark.parametrize("what", [one for one in OVERLAPS if one != AUTHORITY + Role.EVENTS])
 def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(make: Make, what: str) -> None:
     world = make(what)
     world.finish()
@@ -76,11 +83,11 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(make: Make, what:
         again.dies_at = moment
         with pytest.raises(KilledError):
             again.finish()
-        # Meanwhile a server was made anew.
-        anew = again.servers["lab-api-0"]
-        again.fetch(anew)
-        anew.started = anew.files[ACCOUNTS]
-        again.check()
+        # Meanwhile machines were made anew.
+        for name in ("lab-api-0", "lab-etcd-0"):
+            again.fetch(again.servers[name])
+            again.servers[name].start()
+            again.check()
         over = again.standing == STEADY and again.believed != (former,)
         before = again.believed
         again.finish()
@@ -94,14 +101,15 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(make: Make, what:
 
 @pytest.mark.parametrize("what", OVERLAPS)
 def test_timers_alone_never_leave_what_is_signed_unbelieved(environment: Environment, what: str) -> None:
-    """Every server fetches before each step of a run, and one of them starts anew."""
+    """Every machine fetches before each step of a run, and one of each kind starts anew."""
 
     class Busy(World):
         def step(self) -> None:
             super().step()
             for name, server in self.servers.items():
                 self.fetch(server)
-                server.started = server.files[ACCOUNTS] if name == "lab-api-1" else server.started
+                if name.endswith("-1"):
+                    server.start()
 
     world = Busy(environment, what)
     world.finish()
@@ -115,7 +123,7 @@ def test_no_rotation_begins_where_a_server_does_not_tell(
     world = make(what)
     before = dict(world.vault)
     monkeypatch.setattr(world, "run_command", lambda *_words, **_more: CommandOutput(stdout="", stderr="no such"))
-    with pytest.raises(CommandError, match="lab-api-0 does not tell its credentials: no such"):
+    with pytest.raises(CommandError, match=r"lab-(api|etcd|events)-0 does not tell its credentials: no such"):
         world.run()
     assert world.vault == before
 
@@ -123,8 +131,9 @@ def test_no_rotation_begins_where_a_server_does_not_tell(
 @pytest.mark.parametrize("what", OVERLAPS)
 def test_a_server_that_does_not_fetch_stops_it_where_all_is_believed(make: Make, what: str) -> None:
     world = make(what)
-    world.deaf.add("lab-api-1")
-    with pytest.raises(CommandError, match=r"lab-api-1 does not have .* as the vault does: it could not fetch"):
+    deaf = "lab-events-1" if what == AUTHORITY + ETCD_CLIENT else "lab-api-1"
+    world.deaf.add(deaf)
+    with pytest.raises(CommandError, match=rf"{deaf} does not have .* as the vault does: it could not fetch"):
         world.run()
     assert world.standing.phase is Phase.TRUST
     world.deaf.clear()
@@ -181,6 +190,32 @@ def test_an_authority_that_signs_what_the_vault_keeps_has_it_made_anew(make: Mak
     assert {name: world.vault[name] for name in others} == others
 
 
+def test_clients_of_etcd_keep_their_authority_while_it_vouches_for_a_member(make: Make) -> None:
+    """As in an environment of a former release, until `longhaul up` has made its members anew."""
+    world = make(AUTHORITY + ETCD_CLIENT)
+    signer = issuing.Pair(**json.loads(world.vault["ca-etcd-client"]))
+    pair = issuing.issue(issuing.Subject(common_name="lab-etcd-1", usages=["client"], days=1), authority=signer)
+    world.vault["lab-etcd-1-client"] = issuing.secret_value(pair, signer)
+    before = dict(world.vault)
+    with pytest.raises(CommandError, match="certificates of lab-etcd-1 are still of this authority, as a former"):
+        world.run()
+    assert world.vault == before
+
+
+def test_members_and_servers_start_anew_with_authorities_of_etcd_and_nobody_else(make: Make) -> None:
+    def started(what: str) -> dict[str, int]:
+        world = make(AUTHORITY + what)
+        world.finish()
+        return dict(world.starts)
+
+    servers = dict.fromkeys(("lab-api-0", "lab-api-1"), 2)
+    members = {role: dict.fromkeys((f"lab-{role}-{index}" for index in range(3)), 2) for role in ("etcd", "events")}
+    assert started("etcd") == servers | members["etcd"]
+    assert started("events") == servers | members["events"]
+    assert started(ETCD_CLIENT) == members["etcd"] | members["events"]
+    assert started("nodes") == {}
+
+
 def test_a_run_that_lost_its_turn_records_nothing(make: Make) -> None:
     world = make(SERVICE_ACCOUNTS)
     with pytest.raises(CommandError, match="another run has taken this rotation over"):
@@ -191,8 +226,11 @@ def test_a_run_that_lost_its_turn_records_nothing(make: Make) -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ({"error": "no other API server answers at 10.0.0.4:6443"}, "does not use .*: no other API server answers"),
-        ({"unused": ["kube-apiserver.service"]}, "has units that do not use the keys that it has: kube-apiserver"),
+        (
+            {"error": "no other API server answers at 10.0.0.4:6443"},
+            "does not use what it has: no other API server answers",
+        ),
+        ({"unused": ["kube-apiserver.service"]}, "has units that do not use what it has: kube-apiserver"),
         ({}, "lab-api-0 does not have"),
     ],
 )
@@ -259,13 +297,10 @@ def test_every_authority_is_known_or_refused(environment: Environment) -> None:
     assert {name for name in KNOWN if name.startswith(AUTHORITY)} == {AUTHORITY + name for name in TIMES}
 
 
-def told(*, unused: tuple[str, ...] = (), **rotations: dict[str, str]) -> Any:
-    held = {
-        "files": {},
-        "unused": unused,
-        "rotations": {name.replace("_", "-"): one for name, one in rotations.items()},
-    }
-    return parse_answer(json.dumps({"ready": True, "credentials": held}), "")
+def told(*, role: str = "api", unused: tuple[str, ...] = (), **rotations: dict[str, str]) -> Any:
+    known = {name.replace("_", "-"): one for name, one in rotations.items()} if role == "api" else None
+    held = {"files": {}, "unused": unused, "rotations": known}
+    return parse_answer(json.dumps({"ready": True, "role": role, "credentials": held}), "")
 
 
 def judged(**answers: Any) -> Any:
@@ -295,4 +330,15 @@ def test_status_tells_servers_that_differ_or_use_other_keys() -> None:
     assert found.reason.startswith("servers are in different phases (a: trust, b: steady), and fetch within fifteen")
     (found,) = judged(a=told(unused=("kube-apiserver.service",)), b=told())
     assert (found.name, found.verdict) == (SERVICE_ACCOUNTS, Verdict.DEGRADED)
-    assert found.reason.startswith("programs of a use other keys than these machines have")
+    assert found.reason.startswith("programs of a use something else than these machines have")
+
+
+def test_status_tells_members_that_use_another_authority() -> None:
+    """A member is told of no rotation, so it differs from no server."""
+    late = told(role="events", unused=("etcd.service",))
+    half = {"phase": "distrust", "until": ""}
+    (found,) = judged(a=told(authority_etcd_client=half), m=told(role="etcd"), e=late)
+    assert (found.name, found.verdict, found.phase) == ("authority-etcd-client", Verdict.DEGRADED, "distrust")
+    assert found.reason.startswith("programs of e use something else than these machines have: `longhaul rotate")
+    (alone,) = judged(a=told(), e=late)
+    assert (alone.name, alone.verdict) == ("authority-events", Verdict.DEGRADED)

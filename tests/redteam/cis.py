@@ -268,7 +268,7 @@ ON_MEMBERS: dict[str, Check] = {
     "2.4": _set("PEER_CERT_FILE", "PEER_KEY_FILE"),
     "2.5": lambda facts: facts.variable("PEER_CLIENT_CERT_AUTH") == "true",
     "2.6": lambda facts: facts.variable("PEER_AUTO_TLS") in {None, "false"},
-    "2.7": lambda facts: facts.variable("TRUSTED_CA_FILE") == f"{ETC}/pki/etcd-client-ca.crt",
+    "2.7": lambda facts: facts.variable("TRUSTED_CA_FILE") == "/run/longhaul/etcd-client-ca.crt",
 }
 
 ON_NODES: dict[str, Check] = {

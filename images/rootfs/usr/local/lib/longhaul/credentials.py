@@ -1,6 +1,7 @@
-"""Certificates and public keys that this API server has, by their digests, and keys that its programs read only at
-their start: those of service accounts (kubernetes 1.36, pkg/controlplane/apiserver/options/options.go and
-cmd/kube-controller-manager/app/service_accounts.go)."""
+"""Certificates and public keys that this machine has, by their digests, and those that its programs read only at their
+start: keys of service accounts (kubernetes 1.36, pkg/controlplane/apiserver/options/options.go and
+cmd/kube-controller-manager/app/service_accounts.go), and the authorities of an etcd cluster (etcd 3.6,
+client/pkg/transport/listener.go, which kube-apiserver uses as well)."""
 
 from __future__ import annotations
 
@@ -8,43 +9,62 @@ import hashlib
 import json
 import re
 import subprocess
+import time
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import api_leave
+import etcd_checks
+from etcd_client import Etcdctl
 from node_config import Node
 
 ACCOUNTS = "service-account.pem"
+MEMBERS = "etcd-ca.crt"
+"""File with the authorities of etcd members."""
+CLIENTS = "etcd-client-ca.crt"
+"""File with the authorities of an etcd member's clients."""
 ROTATIONS = "rotations.json"
 API = "kube-apiserver.service"
 CONTROLLER_MANAGER = "kube-controller-manager.service"
-COPIES = {API: Path("/run/longhaul-api"), CONTROLLER_MANAGER: Path("/run/longhaul-controller-manager")}
-"""Folders into which units copy the keys of service accounts at their start: what is there is what they use."""
+ETCD = "etcd.service"
+COPIES = {
+    API: Path("/run/longhaul-api"),
+    CONTROLLER_MANAGER: Path("/run/longhaul-controller-manager"),
+    ETCD: Path("/run/longhaul"),
+}
+"""Folders into which units copy at their start what they read only then: what is there is what they use."""
+COPIED = {API: (ACCOUNTS, MEMBERS), CONTROLLER_MANAGER: (ACCOUNTS,), ETCD: (MEMBERS, CLIENTS)}
+"""Names of the copied files."""
+READY_S = 120.0
+"""Longest time in seconds that a member gets to commit again after its start."""
+RETRY_S = 1.0
 PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """Credentials of an API server."""
+    """Credentials of a control-plane machine."""
 
     files: Mapping[str, tuple[str, ...]]
     """SHA-256 of every certificate and public key (DER), by file, in their order."""
     unused: tuple[str, ...]
-    """Units that were started with other keys of service accounts than the file has."""
-    rotations: Mapping[str, Any] = field(default_factory=dict)
-    """Rotations that are not over, as the vault tells them."""
+    """Units that were started with another content of a file than it has."""
+    rotations: Mapping[str, Any] | None = None
+    """Rotations that are not over, as the vault tells them to API servers; None on a machine that is not told."""
     error: str = ""
-    """Reason why a unit was not started with the keys that the file has."""
+    """Reason why a unit was not started with what the files have."""
 
 
-def held(*, pki: Path) -> Held:
-    """Return what this API server has and uses."""
+def held(node: Node, *, pki: Path) -> Held:
+    """Return what this machine has and uses."""
     paths = sorted(path for path in pki.iterdir() if path.suffix in (".pem", ".crt"))
     return Held(
-        files={path.name: digests(path.read_text()) for path in paths}, unused=_unused(pki), rotations=_rotations(pki)
+        files={path.name: digests(path.read_text()) for path in paths},
+        unused=_unused(node, pki),
+        rotations=_rotations(pki),
     )
 
 
@@ -53,15 +73,36 @@ def digests(text: str) -> tuple[str, ...]:
     return tuple(hashlib.sha256(b64decode(match[2])).hexdigest() for match in PUBLIC.finditer(text))
 
 
-def take_over(node: Node, *, frontend: str, pki: Path) -> Held:
-    """Have the programs that have other keys of service accounts than the file start with those. kube-apiserver leaves
-    the load balancer at ``frontend`` first; where that is empty, there is no other server."""
-    unused = _unused(pki)
-    error = _restart_server(node, frontend=frontend, pki=pki) if API in unused else ""
+def take_over(node: Node, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> Held:
+    """Have the programs that were started with another content of a file than it has start with that. kube-apiserver
+    leaves the load balancer at ``frontend`` first; where that is empty, there is no other server. A member, which has
+    an ``etcdctl``, stops only where the others are a quorum without it."""
+    unused = _unused(node, pki)
+    error = ""
+    if API in unused:
+        error = _restart_server(node, frontend=frontend, pki=pki)
     if CONTROLLER_MANAGER in unused and not error:
         error = _done("restart", CONTROLLER_MANAGER)
-    found = held(pki=pki)
-    return Held(files=found.files, unused=found.unused, rotations=found.rotations, error=error)
+    if ETCD in unused and etcdctl is not None:
+        error = _restart_member(node, etcdctl)
+    return replace(held(node, pki=pki), error=error)
+
+
+def _restart_member(node: Node, etcdctl: Etcdctl) -> str:
+    """Return why etcd was not started again; empty when it commits through its quorum. A leader hands over before it
+    stops (etcd 3.6, server/etcdserver/server.go, ``Stop``)."""
+    survival = etcd_checks.survival(node, etcdctl, without=node.machine)
+    alone = survival.member and survival.voters == 1
+    if not survival.survives and not alone:
+        return survival.reason
+    if error := _done("restart", ETCD):
+        return error
+    deadline = time.monotonic() + READY_S
+    while failed := [check for check in etcd_checks.checks(node, etcdctl)[1] if not check.ok]:
+        if time.monotonic() + RETRY_S > deadline:
+            return f"{failed[0].name}: {failed[0].detail}"
+        time.sleep(RETRY_S)
+    return ""
 
 
 def _restart_server(node: Node, *, frontend: str, pki: Path) -> str:
@@ -86,9 +127,11 @@ def _done(*words: str) -> str:
     return said[-1] if done.returncode else ""
 
 
-def _unused(pki: Path) -> tuple[str, ...]:
-    wanted = _content(pki / ACCOUNTS)
-    return tuple(unit for unit, folder in COPIES.items() if _content(folder / ACCOUNTS) != wanted)
+def _unused(node: Node, pki: Path) -> tuple[str, ...]:
+    units = (API, CONTROLLER_MANAGER) if node.role == "api" else (ETCD,)
+    return tuple(
+        unit for unit in units if any(_content(COPIES[unit] / name) != _content(pki / name) for name in COPIED[unit])
+    )
 
 
 def _content(path: Path) -> bytes | None:
@@ -98,9 +141,9 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def _rotations(pki: Path) -> dict[str, Any]:
+def _rotations(pki: Path) -> dict[str, Any] | None:
     try:
         found = json.loads((pki / ROTATIONS).read_text())
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
+    return found if isinstance(found, dict) else None

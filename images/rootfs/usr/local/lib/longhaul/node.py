@@ -14,8 +14,9 @@ only one that does not answer.
 when all of it was done.
 ``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
 ``--keys``; on a member the number of objects that each key has encrypted.
-``credentials``: on an API server the digests of what it believes and signs with; with ``--take-over`` programs that
-have other keys than their file first start with those, one that serves once another server answers at ``--frontend``.
+``credentials``: the digests of what the machine believes and signs with; with ``--take-over`` programs that were
+started with other keys or authorities than it has first start with those: kube-apiserver once another server answers at
+``--frontend``, a member once the others are a quorum without it.
 ``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
 ``--names``; with ``--end-connections`` once no connection is left that was opened before.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
@@ -76,7 +77,7 @@ class Report:
     encryption: encryption_keys.Held | None = None
     """An API server's encryption keys."""
     credentials: credentials.Held | None = None
-    """An API server's credentials of others."""
+    """Credentials of a control-plane machine."""
     quarantine: quarantine_list.Refused | None = None
     """Machines that an API server refuses."""
     restore: str = ""
@@ -124,7 +125,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         certificates=certificate_dates.dates(PKI) if with_members else (),
         backup=backups.read() if node.role != "api" and with_members else None,
         encryption=encryption_keys.held(node, pki=PKI) if node.role == "api" and with_members else None,
-        credentials=credentials.held(pki=PKI) if node.role == "api" and with_members else None,
+        credentials=credentials.held(node, pki=PKI) if with_members else None,
         quarantine=quarantine_list.refused(node, pki=PKI) if node.role == "api" and with_members else None,
         restore=half_done.backup if half_done else "",
     )
@@ -197,17 +198,22 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _credentials(node: Node, arguments: argparse.Namespace) -> int:
+    """Tell what a control-plane machine believes and signs with."""
+    if arguments.take_over:
+        etcdctl = None if node.role == "api" else member_etcdctl()
+        _print(credentials.take_over(node, frontend=arguments.frontend, pki=PKI, etcdctl=etcdctl))
+    else:
+        _print(credentials.held(node, pki=PKI))
+    return 0
+
+
 def _of_server(node: Node, arguments: argparse.Namespace) -> int:
-    """Take an API server out of the load balancer, or tell what it believes and signs with, or which machines it
-    refuses."""
+    """Take an API server out of the load balancer, or tell which machines it refuses."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
-    if arguments.command == "credentials":
-        taken = credentials.take_over(node, frontend=arguments.frontend, pki=PKI) if arguments.take_over else None
-        _print(taken or credentials.held(pki=PKI))
-        return 0
     if arguments.end_connections:
         found = quarantine_list.end_connections(node, pki=PKI)
     else:
@@ -237,8 +243,8 @@ def main() -> int:
     encryption = commands.add_parser("encryption", help="tell encryption keys, or what was encrypted with them")
     encryption.add_argument("--keys", default="", metavar="NAME,…", help="on an API server: the keys to wait for")
     encryption.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for them")
-    held = commands.add_parser("credentials", help="tell what an API server believes and signs with")
-    held.add_argument("--take-over", action="store_true", help="first start programs with the keys that are there")
+    held = commands.add_parser("credentials", help="tell what the machine believes and signs with")
+    held.add_argument("--take-over", action="store_true", help="first start programs with what is there")
     held.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
     quarantine = commands.add_parser("quarantine", help="tell which machines an API server refuses")
     quarantine.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
@@ -248,7 +254,7 @@ def main() -> int:
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
-    if arguments.command in ("leave", "credentials", "quarantine"):
+    if arguments.command in ("leave", "quarantine"):
         if worker or (node := Node.read()).role != "api":
             parser.error("this machine is no API server")
         return _of_server(node, arguments)
@@ -256,9 +262,10 @@ def main() -> int:
         if worker or (arguments.command == "backup" and Node.read().role == "api"):
             parser.error("this machine has no part in that")
         return _of_backups(arguments)
-    if arguments.command == "encryption" and not worker:
-        return _encryption(Node.read(), arguments)
-    if arguments.command in ("cluster", "remove", "reclaim", "encryption"):
+    if arguments.command in ("encryption", "credentials") and not worker:
+        told = _encryption if arguments.command == "encryption" else _credentials
+        return told(Node.read(), arguments)
+    if arguments.command in ("cluster", "remove", "reclaim", "encryption", "credentials"):
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
         return _of_cluster(node, arguments)
