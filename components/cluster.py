@@ -10,7 +10,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from components.control_plane.plane import ControlPlane
 from components.control_plane.secrets import TunnelKey
 from components.immutable_guard import holding
-from components.links import Links, LinksArgs
+from components.links import Keys, Links, LinksArgs
 from components.model import Environment, plan
 from components.registry import resources_of
 from components.render import pool_user_data
@@ -70,10 +70,11 @@ class Cluster(ComponentResource):
         if len(self._environment.sites) == 1:
             return {}
 
-        def tunnel_key(secret: str) -> pulumi.Input[str]:
+        def tunnel_keys(secret: str, *, of_cloud: bool = False) -> Keys:
             name = f"{self._environment.name}-{secret}"
             opts = ResourceOptions(parent=self, depends_on=[control.vault_writable])
-            return TunnelKey(name, secret=secret, vault_url=control.vault_url, opts=opts).value
+            made = TunnelKey(name, secret=secret, vault_url=control.vault_url, of_cloud=of_cloud, opts=opts)
+            return Keys(text=_or_none_yet(made.value) if of_cloud else made.value, made=[made])
 
         links = Links(
             f"{self._environment.name}-links",
@@ -81,8 +82,18 @@ class Cluster(ComponentResource):
                 environment=self._environment,
                 addresses=self._addresses,
                 ends={name: cloud.link_end for name, cloud in self._sites.items()},
-                tunnel_key=tunnel_key,
+                tunnel_keys=tunnel_keys,
             ),
             opts=ResourceOptions(parent=self, providers=providers),
         )
         return {"onprem_tunnels": Output.all(**links.onprem_tunnels)} if links.onprem_tunnels else {}
+
+
+def _or_none_yet(keys: Output[str]) -> Output[str]:
+    """Return the keys of a tunnel, secret; none where only the run itself will tell. A preview would else show every
+    tunnel of a cloud that makes its own keys as one that changes."""
+
+    async def told() -> str:
+        return await keys.future() or ""
+
+    return Output.secret(told())

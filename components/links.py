@@ -19,6 +19,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from components.model import AddressPlan, Environment
 from components.model.cloud_names import cloud_name
 from components.model.links import LinkKind, PlannedLink, links, single_ends
+from components.model.tunnel_keys import TunnelKeys
 
 Item = TypeVar("Item")
 
@@ -59,9 +60,35 @@ class Remote:
 
 @dataclass(frozen=True, kw_only=True)
 class Tunnel(Remote):
-    """An address of the other end, and the key of the tunnel to it."""
+    """An address of the other end, and the keys of the tunnel to it."""
 
     key: pulumi.Input[str]
+    """Key that is used."""
+    others: pulumi.Input[Sequence[str]] = ()
+    """Keys that an end believes as well, if it can, while the key is replaced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """The vault's keys of a tunnel."""
+
+    text: pulumi.Input[str]
+    """The keys as the vault has them (components/model/tunnel_keys.py)."""
+    made: Sequence[pulumi.Resource] = ()
+    """Resource that holds them. Whoever makes a key where these are none depends on it, so that a rotation finds who
+    uses which."""
+
+    def beside(self, own: pulumi.Input[str] = "") -> Output[TunnelKeys]:
+        """Return the keys, and after them the key that a cloud has, if it is not among them."""
+        known = Output.all(text=self.text, own=own)
+        return Output.secret(known.apply(lambda all: TunnelKeys.parse(f"{all['text']} {all['own']}").distinct()))
+
+
+class MakesKeys(Protocol):
+    """Function that makes the keys of a tunnel."""
+
+    def __call__(self, secret: str, *, of_cloud: bool = False) -> Keys:
+        """``secret``: their name in the vault; ``of_cloud``: a cloud makes the first key itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +120,11 @@ class Holds(Protocol):
 class Dials(Protocol):
     """The end of a site that gets addresses and keys with each connection."""
 
-    def dial(self, name: str, far: str, remotes: Sequence[Remote]) -> Mapping[str, Sequence[Tunnel]]:
+    def dial(
+        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], Keys]
+    ) -> Mapping[str, Sequence[Tunnel]]:
         """Connect to addresses of the site ``far``. Return, by label of each address, the tunnels that the other end
-        has to make."""
+        has to make. ``keys`` makes those of a tunnel, given its label: none at first."""
 
 
 @runtime_checkable
@@ -125,9 +154,8 @@ class LinksArgs:
     addresses: AddressPlan
     ends: Mapping[str, Callable[[EndContext], End]]
     """Function that makes the end of a site, by site."""
-    tunnel_key: Callable[[str], pulumi.Input[str]]
-    """Function that makes the pre-shared key of a connection between two ends with gateways, given its name in the
-    vault."""
+    tunnel_keys: MakesKeys
+    """Function that makes the pre-shared keys of a connection."""
 
 
 class Links(ComponentResource):
@@ -169,9 +197,9 @@ class Links(ComponentResource):
             case LinkKind.IPSEC, Holds() as near, Holds() as far:
                 self._hold(name, first, near, second, far, single=single)
             case LinkKind.IPSEC, Dials() as near, Holds() as far:
-                _dial(name, first, near, second, far, single=second in single)
+                self._dial(name, first, near, second, far, single=second in single)
             case LinkKind.IPSEC, Holds() as far, Dials() as near:
-                _dial(name, second, near, first, far, single=first in single)
+                self._dial(name, second, near, first, far, single=first in single)
             case _:
                 kinds = f"{sites[first].kind} and {sites[second].kind}"
                 raise NotImplementedError(f"link {link.name}: {link.kind} between {kinds}")
@@ -183,9 +211,35 @@ class Links(ComponentResource):
         for own in _some(near.gateways(), first=second in single):
             for other in _some(far.gateways(), first=first in single):
                 ends = "-".join(part for part in (first, own.name, second, other.name) if part)
-                key = Output.secret(self._args.tunnel_key(f"tunnel-{ends}"))
-                near.hold(name, own, second, _keyed(_some(other.remotes(), first=first in single), key))
-                far.hold(name, other, first, _keyed(_some(own.remotes(), first=second in single), key))
+                keys = self._args.tunnel_keys(f"tunnel-{ends}").beside()
+                key, others = used(keys), believed(keys)
+                near.hold(name, own, second, _keyed(_some(other.remotes(), first=first in single), key, others))
+                far.hold(name, other, first, _keyed(_some(own.remotes(), first=second in single), key, others))
+
+    def _dial(self, name: str, first: str, near: Dials, second: str, far: Holds, *, single: bool) -> None:
+        """Connect an end that gets addresses and keys with each connection: one connection for each address of the
+        other end. When the other end is ``single``, there is one connection to its first address, of which it holds the
+        first tunnel alone; else, two connections in AWS with two tunnels each become four in Azure, of whose two
+        instances only the one that AWS expects comes up."""
+
+        def keys(label: str) -> Keys:
+            return self._args.tunnel_keys(f"tunnel-{first}-{second}-{label}", of_cloud=True)
+
+        pairs = [(gateway, remote) for gateway in far.gateways() for remote in gateway.remotes()]
+        chosen = _some(pairs, first=single)
+        given = near.dial(name, second, [remote for _, remote in chosen], keys)
+        for gateway, remote in chosen:
+            far.hold(f"{name}-{remote.label}", gateway, first, _some(given[remote.label], first=single))
+
+
+def used(keys: Output[TunnelKeys]) -> Output[str]:
+    """Return the key of a tunnel that is used, secret."""
+    return keys.apply(lambda known: known.used)
+
+
+def believed(keys: Output[TunnelKeys]) -> Output[list[str]]:
+    """Return the keys that are believed beside it, secret."""
+    return keys.apply(lambda known: list(known.others))
 
 
 def _some(items: Iterable[Item], *, first: bool) -> list[Item]:
@@ -193,17 +247,5 @@ def _some(items: Iterable[Item], *, first: bool) -> list[Item]:
     return list(islice(items, 1 if first else None))
 
 
-def _keyed(remotes: Iterable[Remote], key: pulumi.Input[str]) -> list[Tunnel]:
-    return [Tunnel(label=remote.label, address=remote.address, key=key) for remote in remotes]
-
-
-def _dial(name: str, first: str, near: Dials, second: str, far: Holds, *, single: bool) -> None:
-    """Connect an end that gets addresses and keys with each connection: one connection for each address of the other
-    end. When the other end is ``single``, there is one connection to its first address, of which it holds the first
-    tunnel alone; else, two connections in AWS with two tunnels each become four in Azure, of whose two instances only
-    the one that AWS expects comes up."""
-    pairs = [(gateway, remote) for gateway in far.gateways() for remote in gateway.remotes()]
-    chosen = _some(pairs, first=single)
-    given = near.dial(name, second, [remote for _, remote in chosen])
-    for gateway, remote in chosen:
-        far.hold(f"{name}-{remote.label}", gateway, first, _some(given[remote.label], first=single))
+def _keyed(remotes: Iterable[Remote], key: Output[str], others: Output[list[str]]) -> list[Tunnel]:
+    return [Tunnel(label=remote.label, address=remote.address, key=key, others=others) for remote in remotes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from components.aws.vpn import (
     AwsVpnPeer,
     AwsVpnPeerArgs,
 )
-from components.links import EndContext, Remote, Tunnel
+from components.links import EndContext, Keys, Remote, Tunnel, believed, used
 from components.tags import environment_tags, site_tags
 
 
@@ -59,9 +59,11 @@ class AwsEnd:
         )
         AwsPeering(name, args, opts=place.opts)
 
-    def dial(self, name: str, far: str, remotes: Sequence[Remote]) -> Mapping[str, Sequence[Tunnel]]:
+    def dial(
+        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], Keys]
+    ) -> Mapping[str, Sequence[Tunnel]]:
         """Make a connection of two tunnels to each address, and the routes to the site behind them."""
-        given = {remote.label: self._connection(f"{name}-{remote.label}", far, remote.address) for remote in remotes}
+        given = {remote.label: self._connection(f"{name}-{remote.label}", far, remote, keys) for remote in remotes}
         args = AwsRoutesArgs(
             region=self._linked.region,
             route_table_ids=self._linked.route_table_ids,
@@ -71,20 +73,21 @@ class AwsEnd:
         AwsRoutes(f"{name}-{self._place.site}", args, opts=self._place.opts)
         return given
 
-    def _connection(self, name: str, far: str, address: pulumi.Input[str]) -> Sequence[Tunnel]:
+    def _connection(self, name: str, far: str, remote: Remote, keys: Callable[[str], Keys]) -> Sequence[Tunnel]:
         place = self._place
         args = AwsVpnPeerArgs(
             region=self._linked.region,
             gateway_id=self._gateway_id,
-            remote_address=address,
+            remote_address=remote.address,
             local=place.block(place.site),
             remote=place.block(far),
+            keys=(keys(f"{remote.label}-0"), keys(f"{remote.label}-1")),
             tags=site_tags(place.environment, place.site),
             called=place.called(name),
         )
         made = AwsVpnPeer(name, args, opts=place.opts)
         return [
-            Tunnel(label=str(number), address=tunnel.address, key=tunnel.key)
+            Tunnel(label=str(number), address=tunnel.address, key=used(tunnel.keys), others=believed(tunnel.keys))
             for number, tunnel in enumerate(made.tunnels)
         ]
 

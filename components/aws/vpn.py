@@ -12,6 +12,8 @@ import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.base.ipsec import SUITE
+from components.links import Keys
+from components.model.tunnel_keys import TunnelKeys
 
 UNUSED_ASN = "65000"
 """AS number of the remote gateway, for BGP. AWS requires one even where routes are static; 65000 is the example of its
@@ -82,8 +84,8 @@ class AwsTunnel:
 
     address: Output[str]
     """Public address of AWS's end."""
-    key: Output[str]
-    """Pre-shared key, secret; AWS makes it."""
+    keys: Output[TunnelKeys]
+    """Pre-shared keys, secret. AWS has one, which it makes itself until a rotation gives it another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,8 @@ class AwsVpnPeerArgs:
     """The AWS site's block."""
     remote: IPv4Network
     """The remote site's block."""
+    keys: tuple[Keys, Keys]
+    """The vault's keys of each tunnel; none until a rotation."""
     tags: Mapping[str, str]
     called: str | None = None
     """Name that people see; if left out, the name in the program."""
@@ -135,8 +139,14 @@ class AwsVpnPeer(ComponentResource):
             # AWS calls the other side "local" and its own "remote".
             local_ipv4_network_cidr=str(args.remote),
             remote_ipv4_network_cidr=str(args.local),
+            # AWS replaces a tunnel's end when its key changes (docs.aws.amazon.com, "Site-to-Site VPN tunnel endpoint
+            # replacements"), and its provider changes one tunnel after the other.
+            tunnel1_preshared_key=_given(args.keys[0]),
+            tunnel2_preshared_key=_given(args.keys[1]),
             tags=tags,
-            opts=child,
+            opts=ResourceOptions.merge(
+                child, ResourceOptions(depends_on=[one for key in args.keys for one in key.made])
+            ),
             **tunnel_options(1),
             **tunnel_options(2),
         )
@@ -147,11 +157,17 @@ class AwsVpnPeer(ComponentResource):
             destination_cidr_block=str(args.remote),
             opts=child,
         )
+        first, second = args.keys
         self.tunnels = (
-            AwsTunnel(address=connection.tunnel1_address, key=Output.secret(connection.tunnel1_preshared_key)),
-            AwsTunnel(address=connection.tunnel2_address, key=Output.secret(connection.tunnel2_preshared_key)),
+            AwsTunnel(address=connection.tunnel1_address, keys=first.beside(connection.tunnel1_preshared_key)),
+            AwsTunnel(address=connection.tunnel2_address, keys=second.beside(connection.tunnel2_preshared_key)),
         )
         self.register_outputs({})
+
+
+def _given(keys: Keys) -> Output[str | None]:
+    """Return the key for AWS, secret; None where it has made its own."""
+    return keys.beside().apply(lambda known: known.used or None)
 
 
 @dataclass(frozen=True, kw_only=True)

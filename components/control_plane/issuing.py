@@ -80,6 +80,13 @@ def new_encryption_key() -> str:
     return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
+def new_tunnel_key() -> str:
+    """Return a pre-shared key of 250 random bits that every cloud takes: letters and digits only, because Azure accepts
+    no hyphen; 64 of them, and no zero at its beginning, because of AWS (docs.aws.amazon.com, "Tunnel options for your
+    AWS Site-to-Site VPN connection")."""
+    return secrets.choice("abcdef") + secrets.token_hex(32)[1:]
+
+
 def new_authority(*, common_name: str, days: float, key: str) -> Pair:
     """Return a self-signed authority with the private key ``key`` (PEM). It may sign leaf certificates, but no further
     authorities."""

@@ -4,7 +4,7 @@ tunnels."""
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,6 +20,7 @@ from components.model import SharedSecret
 from components.model.overlap import standings_text
 from components.model.quarantine import Quarantine
 from components.model.rotation import Keys
+from components.model.tunnel_keys import READ_VARIABLE
 from components.model.vault import FIRST, SecretKind
 
 Properties = dict[str, Any]
@@ -149,29 +150,58 @@ class VaultSecret(Resource, module="longhaul", name="Secret"):
 
 class TunnelKeyProvider(VaultEntryProvider):
     """Makes pre-shared keys, which the engine must know because resources take them as properties. A key is in the
-    vault, and as a secret in the state. It never changes by itself."""
+    vault, and as a secret in the state. ``longhaul rotate`` changes what the vault says, and has the program read it
+    again, one tunnel at a time; otherwise a key stays as the state has it."""
 
     def create(self, props: Properties) -> CreateResult:
-        """Adopt the key in the vault, or make one of 256 random bits: of letters and digits only, because Azure accepts
-        no hyphen in a key."""
+        """Adopt the keys in the vault. Where there is none make one, unless a cloud makes its own."""
         vault = Vault(props["vault_url"])
-        value = vault.get(props["secret"])
-        if value is None:
-            value = secrets.token_hex(32)
-            vault.set(props["secret"], value)
-        return CreateResult(id_=props["secret"], outs={**props, "value": value})
+        text = vault.get(props["secret"]) or ""
+        if not text and not props.get("of_cloud"):
+            text = issuing.new_tunnel_key()
+            vault.set(props["secret"], text)
+        return CreateResult(id_=props["secret"], outs={**props, "value": text})
+
+    def diff(self, id_: str, olds: Properties, news: Properties) -> DiffResult:
+        """Report other keys in the vault as an update, where a rotation has them read."""
+        found = super().diff(id_, olds, news)
+        if found.replaces or not os.environ.get(READ_VARIABLE):
+            return found
+        return DiffResult(changes=olds["value"] != _in_vault(news), replaces=[])
+
+    def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
+        """Read the keys again."""
+        return UpdateResult(outs={**news, "value": _in_vault(news)})
+
+
+def _in_vault(props: Properties) -> str:
+    return Vault(props["vault_url"]).get(props["secret"]) or ""
 
 
 class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
-    """The key of one tunnel."""
+    """The keys of one tunnel."""
 
     value: pulumi.Output[str]
-    """The key, secret."""
+    """The keys as the vault has them (components/model/tunnel_keys.py), secret; empty where a cloud has made its own,
+    which no rotation has replaced yet."""
 
     def __init__(
-        self, name: str, *, secret: str, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
+        self,
+        name: str,
+        *,
+        secret: str,
+        vault_url: pulumi.Input[str],
+        of_cloud: bool = False,
+        opts: ResourceOptions | None = None,
     ) -> None:
-        properties = {"vault_url": vault_url, "secret": secret, "value": None}
+        """``of_cloud``: one end makes its own key at first."""
+        properties = {
+            "vault_url": vault_url,
+            "secret": secret,
+            "value": None,
+            # Left out where it is not so: one more property would be a change of every environment.
+            **({"of_cloud": True} if of_cloud else {}),
+        }
         hidden = ResourceOptions(additional_secret_outputs=["value"])
         super().__init__(TunnelKeyProvider(), name, properties, ResourceOptions.merge(one_at_a_time(opts), hidden))
 

@@ -35,6 +35,7 @@ class OnpremEnd:
                 remote=self._place.block(far),
                 remote_address=one.address,
                 key=one.key,
+                others=one.others,
             )
             for one in tunnels
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import IPv4Network
 
 import pulumi
@@ -32,9 +33,10 @@ def tunnel(
     remote: IPv4Network,
     remote_address: pulumi.Input[str],
     key: pulumi.Input[str],
+    others: pulumi.Input[Sequence[str]],
 ) -> Held:
     """Return one tunnel for the gateway that makes it: ``name``, unique in the environment, public addresses of both
-    ends, the sites' blocks, the pre-shared key."""
+    ends, the sites' blocks, the pre-shared key that is used, and others that are believed as well."""
     fixed: dict[str, object] = {
         "name": name,
         "remote_site": remote_site,
@@ -45,5 +47,5 @@ def tunnel(
         "esp_proposal": ESP_PROPOSAL,
         "dpd_seconds": SUITE.silence_s,
     }
-    varying = Output.all(remote_address=remote_address, key=key)
+    varying = Output.all(remote_address=remote_address, key=key, others=others)
     return varying.apply(lambda values: {**fixed, **values})

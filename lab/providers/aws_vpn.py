@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from lab.providers.aws_calls import Call, Described, Kind, arn, deletes, given, gone_is_fine, specification
+from lab.providers.aws_calls import (
+    AwsRefusedError,
+    Call,
+    Described,
+    Kind,
+    arn,
+    deletes,
+    given,
+    gone_is_fine,
+    specification,
+)
 
 IN_USE = ("IncorrectState", "VpnConnectionLimitExceeded")
 TUNNEL_OPTIONS = {
@@ -88,6 +98,7 @@ def vpn_kinds() -> tuple[Kind, ...]:
             create=_create_connection,
             look=CONNECTIONS.one,
             outputs=_connection_outputs,
+            update=_change_keys,
             delete=_delete_connection,
             find=CONNECTIONS.left,
             secrets="tunnel1PresharedKey tunnel2PresharedKey customerGatewayConfiguration",
@@ -237,6 +248,27 @@ def tunnels_of(configuration: str) -> list[tuple[str, str]]:
         address = tunnel.findtext("vpn_gateway/tunnel_outside_address/ip_address", "")
         found.append((address, tunnel.findtext("ike/pre_shared_key", "")))
     return sorted(found)
+
+
+def _change_keys(call: Call) -> None:
+    """Give tunnels other keys, one after the other as the real plugin does (terraform-provider-aws,
+    internal/service/ec2/vpnsite_connection.go)."""
+    keys = {number: f"tunnel{number}PresharedKey" for number in (1, 2)}
+    others = f"{_FIXED} {_OPTIONS}".split()
+    changed = sorted(name for name in others if name not in keys.values() and call.old and call.changed(name))
+    if changed:
+        raise AwsRefusedError(f"the lab's aws plugin changes the keys of a VPN connection, not {', '.join(changed)}")
+    for number, name in keys.items():
+        key, (address, present) = call.inputs.get(name), _present(call)[number - 1]
+        if key and key != present:
+            call.ec2.modify_vpn_tunnel_options(
+                VpnConnectionId=call.id, VpnTunnelOutsideIpAddress=address, TunnelOptions={"PreSharedKey": key}
+            )
+            call.until(lambda: (CONNECTIONS.one(call) or {}).get("State") == "available" or None, f"{call.id}")
+
+
+def _present(call: Call) -> list[tuple[str, str]]:
+    return tunnels_of((CONNECTIONS.one(call) or {})["CustomerGatewayConfiguration"])
 
 
 def _delete_connection(call: Call) -> None:

@@ -36,11 +36,11 @@ def secret(value: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return the value without secret markers anywhere, and without nulls in maps."""
+    """Return the value without secret markers anywhere, and without nulls in maps, secret ones either."""
     if is_secret(value):
         return plain(value.get("value"))
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items() if inner is not None}
+        return {key: found for key, inner in value.items() if (found := plain(inner)) is not None}
     if isinstance(value, list):
         return [plain(item) for item in value]
     return value

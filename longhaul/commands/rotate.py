@@ -89,6 +89,7 @@ def _rotate(where: Context, environment: Environment, known: Known, options: arg
     with api_of(where, environment, os.environ, master=known.master) as api, sole_run(api, LEASE, words) as held:
         asked = Asked(
             what=known.name,
+            where=where,
             environment=environment,
             control=control,
             place=place,

@@ -20,7 +20,8 @@ OBJECTS = "on the cluster"
 
 _MACHINE = "longhaul:azure:ControlMachine"
 _LINKS = "longhaul:Links"
-_TUNNEL_KEY = "pulumi-python:dynamic/longhaul:TunnelKey"
+TUNNEL_KEY = "pulumi-python:dynamic/longhaul:TunnelKey"
+"""Type of the resource that holds a tunnel's keys."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -53,7 +54,7 @@ class EnvironmentParts:
         if change.stack.endswith(STACK_OF_OBJECTS):
             return EnvironmentPart(site=OBJECTS)
         kinship, own = change.kinship, change.name.removeprefix(f"{self.environment}-")
-        if _LINKS in kinship or change.type == _TUNNEL_KEY:
+        if _LINKS in kinship or change.type == TUNNEL_KEY:
             link = _longest(own.removeprefix("links-").removeprefix("tunnel-"), self.links)
             site = _longest(own.removeprefix("links-"), self.sites)
             return self._link(link, site)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from components.model.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS
 from components.model.rotation import ENCRYPTION
+from components.model.tunnel_keys import TUNNELS
 
 if TYPE_CHECKING:
     from components.model import Environment
     from components.model.overlap import Standing
+    from longhaul.context import Context
     from longhaul.kubernetes.api import Api
 
 NOT_YET = (AUTHORITY + KUBERNETES,)
@@ -25,6 +29,7 @@ class Asked:
     """Arguments of a run."""
 
     what: str
+    where: Context
     environment: Environment
     control: Any
     place: Any
@@ -83,6 +88,22 @@ def _authority(asked: Asked) -> dict[str, Any]:
     return _told(standing, digests("".join(subject.believed())))
 
 
+def _tunnels(asked: Asked) -> dict[str, Any]:
+    from longhaul.rotation.overlap import Overlap, Standings
+    from longhaul.rotation.tunnel_ends import StackEnds
+    from longhaul.rotation.tunnels import TunnelRotation
+    from longhaul.run_log import new_log
+
+    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    log = new_log(asked.where, "rotate", os.environ)
+    ends = StackEnds(
+        where=asked.where, environment=asked.environment, environ=os.environ, log=log, began=time.monotonic()
+    )
+    subject = TunnelRotation(vault=record, ends=ends, tell=asked.tell)
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run()
+    return _told(standing, ())
+
+
 def _told(standing: Standing, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return how far a rotation with overlap is; keys by the SHA-256 of what is public."""
     return {"phase": standing.phase, "until": standing.until.isoformat() if standing.until else None, "keys": keys}
@@ -104,6 +125,7 @@ _ALL = (
     Known(name=AUTHORITY + "etcd", what="the authority of etcd members", run=_authority, takes=_NOW),
     Known(name=AUTHORITY + "events", what="the authority of the events' etcd members", run=_authority, takes=_NOW),
     Known(name=AUTHORITY + ETCD_CLIENT, what="the authority of etcd's clients", run=_authority, takes=_NOW),
+    Known(name=TUNNELS, what="the keys of IPsec tunnels between sites", run=_tunnels),
 )
 KNOWN = {one.name: one for one in _ALL}
 """All that can be rotated, by name."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode, b64encode
 from typing import Any
 
+import jinja2
+
 from clouds.base.ipsec import SUITE
+from components.onprem.vpn import ESP_PROPOSAL, IKE_PROPOSAL
 from lab.cloud.aws.proposals import proposals
 from lab.cloud.azure import ipsec as azure_ipsec
 from tests.support import production
@@ -59,3 +63,43 @@ def test_racks_renew_keys_before_they_end() -> None:
     ike, tunnel = (int(number) * units[unit] for number, unit in re.findall(r"rekey_time = (\d+)([hm])", written))
     assert SUITE.ike_s * 0.8 < ike < SUITE.ike_s
     assert SUITE.tunnel_s * 0.8 < tunnel < SUITE.tunnel_s
+
+
+def test_racks_load_the_key_that_they_show_last() -> None:
+    """strongSwan puts what it loads before what it has (strongswan 6.0, credentials/sets/mem_cred.c), and shows the
+    first (credential_manager.c, ``get_shared``)."""
+    environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined, autoescape=False)
+    environment.filters["b64encode"] = lambda text: b64encode(text.encode()).decode()
+    tunnel = tunnel_item() | {"key": "new", "others": ["former", "one before"]}
+    text = environment.from_string((GATEWAY / "swanctl.conf.j2").read_text(encoding="utf-8")).render(
+        gateway_tunnels=[tunnel, tunnel_item() | {"name": "b", "key": "k"}],
+        gateway_has_public_address=True,
+        gateway_public_address="198.51.100.1",
+        gateway_uses_libipsec=False,
+    )
+    loaded = re.findall(
+        r"^  (\S+) \{\n    id-local = (\S+)\n    id-remote = (\S+)\n    secret = 0s(\S+)$", text, re.MULTILINE
+    )
+    assert [(name, b64decode(key).decode()) for name, _, _, key in loaded] == [
+        ("ike1-a", "former"),
+        ("ike2-a", "one before"),
+        ("ike-a", "new"),
+        ("ike-b", "k"),
+    ]
+    assert {(near, far) for _, near, far, _ in loaded} == {("198.51.100.1", "198.51.100.2")}
+
+
+def tunnel_item() -> dict[str, Any]:
+    """Return a tunnel as a release without rotations exported it."""
+    return {
+        "name": "a",
+        "remote_site": "far",
+        "local_address": "198.51.100.1",
+        "remote_address": "198.51.100.2",
+        "local_block": "10.1.0.0/16",
+        "remote_block": "10.2.0.0/16",
+        "ike_proposal": IKE_PROPOSAL,
+        "esp_proposal": ESP_PROPOSAL,
+        "dpd_seconds": 30,
+        "key": "k",
+    }

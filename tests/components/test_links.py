@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 from unittest import mock
 
 from clouds.aws.site import AwsSite
@@ -231,3 +232,30 @@ def test_azure_is_asked_for_one_change_of_a_network_at_a_time(production: Enviro
         assert len(connections) >= 2, "one for each site with racks at least"
         for one, other in [*combinations(changes, 2), *combinations(connections, 2)]:
             assert waits_for(one, other) or waits_for(other, one), f"{one} and {other} are made side by side"
+
+
+def test_a_tunnel_of_aws_has_the_key_of_aws_until_the_vault_has_one(production: Environment) -> None:
+    """While it is replaced, racks show the new one and believe AWS's as well; AWS has one at a time."""
+
+    def keys(of_cloud: str) -> tuple[list[Declared], list[dict[str, Any]]]:
+        with mock.patch.object(make, "OF_CLOUD", of_cloud):
+            made = declare(lambda: make.build(production), answer=make.cloud)
+        held = [one for one in made.outputs["tunnels"]["prod-gw0"] if one["remote_site"] == "use1"]
+        return made.of("aws:ec2/vpnConnection:VpnConnection"), held
+
+    connections, held = keys("")
+    assert {plain(one.inputs[f"tunnel{tunnel}PresharedKey"]) for one in connections for tunnel in (1, 2)} == {None}
+    assert [(one["key"].startswith(make.KEY), one["others"]) for one in held] == [(True, []), (True, [])]
+    own = [one["key"] for one in held]
+    connections, held = keys("new")
+    assert {plain(one.inputs[f"tunnel{tunnel}PresharedKey"]) for one in connections for tunnel in (1, 2)} == {"new"}
+    assert [(one["key"], one["others"]) for one in held] == [("new", [key]) for key in own]
+
+
+def test_racks_believe_all_keys_of_a_tunnel_and_azure_has_the_first(production: Environment) -> None:
+    with mock.patch.object(make, "KEY", "new former"):
+        made = declare(lambda: make.build(production), answer=make.cloud)
+    connection = next(one for one in made.of(CONNECTION) if "-colo-" in one.name)
+    assert plain(connection.inputs["sharedKey"]) == "new"
+    (held,) = (one for one in made.outputs["tunnels"]["prod-gw0"] if one["remote_site"] == "weu")
+    assert (held["key"], held["others"]) == ("new", ["former-tunnel-weu-colo-gw0"])

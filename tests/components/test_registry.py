@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pulumi
 import pytest
 
 from clouds.azure.site import AzureVpnForm
 from clouds.registry import clouds
 from components.aws.cloud import AwsCloud
 from components.azure.links import AzureEnd, AzureLinked
-from components.links import Gateway, Links, LinksArgs, Remote, Tunnel
+from components.links import Gateway, Keys, Links, LinksArgs, Remote, Tunnel
 from components.model import Environment, plan
 from components.registry import OWN, resources_of
 from tests.support import production
@@ -69,7 +68,10 @@ class Dialling:
     def __init__(self) -> None:
         self.dialled: list[tuple[str, str, list[str]]] = []
 
-    def dial(self, name: str, far: str, remotes: Sequence[Remote]) -> Mapping[str, Sequence[Tunnel]]:
+    def dial(
+        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], Keys]
+    ) -> Mapping[str, Sequence[Tunnel]]:
+        assert keys("0").text == "key-of-tunnel-home-weu-0"
         self.dialled.append((name, far, [remote.label for remote in remotes]))
         return {remote.label: [Tunnel(label="0", address=DIALS, key=f"of {remote.label}")] for remote in remotes}
 
@@ -93,7 +95,7 @@ def linked(end: Holding | Dialling, *, active_active: bool = False) -> dict[str,
                 environment=environment,
                 addresses=plan(environment),
                 ends={"weu": partial(AzureEnd, azure), "home": lambda _: end},
-                tunnel_key=lambda name: pulumi.Output.from_input(f"key of {name}"),
+                tunnel_keys=lambda secret, of_cloud=False: Keys(text=f"key-of-{secret}"),
             ),
         )
         return dict(links.onprem_tunnels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from components.control_plane.certificates import AuthorityProvider, Certificate
 from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider, VaultSettingProvider
 from components.control_plane.signing_keys import SigningKeys
 from components.model.rotation import Keys
+from components.model.tunnel_keys import READ_VARIABLE
 from components.model.vault import FIRST_KEY, FIRST_SIGNING_KEY, KEYS_IN_USE, SIGNING_KEYS
 from tests.components.fake_vault import URL, FakeVault
 
@@ -156,3 +158,32 @@ def test_a_retention_changes_in_place_and_belongs_to_its_container() -> None:
     longer = provider.diff("", first, first | {"days": 8})
     assert (longer.changes, longer.replaces) == (True, [])
     assert provider.diff("", first, first | {"container": "/d"}).replaces == ["container"]
+
+
+def test_the_key_of_a_tunnel_changes_only_where_a_rotation_has_it_read(
+    values: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider, inputs = TunnelKeyProvider(), {"vault_url": URL, "secret": "tunnel"}
+    outs = provider.create(inputs).outs
+    first = values["tunnel"]
+    assert (outs["value"], provider.create(inputs).outs["value"]) == (first, first)
+    values["tunnel"] = f"new {first}"
+    assert not provider.diff("id", outs, inputs).changes
+    monkeypatch.setenv(READ_VARIABLE, "yes")
+    assert provider.diff("id", outs, inputs).changes
+    outs = provider.update("id", outs, inputs).outs
+    assert outs["value"] == f"new {first}"
+    assert not provider.diff("id", outs, inputs).changes
+
+
+def test_a_key_that_a_cloud_makes_is_in_the_vault_only_once_it_was_replaced(values: dict[str, str]) -> None:
+    provider, inputs = TunnelKeyProvider(), {"vault_url": URL, "secret": "tunnel", "of_cloud": True}
+    assert provider.create(inputs).outs["value"] == ""
+    assert values == {}
+    values["tunnel"] = "new"
+    assert provider.create(inputs).outs["value"] == "new"
+
+
+def test_every_cloud_takes_the_keys_of_tunnels() -> None:
+    """AWS: 8 to 64 letters, digits, dots and underscores, no zero first. Azure: no hyphen."""
+    assert all(re.fullmatch("[a-f][0-9a-f]{63}", issuing.new_tunnel_key()) for _ in range(100))

@@ -111,4 +111,6 @@ def _own_name(resource: Declared) -> str:
 
 
 def _plain(resource: Declared) -> Declared:
-    return replace(resource, inputs=plain(resource.inputs))
+    """Return a resource without secret markers, and without what has no value: the plugins leave that out."""
+    known = {name: value for name, value in plain(resource.inputs).items() if value is not None}
+    return replace(resource, inputs=known)

@@ -16,13 +16,16 @@ from longhaul.rotation.servers import digests
 from tests.lab.test_control_plane import ETCD, ETCDCTL
 from tests.support.killed import command, killed_when
 from tests.support.project import Project, eventually, run
-from tests.support.shared_lab import SERVERS, SharedLab
+from tests.support.shared_lab import ENV, SERVERS, SharedLab
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 ROTATE = ("rotate", "secrets-encryption", "--json")
 ACCOUNTS = ("rotate", "service-accounts", "--json")
 PUBLISHED = ("get", "configmap", "extension-apiserver-authentication", "--namespace=kube-system")
+TUNNELS = ("rotate", "tunnels", "--json")
+GATEWAY = f"{ENV}-gw-0"
+MEMBERS = {"etcd": f"{ENV}-etcd-0", "events": f"{ENV}-events-0"}
 CONNECTION = re.compile(r"refused|connection reset|EOF|http2: .*connection|GOAWAY|TLS handshake timeout")
 
 
@@ -173,3 +176,51 @@ def test_certificates_of_people_are_worth_something_until_the_former_authority_g
     assert {*over["keys"]} <= {*digests(told)}
     eventually(lambda: not asks())
     assert project.await_healthy()["rotations"] == []
+
+
+@pytest.mark.parametrize("name", ["etcd", "events", "etcd-client"])
+def test_an_authority_of_etcd_is_replaced_by_a_run_that_is_killed_and_the_next(project: Project, name: str) -> None:
+    """The etcd clusters have one member here, so the API is away while that starts; the cluster itself goes on."""
+    member = MEMBERS.get(name, ETCD)
+    words = ("rotate", f"authority-{name}", "--json")
+    former = json.loads(project.on(member, "longhaul-node credentials").stdout)["files"]
+    assert killed_when(command(project, *words), lambda said: f"{member} has " in said)
+    project.longhaul("up", "--yes", "--only", "infrastructure")
+    told = json.loads(project.longhaul(*words).stdout)
+    assert told["phase"] == "steady"
+    (now,) = told["keys"]
+    for machine in (*MEMBERS.values(), *SERVERS):
+        assert json.loads(project.on(machine, "longhaul-node credentials").stdout)["unused"] == []
+    files = json.loads(project.on(member, "longhaul-node credentials").stdout)["files"]
+    assert now in files["etcd-client-ca.crt"]
+    assert files["etcd-client-ca.crt"] != former["etcd-client-ca.crt"]
+    project.kubectl("create", "secret", "generic", f"after-{name}", "--from-literal=word=w")
+    assert project.await_healthy()["rotations"] == []
+
+
+def tunnel_keys(project: Project) -> set[str]:
+    """Return the digests of the keys that the gateway has."""
+    digest = "while read -r key; do echo $key | sha256sum; done"
+    script = f"sed -n 's/^ *secret = 0s//p' /etc/swanctl/conf.d/longhaul.conf | {digest}"
+    return set(project.on(GATEWAY, script).stdout.split()) - {"-"}
+
+
+def test_the_keys_of_tunnels_are_replaced_by_runs_that_are_killed_and_every_tunnel_comes_up_with_them(
+    project: Project,
+) -> None:
+    former = tunnel_keys(project)
+    assert len(former) == 3, "one to Azure, two to AWS"
+    assert killed_when(command(project, *TUNNELS), lambda said: "from now on the new key signs" in said)
+    assert former < tunnel_keys(project)
+    assert killed_when(command(project, *TUNNELS), lambda said: "both ends use the new key" in said)
+    project.longhaul("up", "--yes", "--only", "infrastructure")
+    assert rotation(project)["phase"] == "use"
+    assert json.loads(project.longhaul(*TUNNELS).stdout)["phase"] == "steady"
+    now = tunnel_keys(project)
+    assert (len(now), now & former) == (3, set())
+    assert project.await_healthy()["rotations"] == []
+    # What was up has been asked for no key; now everything is.
+    project.on(GATEWAY, "systemctl restart strongswan")
+    assert project.await_healthy()["rotations"] == []
+    project.longhaul("up", "--yes")
+    assert tunnel_keys(project) == now

@@ -16,7 +16,7 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.links import End, EndContext, Links, LinksArgs
+from components.links import End, EndContext, Keys, Links, LinksArgs
 from components.model import Environment, load, plan
 from components.model.cloud_names import pool_groups
 from components.onprem.links import OnpremEnd
@@ -25,6 +25,9 @@ from tests.support.hosts import EXAMPLES
 
 KEY = "never-in-plain"
 """Part of every pre-shared key here."""
+
+OF_CLOUD = ""
+"""The vault's keys of a tunnel whose first key a cloud makes."""
 
 
 @cache
@@ -86,7 +89,7 @@ def build(environment: Environment) -> Outputs:
             environment=environment,
             addresses=addresses,
             ends={name: partial(_end, aws.get(name)) for name in environment.sites},
-            tunnel_key=lambda name: f"{KEY}-{name}",
+            tunnel_keys=lambda secret, of_cloud=False: Keys(text=OF_CLOUD if of_cloud else f"{KEY}-{secret}"),
         ),
         opts=with_account,
     )

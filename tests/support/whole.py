@@ -15,6 +15,7 @@ from components.objects.cluster import ClusterObjects
 from tests.support import production
 from tests.support.declared import Declared, Outputs, Program, Told, declare
 
+TUNNEL_KEY = "abcdef0123456789" * 4
 ROLE = "arn:aws:iam::123456789012:role/node-controller"
 CA = "-----BEGIN CERTIFICATE-----\nthe authority's\n-----END CERTIFICATE-----\n"
 
@@ -65,7 +66,7 @@ def cloud(resource: Declared) -> dict[str, Any]:
         case "Certificate":
             return {"certificate": CA, "not_after": "2030-01-01T00:00:00+00:00"}
         case "TunnelKey":
-            return {"value": "key"}
+            return {"value": "" if resource.inputs.get("of_cloud") else TUNNEL_KEY}
         case "ResourceGroup":
             return {"name": resource.inputs["resourceGroupName"]}
         case "VirtualMachine":

@@ -93,6 +93,7 @@ _EC2 = {
     "DeleteCustomerGateway": "CustomerGatewayId",
     "DescribeCustomerGateways": "CustomerGatewayIds Filters",
     "CreateVpnConnection": "Type CustomerGatewayId VpnGatewayId Options TagSpecifications",
+    "ModifyVpnTunnelOptions": "VpnConnectionId VpnTunnelOutsideIpAddress TunnelOptions",
     "DeleteVpnConnection": "VpnConnectionId",
     "DescribeVpnConnections": "VpnConnectionIds Filters",
     "CreateVpnConnectionRoute": "VpnConnectionId DestinationCidrBlock",

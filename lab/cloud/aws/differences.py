@@ -189,7 +189,7 @@ REMAINING = (
     "statement that allows make it allow nothing; in one that denies they are passed over, so it denies everything.",
     "Trust policies know StringEquals and StringLike, with ForAnyValue; any other condition lets nobody in.",
     "A VPN connection without a static route has no tunnel; with AWS it would be up and carry nothing. There is no "
-    "BGP, and tunnels cannot be changed in place.",
+    "BGP, and of tunnels the key alone can be changed in place.",
     "Security groups filter TCP, UDP and ICMP of version 4, by range or by group; other permissions are refused.",
     "The default VPC exists in the API and not on the network.",
     "A VPC endpoint for S3 changes no route: there is no S3 behind it.",

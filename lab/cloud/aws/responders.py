@@ -57,6 +57,15 @@ class Ec2Responder(EC2Response):
             raise
         return result
 
+    def modify_vpn_tunnel_options(self) -> ActionResult:
+        """Give one tunnel another key; moto has no such action."""
+        connection = self.ec2_backend.change_tunnel(
+            self._get_param("VpnConnectionId"),
+            self._get_param("VpnTunnelOutsideIpAddress"),
+            self._get_param("TunnelOptions", {}),
+        )
+        return ActionResult({"VpnConnection": connection})
+
     def describe_vpn_connections(self) -> ActionResult:
         for connection in self.ec2_backend.alive():
             connection.tell(self._context.tunnels(connection.vpn_gateway_id))

@@ -174,6 +174,20 @@ class LabVpnConnections(VPNConnectionBackend):
         _check(made)
         return made
 
+    def change_tunnel(self, connection_id: str, address: str, asked: Mapping[str, Any]) -> LabVpnConnection:
+        """Give the tunnel at an outside address another key, which ends what is up with the former one
+        (docs.aws.amazon.com, "Site-to-Site VPN tunnel endpoint replacements"), and return its connection."""
+        connection = self._connection(connection_id)
+        tunnels = [tunnel for tunnel in connection.tunnel_options if tunnel["OutsideIpAddress"] == address]
+        if not tunnels:
+            text = f"The connection {connection_id} has no tunnel at {address}."
+            raise EC2ClientError("InvalidParameterValue", text)
+        if set(asked) != {"PreSharedKey"}:
+            raise EC2ClientError("InvalidParameterValue", "The lab changes a tunnel's key and nothing else of it.")
+        _check({**tunnels[0], **asked})
+        tunnels[0].update(asked)
+        return connection
+
     def tunnel_addresses(self) -> Iterator[IPv4Address]:
         """Yield the outside addresses of all existing tunnels."""
         for connection in self.alive():

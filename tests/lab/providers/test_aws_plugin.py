@@ -6,13 +6,14 @@ import dataclasses
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from lab.providers.aws_calls import Kind
+from lab.providers.aws_calls import AwsRefusedError, Call, Kind
 from lab.providers.aws_provider import AwsProvider, known_kinds
 from lab.providers.aws_templates import template_data
 from lab.providers.aws_vpn import tunnels_of
@@ -126,6 +127,29 @@ def test_tunnels_are_in_the_order_of_their_addresses() -> None:
 
     document = f"<vpn_connection>{tunnel('198.51.100.97', 'b')}{tunnel('198.51.100.96', 'a')}</vpn_connection>"
     assert tunnels_of(document) == [("198.51.100.96", "a"), ("198.51.100.97", "b")]
+
+    class Ec2:
+        """EC2, which has one connection."""
+
+        def describe_vpn_connections(self, **_words: Any) -> dict[str, Any]:
+            found = {"VpnConnectionId": "vpn-1", "State": "available", "CustomerGatewayConfiguration": document}
+            return {"VpnConnections": [found]}
+
+        def modify_vpn_tunnel_options(self, **words: Any) -> None:
+            asked.append((words["VpnTunnelOutsideIpAddress"], words["TunnelOptions"]))
+
+    asked: list[Any] = []
+    change = known_kinds()["aws:ec2/vpnConnection:VpnConnection"].update
+    assert change
+    clients: Any = SimpleNamespace(client=lambda *_words: Ec2())
+
+    def call(**inputs: Any) -> Call:
+        return Call(clients=clients, region="us-east-1", inputs=inputs, old={"type": "ipsec.1"}, id="vpn-1")
+
+    change(call(type="ipsec.1", tunnel1PresharedKey="a", tunnel2PresharedKey="c"))
+    assert asked == [("198.51.100.97", {"PreSharedKey": "c"})], "the first has it"
+    with pytest.raises(AwsRefusedError, match="changes the keys of a VPN connection, not type"):
+        change(call(type="ipsec.2"))
 
 
 @pytest.mark.parametrize(("given", "patience"), [(0.0, 600.0), (3600.0, 3600.0)])

@@ -66,6 +66,30 @@ def test_tunnels_are_each_their_own(site: Site) -> None:
     assert remote == {"198.51.100.20"}
 
 
+def test_one_tunnel_gets_another_key_and_the_rest_stays(site: Site) -> None:
+    _, connection = connect(site, "198.51.100.20")
+    first, second = shown(site, connection)["Options"]["TunnelOptions"]
+
+    def change(address: str, **options: Any) -> None:
+        site.ec2.modify_vpn_tunnel_options(
+            VpnConnectionId=connection, VpnTunnelOutsideIpAddress=address, TunnelOptions=options
+        )
+
+    change(second["OutsideIpAddress"], PreSharedKey="another.key")
+    now = shown(site, connection)
+    assert now["Options"]["TunnelOptions"] == [first, {**second, "PreSharedKey": "another.key"}]
+    keys = [one.text for one in ElementTree.fromstring(now["CustomerGatewayConfiguration"]).iter("pre_shared_key")]
+    assert keys == [first["PreSharedKey"], "another.key"]
+    for wrong, why in (
+        ({"PreSharedKey": "0zero.first"}, "does not start with 0"),
+        ({"StartupAction": "add"}, "a tunnel's key and"),
+    ):
+        with pytest.raises(ClientError, match=why):
+            change(second["OutsideIpAddress"], **wrong)
+    with pytest.raises(ClientError, match=r"has no tunnel at 198\.51\.100\.20"):
+        change("198.51.100.20", PreSharedKey="another.key")
+
+
 async def set_quota(site: Site, name: str, value: int) -> None:
     site.live.cloud.aws.set_quota(name, "us-east-1", value)
 

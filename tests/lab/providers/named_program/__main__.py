@@ -11,7 +11,7 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
-from components.links import Links, LinksArgs
+from components.links import Keys, Links, LinksArgs
 from components.model import plan
 from components.model.load import load
 from components.tags import site_tags
@@ -23,8 +23,10 @@ assert provider
 opts = ResourceOptions(providers=[provider])
 
 
-def no_key(secret: str) -> str:
-    raise NotImplementedError(f"{secret}: AWS makes the keys of every link here")
+def no_keys(secret: str, *, of_cloud: bool = False) -> Keys:
+    if not of_cloud:
+        raise NotImplementedError(f"{secret}: AWS makes the keys of every link here")
+    return Keys(text="")
 
 
 azure = SiteNetwork(
@@ -56,7 +58,7 @@ Links(
         environment=environment,
         addresses=addresses,
         ends={"use1": partial(AwsEnd, linked_aws), "weu": partial(AzureEnd, linked_azure)},
-        tunnel_key=no_key,
+        tunnel_keys=no_keys,
     ),
     opts=opts,
 )

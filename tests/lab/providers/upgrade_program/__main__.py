@@ -12,7 +12,7 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
-from components.links import Links, LinksArgs
+from components.links import Keys, Links, LinksArgs
 from components.model import plan
 from components.model.load import load
 from components.onprem.links import OnpremEnd
@@ -53,7 +53,7 @@ Links(
         addresses=addresses,
         ends={name: partial(OnpremEnd, site) for name, site in racks.items()}
         | {"use1": partial(AwsEnd, linked_aws), "weu": partial(AzureEnd, linked_azure)},
-        tunnel_key=lambda _: "correct_horse_battery_staple",
+        tunnel_keys=lambda secret, of_cloud=False: Keys(text="correct_horse_battery_staple"),
     ),
     opts=opts,
 )

@@ -1,0 +1,59 @@
+"""Pre-shared keys of one tunnel, in their order. Pure.
+
+The vault's value is the keys, separated by blanks, of which clouds take none in a key. The first is used. A gateway
+believes the others as well: strongSwan takes any key that it has for the two identities from the other end, and shows
+the first (strongswan 6.0, src/libcharon/sa/ikev2/authenticators/psk_authenticator.c).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+TUNNELS = "tunnels"
+"""Name of the rotation of all these keys, for ``longhaul rotate``."""
+
+READ_VARIABLE = "LONGHAUL_TUNNEL_KEYS"
+"""Environment variable with which ``longhaul rotate`` has the program read the keys of tunnels from the vault again,
+which nothing else does: a preview needs no access to it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelKeys:
+    """Keys of a tunnel; none where a cloud has made its own."""
+
+    keys: tuple[str, ...] = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str | None) -> TunnelKeys:
+        """Parse the vault's value; None where there is no secret."""
+        return cls(keys=tuple((text or "").split()))
+
+    def text(self) -> str:
+        """Return the vault's value."""
+        return " ".join(self.keys)
+
+    @property
+    def used(self) -> str:
+        """Return the key that is used; empty when there is none."""
+        return self.keys[0] if self.keys else ""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Return the keys that are believed beside it."""
+        return self.keys[1:]
+
+    def distinct(self) -> TunnelKeys:
+        """Return the keys, each once."""
+        return TunnelKeys(keys=tuple(dict.fromkeys(self.keys)))
+
+    def trusting(self, key: str) -> TunnelKeys:
+        """Return the keys with one more that is believed."""
+        return TunnelKeys(keys=(*self.keys, key)).distinct()
+
+    def using(self, key: str) -> TunnelKeys:
+        """Return the keys with ``key`` as the one that is used."""
+        return TunnelKeys(keys=(key, *self.keys)).distinct()
+
+    def alone(self) -> TunnelKeys:
+        """Return the key that is used, alone."""
+        return TunnelKeys(keys=self.keys[:1])
