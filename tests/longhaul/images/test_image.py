@@ -58,6 +58,7 @@ def test_packer_is_told_what_the_environment_says(checkout: Checkout, packer: Fa
     assert variables["ssh_public_key"].startswith("ssh-rsa ")
     assert told["playbook"]["release"]["version"] == "1.4.0"
     assert told["playbook"]["depot"] == "https://depot.longhaul.internal"
+    assert told["playbook"]["depot_authority"].startswith("-----BEGIN CERTIFICATE-----")
     assert told["playbook"]["purpose"] == "node"
     # The user's own variables have no effect.
     assert not [name for name in told["environ"] if name.startswith("PKR_VAR_")]
