@@ -18,6 +18,7 @@ when all of it was done.
 have other keys than their file first start with those, one that serves once another server answers at ``--frontend``.
 ``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
 ``--names``; with ``--end-connections`` once no connection is left that was opened before.
+``revoked``: the same of the people whose access was revoked.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
@@ -198,8 +199,7 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
 
 
 def _of_server(node: Node, arguments: argparse.Namespace) -> int:
-    """Take an API server out of the load balancer, or tell what it believes and signs with, or which machines it
-    refuses."""
+    """Take an API server out of the load balancer, or tell what it believes and signs with, or whom it refuses."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
@@ -208,11 +208,12 @@ def _of_server(node: Node, arguments: argparse.Namespace) -> int:
         taken = credentials.take_over(node, frontend=arguments.frontend, pki=PKI) if arguments.take_over else None
         _print(taken or credentials.held(pki=PKI))
         return 0
+    path = quarantine_list.PEOPLE if arguments.command == "revoked" else quarantine_list.LIST
     if arguments.end_connections:
-        found = quarantine_list.end_connections(node, pki=PKI)
+        found = quarantine_list.end_connections(node, pki=PKI, path=path)
     else:
         wanted = tuple(name for name in arguments.names.split(",") if name)
-        found = quarantine_list.await_refused(node, pki=PKI, wanted=wanted, wait_s=arguments.wait)
+        found = quarantine_list.await_refused(node, pki=PKI, wanted=wanted, wait_s=arguments.wait, path=path)
     _print(found)
     return 0
 
@@ -240,15 +241,16 @@ def main() -> int:
     held = commands.add_parser("credentials", help="tell what an API server believes and signs with")
     held.add_argument("--take-over", action="store_true", help="first start programs with the keys that are there")
     held.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
-    quarantine = commands.add_parser("quarantine", help="tell which machines an API server refuses")
-    quarantine.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
-    quarantine.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
-    quarantine.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
+    for command, whom in (("quarantine", "machines"), ("revoked", "people")):
+        refused = commands.add_parser(command, help=f"tell which {whom} an API server refuses")
+        refused.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
+        refused.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
+        refused.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
     restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
-    if arguments.command in ("leave", "credentials", "quarantine"):
+    if arguments.command in ("leave", "credentials", "quarantine", "revoked"):
         if worker or (node := Node.read()).role != "api":
             parser.error("this machine is no API server")
         return _of_server(node, arguments)
