@@ -19,6 +19,8 @@ have other keys than their file first start with those, one that serves once ano
 ``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
 ``--names``; with ``--end-connections`` once no connection is left that was opened before.
 ``revoked``: the same of the people whose access was revoked.
+``issuers``: on an API server the issuers by whose tokens people sign in, with ``--wait SECONDS`` once its server uses
+them.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
@@ -41,6 +43,7 @@ import etcd_checks
 import etcd_reclaim
 import etcd_remove
 import etcd_restore
+import issuer_list
 import quarantine_list
 import worker_checks
 from backup import state as backups
@@ -199,7 +202,8 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
 
 
 def _of_server(node: Node, arguments: argparse.Namespace) -> int:
-    """Take an API server out of the load balancer, or tell what it believes and signs with, or whom it refuses."""
+    """Take an API server out of the load balancer, or tell what it believes and signs with, whom it refuses, or by
+    whose tokens people sign in."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
@@ -207,6 +211,9 @@ def _of_server(node: Node, arguments: argparse.Namespace) -> int:
     if arguments.command == "credentials":
         taken = credentials.take_over(node, frontend=arguments.frontend, pki=PKI) if arguments.take_over else None
         _print(taken or credentials.held(pki=PKI))
+        return 0
+    if arguments.command == "issuers":
+        _print(issuer_list.await_issuers(node, pki=PKI, wait_s=arguments.wait))
         return 0
     path = quarantine_list.PEOPLE if arguments.command == "revoked" else quarantine_list.LIST
     if arguments.end_connections:
@@ -246,11 +253,13 @@ def main() -> int:
         refused.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
         refused.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
         refused.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
+    issuers = commands.add_parser("issuers", help="tell by whose tokens people sign in")
+    issuers.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for the server")
     restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
-    if arguments.command in ("leave", "credentials", "quarantine", "revoked"):
+    if arguments.command in ("leave", "credentials", "quarantine", "revoked", "issuers"):
         if worker or (node := Node.read()).role != "api":
             parser.error("this machine is no API server")
         return _of_server(node, arguments)
