@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longhaul.context import Context, state_folder, write_private
+from longhaul.client.files import write_private
+from longhaul.context import Context, state_folder
 from longhaul.engine.processes import started
 from longhaul.identity import fetch_identity, renewing
 

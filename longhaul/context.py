@@ -48,20 +48,6 @@ def state_folder(where: Context, environ: Mapping[str, str]) -> Path:
     return Path(base) / "longhaul" / digest
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, completely or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def enter_lab(where: Context, environment: Environment, invocation: Invocation) -> None:
     """Continue as the lab's operator when the environment is a lab: this process becomes the same command inside it.
 

@@ -23,7 +23,7 @@ from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard
 from components.control_plane.hooks import machine_hooks
 from components.control_plane.member_clients import MemberClients
 from components.control_plane.readiness import Readiness, ReadinessArgs
-from components.control_plane.secrets import VaultSecret
+from components.control_plane.secrets import VaultSecret, VaultSetting
 from components.model import (
     AddressPlan,
     Certificate,
@@ -38,7 +38,8 @@ from components.model import (
 )
 from components.model.machines import learners, members
 from components.model.places import name_prefix
-from components.model.vault import FIRST, etcd_state_secret
+from components.model.sign_in import settings
+from components.model.vault import FIRST, ISSUERS, etcd_state_secret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,13 @@ class ControlPlane(ComponentResource):
                 vault_url=self.vault_url,
                 opts=ResourceOptions.merge(self._writes, ResourceOptions(depends_on=first)),
             )
+        self._issuers = VaultSetting(
+            f"{args.environment.name}-{ISSUERS}",
+            secret=ISSUERS,
+            value=settings(args.environment),
+            vault_url=self.vault_url,
+            opts=self._writes,
+        )
         admit_administrators(args.environment, self._vault.vault_id, self._written_authorities(), self._child)
         self._backups = self._backup_storage()
         self._hooks = machine_hooks(args.environment, args.addresses)
@@ -288,7 +296,9 @@ class ControlPlane(ComponentResource):
 
     def _written(self) -> dict[str, pulumi.Resource]:
         """Return what writes each of the vault's secrets, by the secret's name."""
-        told = {backup_storage.SECRET: self._backups.setting} if self._backups else {}
+        told: dict[str, pulumi.Resource] = {ISSUERS: self._issuers}
+        if self._backups:
+            told[backup_storage.SECRET] = self._backups.setting
         return {**self._written_authorities(), **self.certificates, **self._secrets, **told}
 
     def _written_authorities(self) -> dict[str, pulumi.Resource]:

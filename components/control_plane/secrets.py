@@ -19,6 +19,7 @@ from components.control_plane.signing_keys import SigningKeys
 from components.model import SharedSecret
 from components.model.overlap import standings_text
 from components.model.quarantine import Quarantine
+from components.model.revoked import Revoked
 from components.model.rotation import Keys
 from components.model.tunnel_keys import READ_VARIABLE
 from components.model.vault import FIRST, SecretKind
@@ -47,6 +48,8 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = (), key: str = "")
         return standings_text({})
     if kind is SecretKind.QUARANTINE:
         return Quarantine().text()
+    if kind is SecretKind.REVOKED:
+        return Revoked().text()
     return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
 
 
@@ -113,7 +116,7 @@ class SharedSecretProvider(VaultEntryProvider):
         if vault.get(props["secret"]) is None:
             if kind in FIRST:
                 vault.set(props["secret"], _first_keys(vault, kind), content_type="application/json")
-            elif kind is SecretKind.QUARANTINE:
+            elif kind in (SecretKind.QUARANTINE, SecretKind.REVOKED):
                 vault.set(props["secret"], first_value(kind), content_type="application/json")
             else:
                 vault.set(props["secret"], first_value(kind, holders=props.get("holders", ())))

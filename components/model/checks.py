@@ -32,6 +32,7 @@ from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, labe
 from components.model.pool_checks import check_fabric, check_fallbacks, check_purchase
 from components.model.public_addresses import check_operators, check_public_addresses
 from components.model.rdma import huge_pages_2mib
+from components.model.sign_in import check_sign_in
 from components.model.site_checks import check_zones
 from components.model.tags import check_tags
 from components.model.waiver_checks import check_waivers
@@ -72,6 +73,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         _check_names,
         _check_links,
         check_identity,
+        check_sign_in,
         check_existing,
         check_lengths,
         check_tags,

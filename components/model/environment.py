@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,21 +12,12 @@ from clouds.base.section import FileName, Name, Principal, Range, Section
 from components.model.backups import Backups
 from components.model.depots import Depots
 from components.model.hosts import Host
+from components.model.issuers import Identity
 from components.model.machine_types import MachineType, known_machine_types
+from components.model.namespaces import Namespace
 from components.model.sites import Site
 from components.model.versions import Versions
 from components.model.waivers import Waiver
-
-Namespace = Annotated[
-    str,
-    Field(
-        pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
-        json_schema_extra={
-            "patternErrorMessage": "a namespace's name: lower-case letters, digits and hyphens, at most 63 characters"
-        },
-    ),
-]
-"""Name of a namespace (RFC 1123, a label)."""
 
 FORMAT = 1
 """Version of the environment's format that this code reads without migration."""
@@ -247,6 +238,8 @@ class Environment(Section):
     """Machine types in addition to the built-in ones, by name. A type with the name of a built-in one replaces it."""
     access: Access
     """Access from outside to the private parts of the environment."""
+    identity: Identity = Field(default_factory=Identity)
+    """Sign-in of people by a company's own identity provider, and what their groups may do."""
     images: Images = Field(default_factory=Images)
     """Container images that Longhaul cannot pin by itself."""
     pod_security: PodSecurity = Field(default_factory=PodSecurity)

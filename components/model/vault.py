@@ -25,6 +25,8 @@ class SecretKind(StrEnum):
     """The keys that encrypt Secrets at rest now (``rotation.py``): at first the one of :data:`FIRST_KEY`."""
     QUARANTINE = "quarantine"
     """The machines in quarantine (``quarantine.py``): at first none."""
+    REVOKED = "revoked"
+    """The people whose access was revoked (``revoked.py``): at first nobody."""
     ETCD_STATE = "store-state"
     """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
     member without data may bootstrap the etcd cluster."""
@@ -67,6 +69,13 @@ QUARANTINE = "quarantine"
 """Name of the secret with the machines in quarantine, which API servers refuse. Only ``longhaul machine`` changes
 it."""
 
+REVOKED = "revoked"
+"""Name of the secret with the people whose access was revoked, whom API servers refuse. Only ``longhaul access``
+changes it."""
+
+ISSUERS = "issuers"
+"""Name of the secret with the issuers by whose tokens people sign in. ``longhaul up`` writes what the file says."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SharedSecret:
@@ -88,6 +97,7 @@ def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
         SharedSecret(name=KEYS_IN_USE, kind=SecretKind.ENCRYPTION_KEYS, holders=by_role[Role.API]),
         SharedSecret(name=ROTATIONS, kind=SecretKind.ROTATIONS, holders=by_role[Role.API]),
         SharedSecret(name=QUARANTINE, kind=SecretKind.QUARANTINE, holders=by_role[Role.API]),
+        SharedSecret(name=REVOKED, kind=SecretKind.REVOKED, holders=by_role[Role.API]),
         *(
             SharedSecret(name=etcd_state_secret(role), kind=SecretKind.ETCD_STATE, holders=by_role[role])
             for role in (Role.ETCD, Role.EVENTS)

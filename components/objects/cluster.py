@@ -17,6 +17,7 @@ from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.fairness import Fairness
 from components.objects.gpus import Gpus
+from components.objects.groups import Groups
 from components.objects.metadata import InstanceMetadata
 from components.objects.node_labels import NodeLabels
 from components.objects.priorities import PriorityClasses
@@ -58,6 +59,7 @@ class ClusterObjects(ComponentResource):
         )
         child = ResourceOptions(parent=self, providers=[provider])
         NodeAccess(f"{name}-access", opts=child)
+        Groups(f"{name}-groups", environment, opts=child)
         EnvironmentDocument(
             f"{name}-environment",
             EnvironmentDocumentArgs(environment=environment, addresses=addresses, aws_role_arn=node_controller_role),

@@ -17,7 +17,7 @@ from components.model.certificates import ADMINISTRATORS, FRONT_PROXY, KUBERNETE
 from components.model.control_size import api_arguments
 from components.model.joining import JOIN_PORT
 from components.model.rotation import ENCRYPTED
-from components.model.vault import KEYS_IN_USE, ROTATIONS, SIGNING_KEYS
+from components.model.vault import ISSUERS, KEYS_IN_USE, ROTATIONS, SIGNING_KEYS
 from components.render.admission import admission
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.etcd_members import places
@@ -30,6 +30,9 @@ NODE_CONTROLLER_USER = "node-controller"
 JOIN_USER = "node-join"
 API = "kube-apiserver.service"
 CONTROLLER_MANAGER = "kube-controller-manager.service"
+
+AUTHENTICATION = "/etc/longhaul/authentication.yaml"
+"""File with the issuers by whose tokens people sign in."""
 
 HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
 
@@ -50,7 +53,6 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
     arguments = environment_file({"KUBE_APISERVER_ARGS": " ".join(_arguments(environment, addresses, machine))})
     return {
         "/etc/longhaul/admission.yaml": _own(yaml_document(admission(environment))),
-        "/etc/longhaul/authentication.yaml": _own(yaml_document(_authentication())),
         "/etc/longhaul/controller-manager.kubeconfig": _kubeconfig(environment, "controller-manager"),
         "/etc/longhaul/kube-apiserver.env": File(content=arguments),
         "/etc/longhaul/node.json": File(content=json_document(node)),
@@ -61,9 +63,9 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets that the machine fetches. The programs themselves reload certificates, the authorities of
-    clients, of kubelets (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, and
-    who is in quarantine; they read the rest only at their start. `longhaul rotate` has them start anew, one after the
-    other, with authorities of etcd members and keys of service accounts."""
+    clients, of kubelets (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, the
+    issuers of people's tokens, and whom they refuse; they read the rest only at their start. `longhaul rotate` has them
+    start anew, one after the other, with authorities of etcd members and keys of service accounts."""
     return (
         certificate(machine, "apiserver", user=USER),
         certificate(machine, "kubelet-client", user=USER),
@@ -85,6 +87,7 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         ),
         SecretFile(path=f"{PKI}/rotations.json", content=f"${{{ROTATIONS}}}", mode=0o444),
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
+        SecretFile(path=AUTHENTICATION, content=yaml_document(_authentication()), mode=0o600, user=USER),
         *refusal_files(user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
         certificate(machine, "join", user=JOIN_USER),
@@ -105,12 +108,13 @@ def _arguments(environment: Environment, addresses: AddressPlan, machine: Machin
 
 
 def _authentication() -> dict[str, object]:
-    """Return the authentication configuration. Anonymous requests reach only the health endpoints, because load
-    balancers have no identity."""
+    """Return the authentication configuration. The issuers are the vault's, as a list in JSON, which is YAML: a change
+    of them changes nothing in user data. Anonymous requests reach only the health endpoints, because load balancers
+    have no identity; a running kube-apiserver takes no other ``anonymous`` than it was started with."""
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AuthenticationConfiguration",
-        "jwt": [],
+        "jwt": f"${{{ISSUERS}:jwt}}",
         "anonymous": {"enabled": True, "conditions": [{"path": path} for path in HEALTH_PATHS]},
     }
 

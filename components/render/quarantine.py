@@ -1,21 +1,29 @@
-"""Refusal of machines in quarantine by API servers, whatever certificate they present.
+"""Refusal of machines in quarantine and of people whose access was revoked, by API servers, whatever they present.
 
-Kubernetes knows no list of revoked client certificates, so a node's stays valid for its thirty days. But each request
-is authorized anew: before Node and RBAC stands an authorizer of type Webhook, which only requests of quarantined users
-reach (``matchConditions``), and which denies them all (images/rootfs, ``quarantine_webhook.py``). An answer that does
-not come is a refusal as well (``failurePolicy``). kube-apiserver reads the file again when it changes (kubernetes.io,
-"Authorization", "Using configuration for authorization"), so no user data changes with the list."""
+Kubernetes knows no list of revoked client certificates, so a node's stays valid for its thirty days, and a person's
+token until it ends. But each request is authorized anew: before Node and RBAC stand authorizers of type Webhook, which
+only requests of the users of a list reach (``matchConditions``), and which deny them all (images/rootfs,
+``quarantine_webhook.py``). An answer that does not come is a refusal as well (``failurePolicy``). kube-apiserver reads
+the file again when it changes (kubernetes.io, "Authorization", "Using configuration for authorization"), so no user
+data changes with the lists.
+
+People are refused here and not by a rule on their issuer's tokens: kube-apiserver takes a changed authentication
+configuration only once every issuer of it has answered (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator,
+``updateAuthenticationConfig``), so one that is away would hold a revocation up. And a user who is refused here has a
+name in the audit log."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from components.model.vault import QUARANTINE
+from components.model.vault import QUARANTINE, REVOKED
 from components.render.documents import yaml_document
 from components.render.secrets import PKI, SecretFile
 
 LIST = "/etc/longhaul/quarantine.json"
 """The list as it is, for the node controller and the join service."""
+PEOPLE = "/etc/longhaul/revoked.json"
+"""The people whose access was revoked, for ``longhaul-node revoked``."""
 CLIENT = "/etc/longhaul/quarantine.kubeconfig"
 AUTHORIZATION = f"{PKI}/authorization.yaml"
 PORT = 720
@@ -24,9 +32,10 @@ could allow a quarantined machine everything. Debian's /etc/services has no name
 
 
 def refusal_files(*, user: str) -> tuple[SecretFile, ...]:
-    """Return the files that a server makes of the list; ``user`` runs kube-apiserver."""
+    """Return the files that a server makes of the lists; ``user`` runs kube-apiserver."""
     return (
         SecretFile(path=LIST, content=f"${{{QUARANTINE}}}\n", mode=0o444),
+        SecretFile(path=PEOPLE, content=f"${{{REVOKED}}}\n", mode=0o444),
         SecretFile(path=AUTHORIZATION, content=yaml_document(_authorization()), user=user),
     )
 
@@ -37,24 +46,30 @@ def _authorization() -> dict[str, Any]:
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AuthorizationConfiguration",
         "authorizers": [
-            {
-                "type": "Webhook",
-                "name": "quarantine",
-                "webhook": {
-                    "timeout": "3s",
-                    "authorizedTTL": "30s",
-                    "unauthorizedTTL": "30s",
-                    "cacheAuthorizedRequests": False,
-                    "subjectAccessReviewVersion": "v1",
-                    "matchConditionSubjectAccessReviewVersion": "v1",
-                    "failurePolicy": "Deny",
-                    "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": CLIENT},
-                    "matchConditions": [{"expression": f"request.user in ${{{QUARANTINE}:users}}"}],
-                },
-            },
+            _refusing(QUARANTINE),
+            _refusing(REVOKED),
             {"type": "Node", "name": "node"},
             {"type": "RBAC", "name": "rbac"},
         ],
+    }
+
+
+def _refusing(secret: str) -> dict[str, Any]:
+    """Return the authorizer that denies everything to the users of a secret's list, and is asked of nobody else."""
+    return {
+        "type": "Webhook",
+        "name": secret,
+        "webhook": {
+            "timeout": "3s",
+            "authorizedTTL": "30s",
+            "unauthorizedTTL": "30s",
+            "cacheAuthorizedRequests": False,
+            "subjectAccessReviewVersion": "v1",
+            "matchConditionSubjectAccessReviewVersion": "v1",
+            "failurePolicy": "Deny",
+            "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": CLIENT},
+            "matchConditions": [{"expression": f"request.user in ${{{secret}:users}}"}],
+        },
     }
 
 

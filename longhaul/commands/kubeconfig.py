@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from components.model.certificates import ADMINISTRATOR_HOURS
+from longhaul.client.files import config_folder, write_private
 from longhaul.cluster import ADMIN, kubeconfig
-from longhaul.context import Context, context, enter_lab, write_private
+from longhaul.context import Context, context, enter_lab
 from longhaul.exits import Exit
 from longhaul.identity import fetch_break_glass, fetch_identity
 from longhaul.invocation import Invocation
@@ -70,5 +70,4 @@ def _path(where: Context, *, broken: bool) -> Path:
     name = f"kubeconfig.{BREAK_GLASS}" if broken else "kubeconfig"
     if where.lab is not None:
         return where.lab.folder / name
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "longhaul" / where.env / name
+    return config_folder(where.env) / name

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from longhaul.context import Context, state_folder, write_private
+from longhaul.client.files import write_private
+from longhaul.context import Context, state_folder
 from longhaul.exits import CommandError
 from longhaul.hosts.inventory import OnpremMachine, Reach, known_hosts, ssh_options
 

@@ -1,10 +1,13 @@
-"""API servers' part in a quarantine: each refuses the machines of the list, whatever certificate they present."""
+"""API servers' part in a quarantine, and in the revocation of a person's access: each refuses those of a list, whatever
+they present."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clouds.base.errors import CloudError
 from components.model import Role, control_machines, plan
@@ -12,8 +15,9 @@ from components.model.machines import members
 from longhaul.exits import CommandError
 
 if TYPE_CHECKING:
-    from components.model.quarantine import Quarantine
-    from longhaul.quarantine.record import Record
+    from clouds.base.cloud import Control
+    from clouds.base.place import Place
+    from components.model import Environment
 
 LOAD_S = 150
 """Seconds in which kube-apiserver has to use a new list. It reads the file when that changes, and once a minute
@@ -21,50 +25,89 @@ LOAD_S = 150
 LIMIT_S = 600.0
 """Time limit in seconds of a machine's answer: a fetch of its secrets takes 300 at most (longhaul-secrets-refresh)."""
 FETCH = "systemctl start longhaul-secrets-refresh.service"
-ASK = "longhaul-node quarantine"
-END = f"{ASK} --end-connections"
 TRIES = 2
 """Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
 
 
-def hand_out(record: Record, quarantine: Quarantine, *, tell: Callable[[str], None]) -> None:
-    """Have every API server refuse the machines of the list, all of them before anything else is done. ``CommandError``
-    for the first that does not."""
-    wanted = ",".join(quarantine.names)
-    for name in _servers(record):
-        answer: Mapping[str, Any] = {}
-        for _ in range(TRIES):
-            answer = _asked(record, name, f"{FETCH} && {ASK} --names '{wanted}' --wait {LOAD_S}")
-            if tuple(answer.get("names", ())) == quarantine.names:
-                break
-        if tuple(answer.get("names", ())) != quarantine.names or not answer.get("loaded"):
-            raise CommandError(f"{name} {_why(answer, record.environment.name)}")
-        tell(f"{name} refuses {', '.join(quarantine.names) or 'no machine'}")
+class Vault(Protocol):
+    """The vault of an environment, and the way to its machines."""
+
+    @property
+    def control(self) -> Control[Any]:
+        """The cloud's part of the control plane."""
+
+    @property
+    def place(self) -> Place[Any]:
+        """The control plane's place."""
+
+    @property
+    def environment(self) -> Environment:
+        """The environment."""
 
 
-def end_connections(record: Record, *, tell: Callable[[str], None]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """A list of those whom API servers refuse."""
+
+    ask: str
+    """Command of an API server's machine that tells whom it refuses (images/rootfs, node.py)."""
+    nobody: str
+    """Words for an empty list."""
+
+
+MACHINES = Refusal(ask="longhaul-node quarantine", nobody="no machine")
+PEOPLE = Refusal(ask="longhaul-node revoked", nobody="nobody")
+
+
+def hand_out(vault: Vault, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
+    """Have every API server refuse machines, all of them before anything else is done. ``CommandError`` for the first
+    that does not."""
+    for server in servers(vault):
+        tell(f"{server} refuses {', '.join(hand_to(vault, server, lambda: names, MACHINES)) or MACHINES.nobody}")
+
+
+def hand_to(vault: Vault, server: str, wanted: Callable[[], Sequence[str]], refusal: Refusal) -> Sequence[str]:
+    """Have one API server refuse those whom ``wanted`` names, and return their names; ``CommandError`` when it does
+    not. ``wanted`` is asked again when the server has another list: others may have changed it."""
+    answer: Mapping[str, Any] = {}
+    fetched, names = False, tuple(wanted())
+    for _ in range(TRIES):
+        script = f"{FETCH} && {refusal.ask} --names {shlex.quote(','.join(names))} --wait {LOAD_S}"
+        answer = asked(vault, server, script)
+        fetched = tuple(answer.get("names", ())) == names
+        if fetched:
+            break
+        names = tuple(wanted())
+    if not fetched or not answer.get("loaded"):
+        raise CommandError(f"{server} {_why(answer, vault.environment.name, fetched=fetched)}")
+    return names
+
+
+def end_connections(vault: Vault, *, tell: Callable[[str], None], refusal: Refusal = MACHINES) -> None:
     """Start the servers anew that have connections from before, one after the other."""
-    for name in _servers(record):
-        answer = _asked(record, name, END)
+    for server in servers(vault):
+        answer = asked(vault, server, f"{refusal.ask} --end-connections")
         if not answer.get("ended"):
             raise CommandError(
-                f"{name} may still serve what was asked before ({answer.get('error') or 'it was not restarted'}): "
+                f"{server} may still serve what was asked before ({answer.get('error') or 'it was not restarted'}): "
                 "`longhaul status` says how it is"
             )
-        tell(f"{name} has ended what was open")
+        tell(f"{server} has ended what was open")
 
 
-def _servers(record: Record) -> list[str]:
-    machines = control_machines(record.environment, plan(record.environment))
+def servers(vault: Vault) -> list[str]:
+    """Return the names of the API servers' machines."""
+    machines = control_machines(vault.environment, plan(vault.environment))
     return [machine.name for machine in members(machines, Role.API)]
 
 
-def _asked(record: Record, machine: str, script: str) -> Mapping[str, Any]:
+def asked(vault: Vault, machine: str, script: str) -> Mapping[str, Any]:
+    """Return what a machine answers to a script; ``CommandError`` when it does not answer."""
     try:
-        output = record.control.run_command(record.place, machine, script, timeout_s=LIMIT_S)
+        output = vault.control.run_command(vault.place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
         raise CommandError(
-            f"{machine} cannot be asked: {error}. While it runs, it may serve a machine in quarantine: `longhaul "
+            f"{machine} cannot be asked: {error}. While it runs, it may serve whom others refuse: `longhaul "
             "status` says how it is, and `longhaul up` starts or makes it"
         ) from None
     try:
@@ -72,16 +115,16 @@ def _asked(record: Record, machine: str, script: str) -> Mapping[str, Any]:
     except ValueError:
         said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
         raise CommandError(
-            f"{machine} does not tell whom it refuses: {said[-1]}. `longhaul up --env {record.environment.name}` makes "
+            f"{machine} does not tell whom it refuses: {said[-1]}. `longhaul up --env {vault.environment.name}` makes "
             "it anew as this release wants it"
         ) from None
     return answer if isinstance(answer, dict) else {}
 
 
-def _why(answer: Mapping[str, Any], env: str) -> str:
-    """Return why a server does not refuse the machines."""
+def _why(answer: Mapping[str, Any], env: str, *, fetched: bool) -> str:
+    """Return why a server does not refuse those of its list."""
     if answer.get("error"):
         return f"does not tell whom it refuses: {answer['error']}. `longhaul up --env {env}` makes it as it should be"
-    if not answer.get("loaded") and answer.get("names"):
+    if fetched:
         return "has the list, but its kube-apiserver does not use it (journalctl -u kube-apiserver)"
     return "could not fetch the list (journalctl -u longhaul-secrets-refresh)"

@@ -43,7 +43,7 @@ class Steps:
         if machine is not None:
             entry = self._cut_off(entry, machine)
         node.close(self.api, name)
-        servers.hand_out(self.record, self.record.read(), tell=self.tell)
+        servers.hand_out(self.record, self.record.read().names, tell=self.tell)
         # Until now an API server may have renewed its certificate, which lives on from then.
         entry = replace(entry, since=moment(self.now()))
         self._write(entry)
@@ -65,7 +65,7 @@ class Steps:
             self.tell(f"{', '.join(entry.kept)} deleted")
         entry = replace(entry, released=moment(self.now()), kept=(), done=True)
         self._write(entry)
-        servers.hand_out(self.record, self.record.read(), tell=self.tell)
+        servers.hand_out(self.record, self.record.read().names, tell=self.tell)
         return entry
 
     def refuse_release(self, entry: Quarantined) -> None:

@@ -40,7 +40,8 @@ from components.model import (
 )
 from components.model.address_plan import site_plan
 from components.model.environment import EtcdLearner
-from components.model.vault import FIRST
+from components.model.sign_in import settings
+from components.model.vault import FIRST, ISSUERS
 from components.render import files
 from tests.images.fakes import FakeVault
 from tests.support.ports import free_ports
@@ -260,6 +261,7 @@ class Control:
             self.vault.secrets[f"ca-{name}"] = json.dumps({"certificate": pair.certificate, "key": pair.key})
         for certificate in certificates(self.environment, self.addresses):
             self.renew(certificate.name)
+        self.vault.secrets[ISSUERS] = settings(self.environment)
         for shared in shared_secrets(control_machines(self.environment, self.addresses)):
             first = self.vault.secrets.get(FIRST.get(shared.kind, ""), "")
             self.vault.secrets[shared.name] = secrets.first_value(shared.kind, key=first)

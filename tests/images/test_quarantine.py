@@ -1,4 +1,5 @@
-"""Refusal of machines in quarantine: the list on an API server machine, and a real kube-apiserver that refuses."""
+"""Refusal of machines in quarantine and of people whose access was revoked: the lists on an API server machine, and a
+real kube-apiserver that refuses."""
 
 from __future__ import annotations
 
@@ -20,9 +21,10 @@ from quarantine_list import QuarantineList
 
 from components.model import Role, control_machines, load, plan
 from components.model.quarantine import Quarantine, Quarantined
-from components.model.vault import QUARANTINE
+from components.model.revoked import Person, Revoked
+from components.model.vault import QUARANTINE, REVOKED
 from components.render import api_server as rendered
-from components.render.quarantine import AUTHORIZATION, CLIENT, LIST, PORT, refusing_client
+from components.render.quarantine import AUTHORIZATION, CLIENT, LIST, PEOPLE, PORT, refusing_client
 from lab import tools
 from longhaul.toolchain.spec import repository
 from tests.support.api_server import ApiServer, api_server, eventually
@@ -39,13 +41,20 @@ def quarantine(*names: str) -> Quarantine:
     return Quarantine(machines=tuple(Quarantined(name=name, site="use1", since=since) for name in names))
 
 
-def content(path: str, held: Quarantine) -> str:
-    """Return one of the machine's files as its program makes it of the vault's secret."""
+def revoked(*names: str) -> Revoked:
+    return Revoked(people=tuple(Person(name=name, since="2030-01-01T00:00:00+00:00", by="anna") for name in names))
+
+
+NOBODY = Revoked()
+
+
+def content(path: str, held: Quarantine, people: Revoked = NOBODY) -> str:
+    """Return one of the machine's files as its program makes it of the vault's secrets."""
     from fetch_secrets import render
 
     machine = next(one for one in control_machines(ENVIRONMENT, plan(ENVIRONMENT)) if one.role is Role.API)
     (file,) = [one for one in rendered.secret_files(machine) if one.path == path]
-    return render(file.content, {QUARANTINE: held.text()})
+    return render(file.content, {QUARANTINE: held.text(), REVOKED: people.text()})
 
 
 def test_the_list_is_read_again_when_it_changes_and_kept_when_it_cannot_be_read(tmp_path: Path) -> None:
@@ -83,10 +92,10 @@ class World:
     file: Path
     webhook: subprocess.Popen[bytes]
 
-    def refuse(self, held: Quarantine) -> None:
+    def refuse(self, held: Quarantine, people: Revoked = NOBODY) -> None:
         """Write the file in one step, as the machine's program does."""
-        fresh = self.file.with_suffix(".new")
-        fresh.write_text(content(AUTHORIZATION, held).replace(CLIENT, str(self.file.parent / "quarantine.kubeconfig")))
+        fresh, client = self.file.with_suffix(".new"), str(self.file.parent / "quarantine.kubeconfig")
+        fresh.write_text(content(AUTHORIZATION, held, people).replace(CLIENT, client))
         fresh.rename(self.file)
 
     def says(self, user: Path, *words: str) -> str:
@@ -151,6 +160,22 @@ def test_a_stolen_certificate_is_worth_nothing_once_its_machine_is_in_quarantine
     assert "Forbidden" not in world.says(other, "get", "services", "--all-namespaces")
 
 
+@pytest.mark.parametrize("name", ["corp:alice@example.com", "corp:O'Brien", "corp:#{a}:b|c"])
+def test_a_person_whose_access_was_revoked_is_refused_by_name_and_let_in_again(world: World, name: str) -> None:
+    groups = ("system:masters-not", "corp:ml")
+    person, other = world.server.user(name, organizations=groups), world.server.user("corp:bob", organizations=groups)
+    may = ("auth", "can-i", "create", "selfsubjectaccessreviews.authorization.k8s.io")
+    assert world.says(person, *may).strip() == "yes"
+    world.refuse(quarantine(STOLEN), revoked(name))
+    refusal = "this person's access was revoked"
+    eventually(lambda: refusal in world.says(person, "get", "--raw", "/version"), what="the server refuses the person")
+    assert refusal in world.says(person, *may)
+    assert world.says(other, *may).strip() == "yes"
+    assert refusal in world.says(person, "get", "--raw", "/version", "--as=corp:bob")
+    world.refuse(quarantine(STOLEN))
+    eventually(lambda: world.says(person, *may).strip() == "yes", what="the server lets the person in again")
+
+
 def test_the_server_tells_which_list_it_uses(world: World) -> None:
     wanted = f"sha256:{hashlib.sha256(world.file.read_bytes()).hexdigest()}"
     told = world.server.kubectl("get", "--raw", "/metrics")
@@ -167,6 +192,18 @@ def test_without_its_webhook_it_is_refused_all_the_same(world: World) -> None:
     said = world.says(stolen, "get", "--raw", "/api/v1/services")
     assert "connection refused" in said
     assert "items" in world.says(other, "get", "--raw", "/api/v1/services")
+
+
+def test_a_machine_tells_the_people_whom_its_server_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / quarantine_list.CONFIGURATION).write_text("authorizers: []\n")
+    path = tmp_path / Path(PEOPLE).name
+    path.write_text(content(PEOPLE, Quarantine(), revoked("corp:b", "corp:a")))
+    monkeypatch.setattr(quarantine_list, "loaded", lambda _node, _metric, *, pki: "sha256:another")
+    node: Any = SimpleNamespace(port=1)
+    found = quarantine_list.await_refused(node, pki=tmp_path, wanted=("corp:a",), wait_s=60, path=path)
+    assert (found.names, found.loaded, found.error) == (("corp:a", "corp:b"), False, "")
+    path.write_text("{}")
+    assert "no list of those who are refused" in quarantine_list.refused(node, pki=tmp_path, path=path).error
 
 
 @pytest.mark.parametrize(("started_s_ago", "restarted"), [(60.0, True), (-60.0, False)])

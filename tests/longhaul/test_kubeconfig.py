@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from longhaul import cluster
+from longhaul.client.files import write_private
 from longhaul.cluster import kubeconfig
 from longhaul.commands import kubeconfig as command
-from longhaul.context import Context, state_folder, write_private
+from longhaul.context import Context, state_folder
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.kubernetes.api import identity_of

@@ -23,6 +23,19 @@ AZURE_RESERVATION = f"/subscriptions/{UUID}/resourceGroups/g/providers/Microsoft
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFhk/LkKNQC31ru54ymVcoIM67FZShjozqAZ026fyRip"
 DEPOTS_KEY = "mDMEZZIAgBYJKwYBBAHaRw8BAQdAanbVxeNsK4742hHLMBphyfviDmF05ZXVdpGlDIfcSJc="
 
+AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBNDCB56ADAgECAhRoLHGJsTUsNeyve+i6/u0fu09NSDAFBgMrZXAwDzENMAsG
+A1UEAwwEY29ycDAgFw0yNjExMjQxNjE5MzVaGA8yMTI2MTAzMTE2MTkzNVowDzEN
+MAsGA1UEAwwEY29ycDAqMAUGAytlcAMhACL1b+SOXVE1SfuyeplsFvNW8mb2DLyF
+WfK7v3owC/+po1MwUTAdBgNVHQ4EFgQUY0lQCug08lQ50De5Cd2NayuQBqowHwYD
+VR0jBBgwFoAUY0lQCug08lQ50De5Cd2NayuQBqowDwYDVR0TAQH/BAUwAwEB/zAF
+BgMrZXADQQBWnwNiYumt2Bl1JPdAwfuIuSU/hrdnR+CiIbVMBvbUzgvVpj+6ZH40
+cOpkvP0nPGn3Ib+ONAjLd+LbpGgINq8B
+-----END CERTIFICATE-----
+"""
+"""Certificate of an authority, whose key nobody has."""
+
 AZURE = {"kind": "azure", "region": "westeurope", "subscription": UUID, "tenant": UUID, "image": IMAGE}
 AWS = {"kind": "aws", "region": "us-east-1", "image": "ami-0123456789abcdef0"}
 ONPREM = {"kind": "onprem", "gateways": [{"name": "gw-0", "public_address": "203.0.113.10"}]}
@@ -120,6 +133,11 @@ def full() -> dict[str, Any]:
     raw["access"]["operators"] = ["198.51.100.0/24"]
     raw["access"]["operators_inside"] = ["192.168.7.0/24"]
     raw["access"]["aws_identity_provider"] = f"arn:aws:iam::123456789012:oidc-provider/sts.windows.net/{UUID}/"
+    raw["identity"] = {
+        "issuers": {"corp": {**issuer(), "client_id": "cli", "scopes": ["openid"], "token_hours": 8}},
+        "groups": {"corp:ml": {"everywhere": "view", "namespaces": {"research": "edit"}}},
+    }
+    raw["identity"]["issuers"]["corp"] |= {"certificate_authority": AUTHORITY, "required_claims": {"tid": "t"}}
     raw["images"] = {"efa_device_plugin": f"registry.example.com/efa:v1@sha256:{'0' * 64}"}
     raw["tags"] = {"team": "training"}
     raw["naming"] = {"prefix": "corp"}
@@ -161,6 +179,14 @@ def aws_existing() -> dict[str, Any]:
         },
         "vpn_gateway": "vgw-0123456789abcdef0",
     }
+
+
+def issuer(name: str = "corp", **more: Any) -> dict[str, Any]:
+    """Return an issuer of people's tokens; ``name`` is also its prefix."""
+    names = {
+        part: {"claim": claim, "prefix": f"{name}:"} for part, claim in (("username", "sub"), ("groups", "groups"))
+    }
+    return {"url": f"https://{name}.example.com", "audiences": ["longhaul"], **names, **more}
 
 
 def hosts() -> dict[str, Any]:

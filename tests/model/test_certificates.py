@@ -171,6 +171,7 @@ def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment)
         "encryption": set(),
         "encryption-keys": of_role[Role.API],
         "quarantine": of_role[Role.API],
+        "revoked": of_role[Role.API],
         etcd_state_secret(Role.ETCD): of_role[Role.ETCD],
         etcd_state_secret(Role.EVENTS): of_role[Role.EVENTS],
     }

@@ -22,7 +22,10 @@ from tests.model import make
 STACK = {"config": {CONFIG_KEY: make.full()}}
 HOSTS = make.hosts()
 WRONG: tuple[Any, ...] = (None, "", ["x"], {"x": {}})
-NAMES = ("sites", "pools", "machine_types", "labels", "tags", "vault_officers", "administrators", "node_subnets")
+NAMES = (
+    *("sites", "pools", "machine_types", "labels", "tags", "vault_officers", "administrators", "node_subnets"),
+    *("issuers", "groups", "namespaces", "required_claims"),
+)
 """Mappings whose keys the user chooses."""
 
 

@@ -14,10 +14,11 @@ import yaml
 
 from clouds.registry import cloud_of
 from components.model import Environment, Role, certificates, control_machines, plan, shared_secrets
+from components.model.vault import ISSUERS
 from components.render import File, UserDataError, files, user_data, vault_secrets
 from components.render.cloud_init import UserData, cloud_config
 from components.render.documents import environment_file
-from tests.model.make import environment, minimal
+from tests.model.make import environment, issuer, minimal
 from tests.render.conftest import Case, cases
 from tests.support.hosts import stack_file
 
@@ -61,7 +62,8 @@ def test_a_machine_reads_exactly_its_own_secrets(case: Case) -> None:
     trusted = {name for name in read if name.startswith("trust-")}
     # The one authority whose key is on machines: the node signer signs with it.
     signed = set() if case.machine.role.is_etcd else {"ca-nodes"}
-    assert read == own | shared | trusted | signed
+    told = set() if case.machine.role.is_etcd else {ISSUERS}
+    assert read == own | shared | trusted | signed | told
     stores = {case.machine.role} if case.machine.role.is_etcd else {Role.ETCD, Role.EVENTS}
     others = {"etcd-client"} if case.machine.role.is_etcd else {"kubernetes", "front-proxy", "nodes", "administrators"}
     assert trusted == {f"trust-{name}" for name in (*stores, *others)}
@@ -91,7 +93,7 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     assert named <= found.keys() | fetched
     # Files that our own programs name: etcd members' client certificate, the node controller, the join endpoint and its
     # list, longhaul-node.
-    programs = {"client.pem", "node-controller.pem", "join.pem", "quarantine.json", "rotations.json"}
+    programs = {"client.pem", "node-controller.pem", "join.pem", "quarantine.json", "revoked.json", "rotations.json"}
     assert {path for path in fetched - named if Path(path).name not in programs} == set()
 
 
@@ -127,6 +129,10 @@ def with_tags(raw: dict) -> None:
     raw["tags"] = {"team": "x"}
 
 
+def with_an_issuer(raw: dict) -> None:
+    raw["identity"] = {"issuers": {"corp": issuer()}, "groups": {"corp:ml": {"everywhere": "view"}}}
+
+
 CHANGES = [
     with_pool,
     with_site,
@@ -135,6 +141,7 @@ CHANGES = [
     with_api_servers,
     with_larger_machines,
     with_tags,
+    with_an_issuer,
 ]
 
 

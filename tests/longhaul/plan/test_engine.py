@@ -22,8 +22,10 @@ UNNAMED = {
     "aws:ec2/launchTemplate:LaunchTemplate",
     "aws:ec2/subnetCidrReservation:SubnetCidrReservation",
     "aws:ec2/vpcEndpoint:VpcEndpoint",
+    "pulumi-python:dynamic/longhaul:Setting",
 }
-"""Types of the program without a kind of their own: they belong to a machine, a pool or a network."""
+"""Types of the program without a kind of their own: they belong to a machine, a pool or a network, or tell machines
+something."""
 
 
 def test_a_new_environment(checkout: Checkout) -> None:

@@ -19,6 +19,9 @@ started with other keys or authorities than it has first start with those: kube-
 ``--frontend``, a member once the others are a quorum without it.
 ``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
 ``--names``; with ``--end-connections`` once no connection is left that was opened before.
+``revoked``: the same of the people whose access was revoked.
+``issuers``: on an API server the issuers by whose tokens people sign in, with ``--wait SECONDS`` once its server uses
+them.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
 """
 
@@ -41,6 +44,7 @@ import etcd_checks
 import etcd_reclaim
 import etcd_remove
 import etcd_restore
+import issuer_list
 import quarantine_list
 import worker_checks
 from backup import state as backups
@@ -209,16 +213,20 @@ def _credentials(node: Node, arguments: argparse.Namespace) -> int:
 
 
 def _of_server(node: Node, arguments: argparse.Namespace) -> int:
-    """Take an API server out of the load balancer, or tell which machines it refuses."""
+    """Take an API server out of the load balancer, or tell whom it refuses, or by whose tokens people sign in."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
         return 0 if departure.left else 1
+    if arguments.command == "issuers":
+        _print(issuer_list.await_issuers(node, pki=PKI, wait_s=arguments.wait))
+        return 0
+    path = quarantine_list.PEOPLE if arguments.command == "revoked" else quarantine_list.LIST
     if arguments.end_connections:
-        found = quarantine_list.end_connections(node, pki=PKI)
+        found = quarantine_list.end_connections(node, pki=PKI, path=path)
     else:
         wanted = tuple(name for name in arguments.names.split(",") if name)
-        found = quarantine_list.await_refused(node, pki=PKI, wanted=wanted, wait_s=arguments.wait)
+        found = quarantine_list.await_refused(node, pki=PKI, wanted=wanted, wait_s=arguments.wait, path=path)
     _print(found)
     return 0
 
@@ -246,15 +254,18 @@ def main() -> int:
     held = commands.add_parser("credentials", help="tell what the machine believes and signs with")
     held.add_argument("--take-over", action="store_true", help="first start programs with what is there")
     held.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
-    quarantine = commands.add_parser("quarantine", help="tell which machines an API server refuses")
-    quarantine.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
-    quarantine.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
-    quarantine.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
+    for command, whom in (("quarantine", "machines"), ("revoked", "people")):
+        refused = commands.add_parser(command, help=f"tell which {whom} an API server refuses")
+        refused.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
+        refused.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
+        refused.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
+    issuers = commands.add_parser("issuers", help="tell by whose tokens people sign in")
+    issuers.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for the server")
     restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
     restoring.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     worker = role() == WORKER
-    if arguments.command in ("leave", "quarantine"):
+    if arguments.command in ("leave", "quarantine", "revoked", "issuers"):
         if worker or (node := Node.read()).role != "api":
             parser.error("this machine is no API server")
         return _of_server(node, arguments)

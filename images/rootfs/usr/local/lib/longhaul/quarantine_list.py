@@ -1,4 +1,5 @@
-"""The list of machines in quarantine, as this API server machine has it (/etc/longhaul/quarantine.json)."""
+"""The lists of those whom this API server machine refuses: machines in quarantine (/etc/longhaul/quarantine.json), and
+people whose access was revoked (/etc/longhaul/revoked.json)."""
 
 from __future__ import annotations
 
@@ -18,6 +19,9 @@ from node_config import Node
 log = logging.getLogger(__name__)
 
 LIST = Path("/etc/longhaul/quarantine.json")
+PEOPLE = Path("/etc/longhaul/revoked.json")
+ENTRIES = {LIST.name: "machines", PEOPLE.name: "people"}
+"""Key of the entries in each list, by the list's file name."""
 CONFIGURATION = "authorization.yaml"
 METRIC = "apiserver_authorization_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
@@ -29,10 +33,10 @@ RETRY_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """Machines that an API server refuses."""
+    """Those whom an API server refuses."""
 
     names: tuple[str, ...]
-    """Names of their Nodes, in the order of the alphabet."""
+    """Names of their Nodes, or of people, in the order of the alphabet."""
     loaded: bool
     """True when the running kube-apiserver uses this very list."""
     ended: bool = False
@@ -68,9 +72,9 @@ class QuarantineList:
 def names(path: Path) -> tuple[str, ...]:
     """Return the names in a file; ``OSError`` or ``ValueError`` when it cannot be read."""
     try:
-        return tuple(sorted(str(one["name"]) for one in json.loads(path.read_text())["machines"]))
+        return tuple(sorted(str(one["name"]) for one in json.loads(path.read_text())[ENTRIES[path.name]]))
     except (KeyError, TypeError):
-        raise ValueError("it is no list of machines in quarantine") from None
+        raise ValueError(f"{path} is no list of those who are refused") from None
 
 
 def refused(node: Node, *, pki: Path, path: Path = LIST) -> Refused:

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Refusal of machines in quarantine: answers every authorization request with a denial.
+"""Refusal of machines in quarantine and of people whose access was revoked: answers every authorization request with a
+denial.
 
-kube-apiserver asks here about nobody else: its configuration sends it only the users of quarantined machines
-(components/render/quarantine.py). So there is nothing to decide, and nothing of the question is believed or needed.
+kube-apiserver asks here about nobody else: its configuration sends it only those users
+(components/render/quarantine.py). So there is nothing to decide, and the question chooses no more than the words of the
+answer.
 """
 
 from __future__ import annotations
@@ -18,16 +20,19 @@ LARGEST = 1024 * 1024
 """Largest question in bytes; kube-apiserver's have a few hundred, and a user's groups and a selector at most."""
 SILENCE_S = 30.0
 """Longest time in seconds without a byte."""
-DENIAL = {
-    "apiVersion": "authorization.k8s.io/v1",
-    "kind": "SubjectAccessReview",
-    "spec": {},
-    "status": {
-        "allowed": False,
-        "denied": True,
-        "reason": "this machine is in quarantine: `longhaul status` names it",
-    },
+MACHINE = b'"user":"system:node:'
+"""Part of the question about a machine (kubernetes.io, "Using Node Authorization")."""
+REASONS = {
+    True: "this machine is in quarantine: `longhaul status` names it",
+    False: "this person's access was revoked: `longhaul access show` names them",
 }
+
+
+def denial(question: bytes) -> bytes:
+    """Return the answer to a question."""
+    status = {"allowed": False, "denied": True, "reason": REASONS[MACHINE in question]}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {}, "status": status}
+    return json.dumps(review).encode()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -39,13 +44,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Deny."""
-        length = self.headers.get("Content-Length", "")
+        length, question = self.headers.get("Content-Length", ""), b""
         if not (length.isascii() and length.isdigit()) or int(length) > LARGEST:
             # The question was not read, so the position of the next one is unknown.
             self.close_connection = True
         else:
-            self.rfile.read(int(length))
-        content = json.dumps(DENIAL).encode()
+            question = self.rfile.read(int(length))
+        content = denial(question)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))

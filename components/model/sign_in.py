@@ -1,0 +1,161 @@
+"""Issuers as API servers get them, and checks of the section ``identity``. Pure.
+
+The vault's secret :data:`~components.model.vault.ISSUERS` has them, and not user data: so a change of an issuer
+reaches running API servers, which read the file again when it changes (kubernetes.io, "Authentication", "Using
+Authentication Configuration"). kube-apiserver does not *start* with a configuration that it cannot read. So all that it
+would refuse is refused here, and the file takes no expressions of the user's own in CEL, which nobody here can
+check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from clouds.base.fault import Fault, Location
+from clouds.base.words import choices
+from components.model.environment import Environment
+from components.model.issuers import ClaimName, Issuer
+
+MOST = 25_000
+"""Largest number of characters of a secret in a Key Vault (learn.microsoft.com, "About Azure Key Vault secrets")."""
+
+MOST_GROUPS = 500
+"""Most groups that a person may have. Entra puts 200 into a token at most ("ID token claims reference", "Groups overage
+claim"). Each of a user's groups is compared with each binding, at each request."""
+
+TAKEN = ("system:", "longhaul:")
+"""Prefixes of Kubernetes' own names and of Longhaul's programs."""
+
+HOUR_S = 3600
+
+
+def settings(environment: Environment) -> str:
+    """Return the content of the secret: ``jwt`` is the list of authenticators as text in JSON, which is YAML. Nothing
+    in it is confidential; it is in the vault because only officers write there."""
+    found = [authenticator(issuer) for issuer in environment.identity.issuers.values()]
+    return json.dumps({"jwt": json.dumps(found)})
+
+
+def authenticator(issuer: Issuer) -> dict[str, Any]:
+    """Return a ``JWTAuthenticator`` (k8s.io/apiserver 0.36, pkg/apis/apiserver/v1)."""
+    found: dict[str, Any] = {"url": issuer.url, "audiences": list(issuer.audiences), "audienceMatchPolicy": "MatchAny"}
+    if issuer.certificate_authority is not None:
+        found["certificateAuthority"] = issuer.certificate_authority
+    mappings = {"username": _mapping(issuer.username)}
+    if issuer.groups is not None:
+        mappings["groups"] = _mapping(issuer.groups)
+    required = [{"claim": claim, "requiredValue": value} for claim, value in issuer.required_claims.items()]
+    return {
+        "issuer": found,
+        "claimValidationRules": [
+            *required,
+            {
+                "expression": f"claims.exp - claims.iat <= {issuer.token_hours * HOUR_S}",
+                "message": f"the token lives longer than {issuer.token_hours} hours",
+            },
+        ],
+        "claimMappings": mappings,
+        # Prefixes see to the first two already. Who changes how names are made will be stopped here all the same.
+        "userValidationRules": [
+            {"expression": "!user.username.startsWith('system:')", "message": "a name of Kubernetes' own"},
+            {
+                "expression": "user.groups.all(group, !group.startsWith('system:'))",
+                "message": "a group of Kubernetes' own",
+            },
+            {"expression": f"size(user.groups) <= {MOST_GROUPS}", "message": f"more than {MOST_GROUPS} groups"},
+        ],
+    }
+
+
+def _mapping(name: ClaimName) -> dict[str, str]:
+    return {"claim": name.claim, "prefix": name.prefix}
+
+
+def check_sign_in(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each issuer that API servers would refuse, or whose people could have others' names."""
+    urls: dict[str, str] = {}
+    for name, issuer in environment.identity.issuers.items():
+        at = ("identity", "issuers", name)
+        if issuer.url.rstrip("/") == f"https://{environment.api_name}:{environment.control_plane.api.port}":
+            wrong = "it is the cluster itself, as the issuer of service accounts' tokens"
+            yield Fault(at=(*at, "url"), wrong=wrong, write="your identity provider's")
+        earlier = urls.setdefault(issuer.url.rstrip("/"), name)
+        if earlier != name:
+            wrong = f"{issuer.url!r} is the issuer {earlier} already"
+            basis = (("identity", "issuers", earlier, "url"),)
+            yield Fault(
+                at=(*at, "url"), wrong=wrong, write="each issuer once; it may have several audiences", basis=basis
+            )
+        for index, audience in enumerate(issuer.audiences):
+            if audience in issuer.audiences[:index]:
+                yield Fault(at=(*at, "audiences", index), wrong=f"{audience!r} is named before", write="each once")
+        if fault := _bad_authority(issuer.certificate_authority):
+            write = "the PEM certificates of the authority that signed its server's certificate"
+            yield Fault(at=(*at, "certificate_authority"), wrong=fault, write=write)
+    for part in ("username", "groups"):
+        yield from _check_prefixes(environment, part)
+    yield from _check_groups(environment)
+    length = len(settings(environment))
+    if length > MOST:
+        wrong = f"the issuers have {length} characters, and a vault's secret holds {MOST}"
+        yield Fault(
+            at=("identity", "issuers"), wrong=wrong, write="fewer issuers, or authorities of fewer certificates"
+        )
+
+
+def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
+    """Yield a fault for each prefix that is taken. People of one issuer must not be able to have names of another's."""
+    seen: dict[str, str] = {}
+    for name, issuer in environment.identity.issuers.items():
+        mapping: ClaimName | None = getattr(issuer, part)
+        if mapping is None:
+            continue
+        at = ("identity", "issuers", name, part, "prefix")
+        if mapping.prefix in TAKEN:
+            wrong = f"{mapping.prefix!r} begins names of the cluster's own, whose rights its people would have"
+            yield Fault(at=at, wrong=wrong, write=f"another, such as {name}:")
+            continue
+        earlier = seen.setdefault(mapping.prefix, name)
+        if earlier != name:
+            wrong = f"{mapping.prefix!r} is the prefix of {earlier} already, whose names it could give to its people"
+            basis = (("identity", "issuers", earlier, part),)
+            yield Fault(at=at, wrong=wrong, write=f"another, such as {name}:", basis=basis)
+
+
+def _check_groups(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each group that no issuer can name, and for each that would have no rights."""
+    identity = environment.identity
+    prefixes = [issuer.groups.prefix for issuer in identity.issuers.values() if issuer.groups is not None]
+    prefixed = (("identity", "issuers", name, "groups", "prefix") for name in identity.issuers)
+    basis: tuple[Location, ...] = (("identity", "issuers"), *prefixed)
+    for group, rights in identity.groups.items():
+        at = ("identity", "groups", group)
+        prefix = f"{group.partition(':')[0]}:"
+        if prefix not in prefixes:
+            wrong = f"no issuer gives groups the prefix {prefix!r}"
+            write = f"a name that begins with {choices(prefixes, prefix)}"
+            yield Fault(at=at, wrong=wrong, write=write, basis=basis)
+        for namespace in rights.namespaces:
+            if namespace.startswith("kube-"):
+                wrong = f"{namespace} is Kubernetes' own: whoever may make pods there has the cluster"
+                yield Fault(at=(*at, "namespaces", namespace), wrong=wrong, write="a namespace of your own")
+        if rights.everywhere is None and not rights.namespaces:
+            yield Fault(at=at, wrong="it has no rights", write="`everywhere`, or `namespaces` with a role each")
+
+
+def _bad_authority(pem: str | None) -> str:
+    """Return what is wrong with an issuer's authority; empty when it can be read, or is left to the system."""
+    if pem is None:
+        return ""
+    # Loaded here: few have one, and the library takes long to load.
+    from cryptography import x509
+
+    try:
+        found = x509.load_pem_x509_certificates(pem.encode())
+        are = [one.extensions.get_extension_for_class(x509.BasicConstraints).value.ca for one in found]
+    except ValueError:
+        return "it cannot be read as certificates in PEM"
+    except x509.ExtensionNotFound:
+        are = [False]
+    return "" if all(are) else "a certificate in it is not an authority's"

@@ -1,0 +1,64 @@
+"""Rights of people who sign in, by their groups: bindings to Kubernetes' own roles, everywhere or in namespaces."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from pulumi import ComponentResource, Resource, ResourceOptions
+from pulumi_kubernetes.core.v1 import Namespace
+from pulumi_kubernetes.rbac.v1 import ClusterRoleBinding, RoleBinding
+
+from components.model import Environment
+from components.objects.labels import meta
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.rbac.v1 import SubjectArgsDict
+
+PART = "groups"
+API = "rbac.authorization.k8s.io"
+ANNOTATION = "longhaul.dev/group"
+"""Annotation of a binding: the group's name, which may have characters that an object's name cannot have."""
+
+
+class Groups(ComponentResource):
+    """All bindings of groups, and the namespaces that they are in."""
+
+    def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:Groups", name, None, opts)
+        groups = environment.identity.groups
+        named = sorted({namespace for rights in groups.values() for namespace in rights.namespaces})
+        self._namespaces = {namespace: self._namespace(namespace) for namespace in named}
+        for group, rights in groups.items():
+            if rights.everywhere is not None:
+                self._bind(group, rights.everywhere)
+            for namespace, role in rights.namespaces.items():
+                self._bind(group, role, namespace=namespace)
+        self.register_outputs({})
+
+    def _namespace(self, name: str) -> Resource:
+        """Make a namespace unless it is there. It outlives its groups' rights: what people made is in it."""
+        options = ResourceOptions(parent=self, retain_on_delete=True)
+        return Namespace(f"longhaul-namespace-{name}", metadata=meta(name, part=PART), opts=options)
+
+    def _bind(self, group: str, role: str, *, namespace: str | None = None) -> None:
+        """Bind a group to a role. The role is in the binding's name, since a binding's role cannot be changed."""
+        name = f"longhaul:group:{hashlib.sha256(group.encode()).hexdigest()[:12]}:{role}"
+        metadata = meta(name, part=PART, namespace=namespace, annotations={ANNOTATION: group})
+        subject: SubjectArgsDict = {"kind": "Group", "name": group, "api_group": API}
+        if namespace is None:
+            ClusterRoleBinding(
+                name,
+                metadata=metadata,
+                role_ref={"api_group": API, "kind": "ClusterRole", "name": role},
+                subjects=[subject],
+                opts=ResourceOptions(parent=self),
+            )
+            return
+        RoleBinding(
+            f"{name}:{namespace}",
+            metadata=metadata,
+            role_ref={"api_group": API, "kind": "ClusterRole", "name": role},
+            subjects=[subject],
+            opts=ResourceOptions(parent=self, depends_on=[self._namespaces[namespace]]),
+        )

@@ -1,0 +1,47 @@
+"""Sign-in on another machine than this one, which may have no browser (RFC 8628)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from longhaul.client.errors import SignInError
+from longhaul.client.oidc import Provider, RefusedError, post
+from longhaul.client.tokens import Tokens
+
+GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+INTERVAL_S, SLOWER_S = 5.0, 5.0
+"""Seconds between questions, unless the issuer says otherwise, and by how many more when it asks for patience
+(RFC 8628, sections 3.2 and 3.5)."""
+
+
+def sign_in(
+    provider: Provider, *, show: Callable[[str], object], wait: Callable[[float], object] = time.sleep
+) -> Tokens:
+    """Tell the person where to sign in and with which code, and return the tokens of who does."""
+    issuer = provider.issuer
+    if not provider.device:
+        raise SignInError(f"{issuer.url} does not know sign-in by a code: leave --device out")
+    said = post(issuer, provider.device, {"client_id": issuer.client_id, "scope": " ".join(issuer.scopes)})
+    try:
+        code, left = str(said["device_code"]), float(said["expires_in"])
+        interval = float(said.get("interval", INTERVAL_S))
+        show(_invitation(said))
+    except (KeyError, TypeError, ValueError):
+        raise SignInError(f"{issuer.url} does not answer as RFC 8628 says") from None
+    while left > 0:
+        wait(interval)
+        left -= interval
+        try:
+            return provider.exchange({"grant_type": GRANT, "device_code": code})
+        except RefusedError as error:
+            if error.code not in ("authorization_pending", "slow_down"):
+                raise
+            interval += SLOWER_S if error.code == "slow_down" else 0.0
+    raise SignInError("nobody signed in before the code expired: try again")
+
+
+def _invitation(said: dict[str, Any]) -> str:
+    url = str(said.get("verification_uri") or said["verification_url"])
+    return f"open {url} in a browser, on any machine, and enter {said['user_code']}"

@@ -1,0 +1,157 @@
+"""OpenID Connect as a public client does it: discovery, the exchange of a code, refreshing, and what a token says.
+
+An ID token's signature is not checked here: it comes from the issuer's own server over TLS (OpenID Connect Core 1.0,
+section 3.1.3.7), and whoever believes it, the API server, checks it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longhaul.client.errors import SignInError
+from longhaul.client.profile import Issuer
+from longhaul.client.tokens import Tokens
+
+TIMEOUT_S = 30.0
+LARGEST = 1024 * 1024
+"""Largest answer in bytes."""
+DISCOVERY = "/.well-known/openid-configuration"
+
+
+class RefusedError(SignInError):
+    """The issuer answered with an error of OAuth 2.0 (RFC 6749, section 5.2)."""
+
+    def __init__(self, issuer: str, code: str, description: str) -> None:
+        super().__init__(f"{issuer} refused: {code}{': ' if description else ''}{description[:300]}")
+        self.code = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provider:
+    """An issuer and its endpoints."""
+
+    issuer: Issuer
+    authorization: str
+    token: str
+    device: str
+    """Empty where it has none."""
+
+    def exchange(self, form: Mapping[str, str], *, nonce: str = "", kept: str = "") -> Tokens:
+        """Return the tokens that the issuer gives for a grant; ``RefusedError`` when it refuses. ``kept`` is the
+        refresh token that stays good when the issuer gives no other."""
+        said = post(self.issuer, self.token, {**form, "client_id": self.issuer.client_id})
+        token = said.get("id_token")
+        if not isinstance(token, str):
+            raise SignInError(f"{self.issuer.url} gave no ID token: is `openid` among the scopes?")
+        claims = claims_of(token)
+        _check(self.issuer, claims, nonce=nonce)
+        life = float(claims["exp"]) - float(claims["iat"])
+        return Tokens(
+            id_token=token, refresh_token=str(said.get("refresh_token") or kept), ends=time.time() + max(life, 0.0)
+        )
+
+    def refresh(self, tokens: Tokens) -> Tokens:
+        """Return fresh tokens for a refresh token."""
+        form = {"grant_type": "refresh_token", "refresh_token": tokens.refresh_token}
+        return self.exchange(form, kept=tokens.refresh_token)
+
+
+def discover(issuer: Issuer) -> Provider:
+    """Ask an issuer for its endpoints; ``SignInError`` when it does not answer as it should."""
+    said = _send(issuer, issuer.url.rstrip("/") + DISCOVERY)
+    if said.get("issuer") != issuer.url:
+        raise SignInError(
+            f"{issuer.url} calls itself {str(said.get('issuer'))[:200]!r}: the profile names another issuer"
+        )
+    found = {key: str(said.get(f"{key}_endpoint") or "") for key in ("authorization", "token", "device_authorization")}
+    if not all(url.startswith("https://") for key, url in found.items() if url or key != "device_authorization"):
+        raise SignInError(f"{issuer.url} names endpoints that are not https://")
+    return Provider(
+        issuer=issuer,
+        authorization=found["authorization"],
+        token=found["token"],
+        device=found["device_authorization"],
+    )
+
+
+def post(issuer: Issuer, url: str, form: Mapping[str, str]) -> dict[str, Any]:
+    """Post a form to an endpoint of an issuer, and return its answer."""
+    return _send(issuer, url, urllib.parse.urlencode(form).encode())
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    """Return the claims of a token (RFC 7519); ``SignInError`` when it is none."""
+    try:
+        part = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        if not isinstance(claims, dict):
+            raise TypeError
+    except (IndexError, ValueError, binascii.Error, TypeError):
+        raise SignInError("the issuer's ID token cannot be read") from None
+    return claims
+
+
+def _check(issuer: Issuer, claims: Mapping[str, Any], *, nonce: str) -> None:
+    """Raise ``SignInError`` for a token that is not for this client."""
+    audience = claims.get("aud")
+    wrong = (
+        claims.get("iss") != issuer.url
+        or issuer.client_id not in (audience if isinstance(audience, list) else [audience])
+        or (nonce and claims.get("nonce") != nonce)
+        or not all(isinstance(claims.get(key), int | float) for key in ("exp", "iat"))
+    )
+    if wrong:
+        raise SignInError(f"{issuer.url} gave an ID token that is not for this sign-in")
+
+
+def _send(issuer: Issuer, url: str, content: bytes | None = None) -> dict[str, Any]:
+    """Return what an endpoint answers to a request without content, or with it. The environment's proxies are used, as
+    by other programs."""
+    if not url.startswith("https://"):
+        raise SignInError(f"{url} is not https://")
+    request = urllib.request.Request(url, data=content)  # noqa: S310  (https alone, as just seen)
+    context = ssl.create_default_context(cadata=issuer.certificate_authority or None)
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects())
+    try:
+        with opener.open(request, timeout=TIMEOUT_S) as answer:
+            said = answer.read(LARGEST)
+    except urllib.error.HTTPError as error:
+        raise _refused(issuer, error) from None
+    except (OSError, ValueError) as error:
+        raise SignInError(f"{issuer.url} does not answer: {getattr(error, 'reason', error)}") from None
+    return _object(issuer, said)
+
+
+def _refused(issuer: Issuer, error: urllib.error.HTTPError) -> SignInError:
+    try:
+        said = json.loads(error.read(LARGEST))
+        return RefusedError(issuer.url, str(said["error"]), str(said.get("error_description") or ""))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return SignInError(f"{issuer.url} answers with HTTP status {error.code}")
+
+
+def _object(issuer: Issuer, content: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise SignInError(f"{issuer.url} does not answer as an issuer of OpenID Connect")
+    return said
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: what is sent is for the issuer alone."""
+
+    def redirect_request(self, *_words: Any, **_more: Any) -> None:
+        """Refuse."""
+        return

@@ -1,0 +1,117 @@
+"""Profile of an environment: the one file that a person gets from whoever runs it.
+
+Nothing in it is secret, and it opens nothing by itself. Its digest shows damage and careless edits; who changes it on
+purpose can write another digest. So what it says is proven by what it leads to: the API server by the authority in it,
+the issuer by its own certificate, and the token by the API server. Take a profile from where you would take a program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from longhaul.client.errors import SignInError
+
+FORMAT = 1
+"""Version of the file's format."""
+
+LARGEST = 262_144
+"""Largest profile in bytes."""
+
+DAYS = 180
+"""Days for which a profile is good: its authority may have been replaced by then."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Issuer:
+    """An identity provider that people sign in at."""
+
+    url: str
+    client_id: str
+    scopes: tuple[str, ...]
+    certificate_authority: str = ""
+    """Authority of its server, PEM; empty for those of the operating system."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Everything that a sign-in needs to know of an environment."""
+
+    name: str
+    """The environment's name."""
+    server: str
+    """Address of the API, a URL."""
+    server_name: str
+    """Name in the API servers' certificates, where it is not the one in ``server``; else empty."""
+    authority: str
+    """Authority of the API servers' certificates, PEM."""
+    issuers: Mapping[str, Issuer]
+    """Issuers by name."""
+    expires: str
+    """Time after which it is refused, RFC 3339."""
+
+    def text(self) -> str:
+        """Return the file's content."""
+        said = {"format": FORMAT, **asdict(self)}
+        return json.dumps({**said, "digest": _digest(said)}, indent=1) + "\n"
+
+    def issuer(self, name: str | None) -> Issuer:
+        """Return the issuer of a name, or the only one; ``SignInError`` when it is not clear which."""
+        if name is None and len(self.issuers) == 1:
+            return next(iter(self.issuers.values()))
+        if name is not None and name in self.issuers:
+            return self.issuers[name]
+        known = ", ".join(self.issuers)
+        asked = f"no issuer {name!r}" if name is not None else "several issuers"
+        raise SignInError(f"{self.name} has {asked}: name one by --issuer ({known})")
+
+
+def read_profile(path: Path, *, now: datetime | None = None) -> Profile:
+    """Read a profile; ``SignInError`` for one that cannot be used."""
+    again = "ask whoever runs the environment for a new one (`longhaul access profile`)"
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise SignInError(f"the profile {path} cannot be read: {error.strerror}") from None
+    try:
+        profile = parse(content)
+        expires = datetime.fromisoformat(profile.expires)
+        over = expires <= (now or datetime.now(UTC))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise SignInError(f"{path} is no profile, or it was changed: {again}") from None
+    if over:
+        raise SignInError(f"the profile {path} expired on {expires:%Y-%m-%d}: {again}")
+    return profile
+
+
+def parse(content: bytes) -> Profile:
+    """Parse a profile; ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError`` when it is none."""
+    if len(content) > LARGEST:
+        raise ValueError("too large")
+    said: dict[str, Any] = json.loads(content)
+    digest = said.pop("digest")
+    if digest != _digest(said) or said.pop("format") != FORMAT:
+        raise ValueError("changed")
+    issuers = {
+        str(name): Issuer(**{**one, "scopes": tuple(map(str, one["scopes"]))}) for name, one in said["issuers"].items()
+    }
+    profile = Profile(**{**said, "issuers": issuers})
+    urls = [profile.server, *(issuer.url for issuer in issuers.values())]
+    if not issuers or not all(url.startswith("https://") for url in urls) or not _is_plain(profile.name):
+        raise ValueError("not a profile")
+    return profile
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name can be that of a folder."""
+    return name.isascii() and name.replace("-", "").isalnum() and not name.startswith("-")
+
+
+def _digest(said: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,77 @@
+"""A person's token: the one that is kept, a fresh one for it, or that of a new sign-in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from longhaul.client.errors import SignInError
+from longhaul.client.tokens import Store, Tokens
+
+if TYPE_CHECKING:
+    from longhaul.client.oidc import Provider
+    from longhaul.client.profile import Issuer
+
+
+def token_of(issuer: Issuer, *, device: bool, may_ask: bool) -> Tokens:
+    """Return tokens that can be used now. Unless ``may_ask``, nobody is asked to sign in: ``SignInError`` says so
+    then."""
+    store = Store(issuer)
+    tokens = store.read()
+    if tokens is not None and tokens.good():
+        return tokens
+    with store.held():
+        # Another program may have had its turn.
+        tokens = store.read()
+        if tokens is not None and tokens.good():
+            return tokens
+        # Loaded here: hardly any call gets this far, and each should be quick.
+        from longhaul.client.oidc import discover
+
+        provider = discover(issuer)
+        fresh = _refreshed(provider, tokens) if tokens is not None and tokens.refresh_token else None
+        if fresh is None:
+            if not may_ask:
+                raise SignInError("you are not signed in any more, and there is nobody to ask: run `longhaul login`")
+            fresh = _signed_in(provider, device=device)
+        store.write(fresh)
+        return fresh
+
+
+def say(line: str) -> None:
+    """Print a line for the person. Standard output is for programs."""
+    print(f"longhaul: {line}", file=sys.stderr, flush=True)
+
+
+def _refreshed(provider: Provider, tokens: Tokens) -> Tokens | None:
+    """Return fresh tokens; None when the issuer wants the person to sign in anew."""
+    from longhaul.client.oidc import RefusedError
+
+    try:
+        return provider.refresh(tokens)
+    except RefusedError as error:
+        if error.code in ("invalid_grant", "interaction_required", "login_required"):
+            return None
+        raise
+
+
+def _signed_in(provider: Provider, *, device: bool) -> Tokens:
+    from longhaul.client import browser
+    from longhaul.client import device as by_code
+
+    if device:
+        return by_code.sign_in(provider, show=say)
+    return browser.sign_in(provider, show=_show)
+
+
+def _show(url: str) -> None:
+    """Open a page in the person's browser, and say it, in case there is none."""
+    import webbrowser
+
+    say(f"sign in at {url}")
+    # Only a desktop has a browser that would come up by itself; a text browser would take the terminal.
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        with suppress(webbrowser.Error):
+            webbrowser.open(url)

@@ -1,0 +1,69 @@
+"""Tokens that a person has, kept between runs in a file that nobody else may read."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from longhaul.client.files import write_private
+from longhaul.client.profile import Issuer
+
+EARLY_S = 60
+"""Seconds before its end from which a token is not used any more: a request takes time, and clocks differ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """What an issuer gave."""
+
+    id_token: str
+    refresh_token: str
+    """Empty where the issuer gives none."""
+    ends: float
+    """Time at which the ID token ends, in seconds since 1970 by this machine's clock. It is reckoned from the token's
+    life, so a clock that is wrong does no harm."""
+
+    def good(self) -> bool:
+        """Return whether the ID token can be used now."""
+        return time.time() < self.ends - EARLY_S
+
+
+class Store:
+    """The file with the tokens of one issuer and client. Programs that run side by side take turns, since an issuer may
+    take a refresh token once only."""
+
+    def __init__(self, issuer: Issuer) -> None:
+        base = os.environ.get("XDG_STATE_HOME")
+        folder = (Path(base) if base else Path.home() / ".local" / "state") / "longhaul" / "tokens"
+        digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes}".encode()).hexdigest()[:16]
+        self._path = folder / f"{digest}.json"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other programs out during the block."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(self._path.with_suffix(".lock"), os.O_WRONLY | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def read(self) -> Tokens | None:
+        """Return the tokens; None when there are none that could be used."""
+        with suppress(OSError, ValueError, TypeError):
+            return Tokens(**json.loads(self._path.read_text(encoding="utf-8")))
+        return None
+
+    def write(self, tokens: Tokens) -> None:
+        """Keep the tokens."""
+        write_private(self._path, json.dumps(asdict(tokens)) + "\n")
+
+    def forget(self) -> None:
+        """Delete the tokens."""
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,211 @@
+"""The profile that a person gets, the kubeconfig that is made of it, and what the client needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.client import kubeconfig, sign_in
+from longhaul.client.__main__ import credential
+from longhaul.client.errors import SignInError
+from longhaul.client.files import write_private
+from longhaul.client.oidc import claims_of
+from longhaul.client.profile import LARGEST, Issuer, Profile, read_profile
+from longhaul.client.tokens import EARLY_S, Store, Tokens
+
+CORP = Issuer(url="https://corp.example.com", client_id="longhaul", scopes=("openid", "email"))
+PROFILE = Profile(
+    name="lab",
+    server="https://api.lab.example.com:6443",
+    server_name="",
+    authority="-----BEGIN CERTIFICATE-----\n",
+    issuers={"corp": CORP},
+    expires="2030-06-01T00:00:00+00:00",
+)
+NOW = datetime(2030, 5, 1, tzinfo=UTC)
+
+
+@pytest.fixture(name="home", autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "profile.json"
+    path.write_text(text)
+    return path
+
+
+def test_a_profile_is_read_as_it_was_written(home: Path) -> None:
+    assert read_profile(written(home, PROFILE.text()), now=NOW) == PROFILE
+
+
+def change(key: str, value: object) -> str:
+    return json.dumps({**json.loads(PROFILE.text()), key: value})
+
+
+def redigested(**changes: Any) -> str:
+    return replace(PROFILE, **changes).text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        change("server", "https://evil.example.com"),
+        change("authority", "another"),
+        change("digest", "0" * 64),
+        change("more", 1),
+        change("format", 2),
+        redigested(server="http://api.example.com"),
+        redigested(issuers={}),
+        redigested(issuers={"corp": replace(CORP, url="http://corp.example.com")}),
+        redigested(name="../x"),
+        redigested(expires="soon"),
+        redigested(expires="2030-06-01T00:00:00"),
+        " " * (LARGEST + 1),
+    ],
+)
+def test_an_altered_profile_is_refused(home: Path, text: str) -> None:
+    with pytest.raises(SignInError, match="is no profile, or it was changed"):
+        read_profile(written(home, text), now=NOW)
+
+
+def test_an_expired_profile_is_refused_and_a_missing_one(home: Path) -> None:
+    with pytest.raises(SignInError, match=r"expired on 2030-06-01: ask whoever runs the environment"):
+        read_profile(written(home, PROFILE.text()), now=datetime(2030, 6, 1, tzinfo=UTC))
+    with pytest.raises(SignInError, match="cannot be read: No such file"):
+        read_profile(home / "none")
+
+
+def test_of_several_issuers_one_is_named() -> None:
+    two = replace(PROFILE, issuers={"corp": CORP, "okta": CORP})
+    assert (PROFILE.issuer(None), two.issuer("okta")) == (CORP, CORP)
+    for profile, name in ((two, None), (two, "x"), (PROFILE, "x")):
+        with pytest.raises(SignInError, match="name one by --issuer"):
+            profile.issuer(name)
+
+
+def test_a_kubeconfig_has_no_credential_and_runs_the_own_program_isolated(home: Path) -> None:
+    found = kubeconfig.kubeconfig(PROFILE, kubeconfig.own_plugin(home / "p.json", issuer="corp", device=True))
+    (user,) = found["users"]
+    assert set(user["user"]) == {"exec"}
+    assert user["user"]["exec"]["command"] == sys.executable
+    assert user["user"]["exec"]["args"] == [
+        *("-I", "-m", "longhaul.client", "--profile", str(home / "p.json"), "--issuer", "corp", "--device")
+    ]
+    assert found["clusters"][0]["cluster"]["server"] == PROFILE.server
+
+
+def test_kubelogin_is_told_the_same(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    words = kubeconfig.kubelogin(replace(CORP, certificate_authority="PEM"), device=True)["args"]
+    assert words == [
+        "oidc-login",
+        "get-token",
+        "--oidc-issuer-url=https://corp.example.com",
+        "--oidc-client-id=longhaul",
+        "--oidc-extra-scope=email",
+        "--oidc-pkce-method=S256",
+        "--certificate-authority-data=UEVN",
+        "--grant-type=device-code",
+    ]
+    monkeypatch.setenv("PATH", str(home))
+    assert not kubeconfig.has_kubelogin()
+    for name in ("kubectl", kubeconfig.KUBELOGIN):
+        (home / name).write_text("#!/bin/sh\n")
+        (home / name).chmod(0o755)
+    assert kubeconfig.has_kubelogin()
+
+
+def test_tokens_are_their_owner_s_alone(home: Path) -> None:
+    store = Store(CORP)
+    tokens = Tokens(id_token="i", refresh_token="r", ends=time.time() + 3600)
+    with store.held():
+        store.write(tokens)
+    assert store.read() == tokens
+    modes = {oct(path.stat().st_mode & 0o777) for path in (home / "state").rglob("*") if path.is_file()}
+    assert modes == {"0o600"}
+    assert (home / "state/longhaul/tokens").stat().st_mode & 0o777 == 0o700
+    assert Store(replace(CORP, client_id="other")).read() is None
+    store.forget()
+    assert store.read() is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"id_token": "a"}'])
+def test_tokens_that_cannot_be_read_are_none(home: Path, text: str) -> None:
+    store = Store(CORP)
+    store.write(Tokens(id_token="i", refresh_token="r", ends=0))
+    (path,) = (home / "state/longhaul/tokens").glob("*.json")
+    path.write_text(text)
+    assert store.read() is None
+
+
+def test_a_token_is_given_to_kubectl_until_shortly_before_it_ends() -> None:
+    given = credential(Tokens(id_token="i", refresh_token="r", ends=1_900_000_000 + EARLY_S))
+    assert given["status"] == {"token": "i", "expirationTimestamp": "2030-03-17T17:46:40Z"}
+
+
+def test_a_good_token_is_given_without_asking_anybody() -> None:
+    tokens = Tokens(id_token="i", refresh_token="", ends=time.time() + 3600)
+    Store(CORP).write(tokens)
+    assert sign_in.token_of(CORP, device=False, may_ask=False) == tokens
+
+
+@pytest.mark.parametrize("token", ["", "a", "a.b.c", "a.W10.c", "a.\xff.c"])
+def test_what_is_no_token_is_refused(token: str) -> None:
+    with pytest.raises(SignInError, match="cannot be read"):
+        claims_of(token)
+
+
+def test_a_private_file_replaces_another_whole(home: Path) -> None:
+    path = home / "x" / "y"
+    write_private(path, "one")
+    write_private(path, "two")
+    assert (path.read_text(), path.stat().st_mode & 0o777, len(list(path.parent.iterdir()))) == ("two", 0o600, 1)
+
+
+LIST = "import sys; print('\\n'.join(sys.modules))"
+
+
+def test_the_client_needs_the_standard_library_and_nothing_else() -> None:
+    """Whatever it loads before a person is asked, and when one is."""
+    modules = ["__main__", "browser", "device", "errors", "files", "kubeconfig", "oidc", "profile", "sign_in", "tokens"]
+    assert {path.stem for path in Path(sign_in.__file__).parent.glob("*.py")} == {*modules, "__init__"}
+    load = f"import {', '.join(f'longhaul.client.{name}' for name in modules)}; {LIST}"
+    done = subprocess.run([sys.executable, "-I", "-c", load], capture_output=True, text=True, check=True)
+    own = {name for name in done.stdout.split() if name.partition(".")[0] == "longhaul"}
+    assert all(name == "longhaul" or name.startswith("longhaul.client") for name in own)
+    # The launcher of an editable installation is loaded by every start of this Python.
+    bare = subprocess.run([sys.executable, "-I", "-c", LIST], capture_output=True, text=True, check=True)
+    others = {name.partition(".")[0] for name in set(done.stdout.split()) - own - set(bare.stdout.split())}
+    assert others <= set(sys.stdlib_module_names)
+
+
+def test_a_kept_token_is_given_without_loading_what_asks_for_one(home: Path) -> None:
+    """That is why the program starts at once: TLS and HTTP take longer to load than all the rest."""
+    Store(CORP).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
+    path = written(home, replace(PROFILE, expires="2100-01-01T00:00:00+00:00").text())
+    run = (
+        f"import sys, runpy; sys.argv = ['x', '--profile', {str(path)!r}]\n"
+        "try: runpy.run_module('longhaul.client', run_name='__main__')\n"
+        "except SystemExit as end: assert not end.code\n"
+        "print('\\n'.join(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", run], env=dict(os.environ), capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["status"]["token"] == "i"
+    assert not {"ssl", "http.client", "urllib.request", "webbrowser", "socket"} & set(done.stderr.split())

@@ -1,0 +1,161 @@
+"""The lab's identity provider on loopback: the real program, a browser without a person, and tokens with any claims."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import jwt
+import requests
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from components.control_plane import issuing
+from components.model.issuers import Issuer
+from lab.oidc.provider import SERVER, ensure
+from longhaul.client import profile
+from tests.support.api_server import eventually
+from tests.support.ports import free_ports
+
+CLIENT = "longhaul"
+OTHER_CLIENT = "wiki"
+"""Another application of the same company."""
+BRIEF_CLIENT = "brief"
+"""Client whose tokens are over at once: the EARLY_S of a program that has one have begun."""
+LIFE_S = 3600
+PEOPLE = {
+    "alice": {"email": "alice@example.com", "email_verified": True, "groups": ["ml", "everyone"], "oid": "a-1"},
+    "bob": {"email": "bob@example.com", "email_verified": True, "groups": ["ops"], "oid": "b-2"},
+    "mallory": {"groups": ["system:masters", "longhaul:admins"], "oid": "m-3"},
+    "nobody": {"groups": []},
+}
+"""Made-up people, of two teams; the last two have claims that they should not have, or lack one."""
+
+
+class IdentityProvider:
+    """A provider in ``folder`` that runs from :meth:`start` on."""
+
+    def __init__(self, folder: Path, *, path: str = "") -> None:
+        self.folder = folder
+        (self._port,) = free_ports(1)
+        self.url = f"https://127.0.0.1:{self._port}{path}"
+        self._authority = issuing.new_authority(common_name="corp", days=1, key=issuing.new_key())
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._people: dict[str, Any] = json.loads(json.dumps(PEOPLE))
+        self._process: subprocess.Popen[bytes] | None = None
+        self.authority_file = folder / "ca.pem"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.authority_file.write_text(self.authority)
+        self._write()
+
+    @property
+    def authority(self) -> str:
+        """Authority of its server's certificate, PEM."""
+        return self._authority.certificate
+
+    def start(self) -> None:
+        """Start it; return when it answers."""
+        modules = ensure(log_dir=self.folder, progress=print)
+        words = ["node", str(SERVER), str(modules), str(self.folder / "settings.json")]
+        with (self.folder / "provider.log").open("ab") as log:
+            self._process = subprocess.Popen(words, stdout=log, stderr=log)
+        eventually(self._answers, what="the identity provider answers")
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def leave(self, name: str) -> None:
+        """Have a person leave the company."""
+        del self._people[name]
+        self._write()
+
+    def issuer(self, name: str = "corp", **more: Any) -> Issuer:
+        """Return the section of the environment's file."""
+        names = {
+            part: {"claim": part_, "prefix": f"{name}:"} for part, part_ in (("username", "oid"), ("groups", "groups"))
+        }
+        raw = {"url": self.url, "audiences": [CLIENT, BRIEF_CLIENT], **names, "certificate_authority": self.authority}
+        return Issuer.model_validate({**raw, **more})
+
+    def profile_issuer(self, client: str = CLIENT, **more: Any) -> profile.Issuer:
+        """Return the issuer as a profile has it."""
+        raw = {"client_id": client, "scopes": ("openid", "offline_access"), "certificate_authority": self.authority}
+        return profile.Issuer(**{"url": self.url, **raw, **more})
+
+    def token(self, *, by: IdentityProvider | None = None, **claims: Any) -> str:
+        """Return a token with these claims beside the usual ones (None leaves one out), signed with this provider's key
+        or that of another."""
+        now = int(time.time())
+        usual = {"iss": self.url, "aud": CLIENT, "sub": "alice", "iat": now, "exp": now + LIFE_S, **PEOPLE["alice"]}
+        said = {key: value for key, value in {**usual, **claims}.items() if value is not None}
+        return jwt.encode(said, (by or self)._key, algorithm="RS256", headers={"kid": "corp"})
+
+    def browser(self) -> requests.Session:
+        """Return a browser."""
+        found = requests.Session()
+        found.trust_env, found.verify = False, str(self.authority_file)
+        return found
+
+    def sign_in(self, url: str, name: str) -> str:
+        """Do what a person does in a browser: follow the page, give a name, agree, and go where it leads. Return the
+        last page."""
+        browser = self.browser()
+        return self.fill_in(browser, browser.get(url, timeout=60), name)
+
+    def fill_in(self, browser: requests.Session, page: requests.Response, name: str) -> str:
+        """Fill in each form that is shown; return the last page."""
+        while form := re.search(r'<form[^>]* action="([^"]+)".*?name="prompt" value="(\w+)"', page.text, re.DOTALL):
+            said = {"prompt": form[2], "login": name, "password": "any"}
+            page = browser.post(urljoin(page.url, form[1]), data=said, timeout=60)
+        return page.text
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self.folder / "provider.log").read_text()
+        try:
+            found = f"{self.url}/.well-known/openid-configuration"
+            return requests.get(found, verify=str(self.authority_file), timeout=10).status_code == 200
+        except requests.ConnectionError:
+            return False
+
+    def _write(self) -> None:
+        subject = issuing.Subject(common_name="corp", addresses=["127.0.0.1"], usages=["server"], days=1)
+        pem = self.folder / "server.pem"
+        if not pem.exists():
+            pair = issuing.issue(subject, authority=self._authority)
+            pem.write_text(pair.certificate + pair.key)
+        key = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._key))
+        settings: Mapping[str, Any] = {
+            "issuer": self.url,
+            "address": "127.0.0.1",
+            "port": self._port,
+            "certificate": str(pem),
+            "key": str(pem),
+            "jwks": {"keys": [{**key, "kid": "corp", "use": "sig", "alg": "RS256"}]},
+            "clients": {CLIENT: LIFE_S, OTHER_CLIENT: LIFE_S, BRIEF_CLIENT: 1},
+            "people": self._people,
+        }
+        fresh = self.folder / "settings.new"
+        fresh.write_text(json.dumps(settings))
+        fresh.rename(self.folder / "settings.json")
+
+
+@contextmanager
+def identity_provider(folder: Path) -> Iterator[IdentityProvider]:
+    """Run a provider; it answers when the block begins."""
+    found = IdentityProvider(folder)
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
