@@ -65,7 +65,10 @@ def run(invocation: Invocation) -> int:
 def _known(options: argparse.Namespace) -> Known:
     """Return what is to be rotated; ``CommandError`` when that is not possible, or an option is not for it."""
     if options.what in NOT_YET:
-        said = f"{options.what} cannot be replaced without an interruption yet: docs/certificates.md says how it is"
+        said = (
+            f"{options.what} cannot be replaced without an interruption yet, since nodes have no way to learn of a "
+            "second authority: docs/certificates.md#an-authority-is-lost-or-stolen says how it is, and what is missing"
+        )
         raise CommandError(said, code=Exit.USAGE)
     known = KNOWN[options.what]
     for option in ("now", "readmit"):
