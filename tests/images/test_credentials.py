@@ -58,6 +58,11 @@ class Machine:
     def take_over(self, frontend: str = FRONTEND) -> credentials.Held:
         return credentials.take_over(NODE, frontend=frontend, pki=self.pki, etcdctl=None)
 
+    def run_member(self) -> None:
+        """Have etcd run with other authorities than the machine has."""
+        for name in credentials.COPIED[credentials.ETCD]:
+            (self.copies[credentials.ETCD] / name).write_text(authority().certificate)
+
     def start_member(self) -> credentials.Held:
         return credentials.take_over(MEMBER, frontend="", pki=self.pki, etcdctl=ETCDCTL)
 
@@ -163,6 +168,7 @@ def test_a_member_starts_anew_where_the_others_are_a_quorum_and_is_awaited(
     machine: Machine, etcd: Callable[..., None]
 ) -> None:
     etcd(survival(voters=3, survives=True), "has no leader", "has no leader")
+    machine.run_member()
     assert credentials.held(MEMBER, pki=machine.pki).unused == (credentials.ETCD,)
     found = machine.start_member()
     assert (found.error, found.unused, found.rotations) == ("", (), None)
@@ -177,6 +183,7 @@ def test_a_member_that_the_quorum_needs_goes_on_with_the_former_authority(
     machine: Machine, etcd: Callable[..., None], *, member: bool
 ) -> None:
     etcd(survival(voters=3 if member else 0, survives=False, member=member))
+    machine.run_member()
     found = machine.start_member()
     assert found.error.startswith("1 healthy of 3 voting members remain")
     assert (found.unused, machine.asked) == ((credentials.ETCD,), [])
@@ -186,6 +193,7 @@ def test_the_only_member_starts_anew_though_nothing_is_a_quorum_without_it(
     machine: Machine, etcd: Callable[..., None]
 ) -> None:
     etcd(survival(voters=1, survives=False))
+    machine.run_member()
     assert machine.start_member().error == ""
     assert machine.asked == [("restart", credentials.ETCD)]
 
@@ -194,5 +202,12 @@ def test_a_member_that_does_not_commit_after_its_start_is_told(
     machine: Machine, etcd: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     etcd(survival(voters=3, survives=True), "does not commit")
+    machine.run_member()
     monkeypatch.setattr(credentials, "READY_S", 0.0)
     assert machine.start_member().error == "quorum: does not commit"
+
+
+def test_a_member_that_is_down_uses_nothing_else_than_it_has(machine: Machine) -> None:
+    """It is for other lines of the status to say that it is down."""
+    assert credentials.held(MEMBER, pki=machine.pki).unused == ()
+    assert (machine.start_member().error, machine.asked) == ("", [])

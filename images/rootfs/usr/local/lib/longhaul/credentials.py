@@ -129,9 +129,14 @@ def _done(*words: str) -> str:
 
 def _unused(node: Node, pki: Path) -> tuple[str, ...]:
     units = (API, CONTROLLER_MANAGER) if node.role == "api" else (ETCD,)
-    return tuple(
-        unit for unit in units if any(_content(COPIES[unit] / name) != _content(pki / name) for name in COPIED[unit])
-    )
+    return tuple(unit for unit in units if any(_differs(unit, name, pki) for name in COPIED[unit]))
+
+
+def _differs(unit: str, name: str, pki: Path) -> bool:
+    """Return whether a unit was started with another content of a file than it has. A member that is down has no copy:
+    it starts with what there is then."""
+    copy = _content(COPIES[unit] / name)
+    return copy != _content(pki / name) and (unit != ETCD or copy is not None)
 
 
 def _content(path: Path) -> bytes | None:
