@@ -50,6 +50,7 @@ def groups() -> dict[str, dict[str, Command]]:
     """Return every command by name, by the task that it is for, in the order that ``--help`` shows."""
     from longhaul.commands import (
         acceptance,
+        access,
         ansible,
         backups,
         depot,
@@ -59,6 +60,7 @@ def groups() -> dict[str, dict[str, Command]]:
         image,
         init,
         kubeconfig,
+        login,
         machine,
         plan,
         prices,
@@ -85,8 +87,21 @@ def groups() -> dict[str, dict[str, Command]]:
             "restore": restore,
             "destroy": destroy,
         },
-        "change": {"plan": plan, "review": review, "roll": roll, "rotate": rotate, "machine": machine},
-        "understand": {"status": status, "backups": backups, "kubeconfig": kubeconfig, "shell": shell},
+        "change": {
+            "plan": plan,
+            "review": review,
+            "roll": roll,
+            "rotate": rotate,
+            "machine": machine,
+            "access": access,
+        },
+        "understand": {
+            "status": status,
+            "backups": backups,
+            "login": login,
+            "kubeconfig": kubeconfig,
+            "shell": shell,
+        },
     }
 
 

@@ -1,19 +1,21 @@
-"""Questions that are answered by typing a name, before something is done that cannot be taken back."""
+"""The question before what cannot be undone, or interrupts others."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from longhaul.exits import CommandError, Exit
-from longhaul.say import ask
+from longhaul.say import ask, say
 
 
-def confirm(question: str, name: str, *, yes: bool = False) -> None:
-    """Ask for ``name``; ``CommandError`` when something else is typed, or there is nobody to ask. ``yes`` asks
-    nobody."""
+def confirm(lines: Iterable[str], *, what: str, name: str, noun: str, yes: bool) -> None:
+    """Say what will be done, and ask for the name of the ``noun``; ``CommandError`` without it."""
+    for line in lines:
+        say(line)
     if yes:
         return
     if not sys.stdin.isatty():
         raise CommandError("there is no terminal to ask on, so nothing was done: pass --yes", code=Exit.USAGE)
-    if ask(question) != name:
+    if ask(f"Type the {noun}'s name to {what}: ") != name:
         raise CommandError(f"that is not {name!r}; nothing was done", code=Exit.REFUSED)

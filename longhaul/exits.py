@@ -34,6 +34,7 @@ _REFUSALS = {
     "rotate": "refused: nothing was done, since a restore is half done",
     "destroy": "refused: nothing was done, since machines are kept in quarantine",
     "machine": "refused: nothing was done, since a restore is half done, or a host's certificate may still be valid",
+    "access": "refused: nothing was done, since the person's name was not typed",
     "acceptance": "refused: nothing was done, since the terms do not allow it or what is there does not fit",
 }
 """Meaning of :attr:`Exit.REFUSED`, for each command that ends with it."""

@@ -55,9 +55,9 @@ def fetch_identity(
     name, group = (KUBERNETES, MASTERS_GROUP) if master else (ADMINISTRATORS, ADMINISTRATORS_GROUP)
     source = Authority(name=name, common_name="")
     authority = issuing.Pair(**_parts(environment, source.secret, ("certificate", "key")))
-    issuer = _secret(environment, Authority(name=KUBERNETES, common_name="").trust_secret)
+    issuer = secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret)
     subject = issuing.Subject(
-        common_name=_asking(environment),
+        common_name=asking(environment),
         organizations=[group],
         usages=["client"],
         days=ADMINISTRATOR_HOURS / 24,
@@ -98,19 +98,20 @@ def fetch_break_glass(environment: Environment) -> dict[str, str]:
 def _parts(environment: Environment, name: str, keys: tuple[str, ...]) -> dict[str, str]:
     """Return parts of a secret that is a JSON mapping."""
     try:
-        secret = json.loads(_secret(environment, name))
+        secret = json.loads(secret_of(environment, name))
         return {key: str(secret[key]) for key in keys}
     except (ValueError, KeyError, TypeError):
         said = f"the secret {name} in the vault of {environment.name} is not what `longhaul up` writes"
         raise CommandError(said) from None
 
 
-def _secret(environment: Environment, name: str) -> str:
+def secret_of(environment: Environment, name: str) -> str:
+    """Return a secret of the vault; ``CommandError`` when it does not give one."""
     from clouds.base.errors import CloudError
     from components.model.vault import vault_name
 
     env = environment.name
-    place, control = _control(environment)
+    place, control = control_of(environment)
     try:
         value: str | None = control.secret(place, vault_name(environment), name)
     except CloudError as error:
@@ -121,7 +122,7 @@ def _secret(environment: Environment, name: str) -> str:
     return value
 
 
-def _control(environment: Environment) -> tuple[Any, Any]:
+def control_of(environment: Environment) -> tuple[Any, Any]:
     """Return the control plane's place, and its cloud's way to the vault."""
     from clouds.registry import cloud_of
     from components.model.places import place_of
@@ -134,10 +135,10 @@ def _control(environment: Environment) -> tuple[Any, Any]:
     return place, control
 
 
-def _asking(environment: Environment) -> str:
+def asking(environment: Environment) -> str:
     """Return who asks, for the audit log: the cloud's identity that the vault has let in, or else the operating
     system's."""
-    place, control = _control(environment)
+    place, control = control_of(environment)
     found = str(control.signed_in(place))
     return (found or f"{_user()}@{socket.gethostname()}")[:NAME_LENGTH]
 

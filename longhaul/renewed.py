@@ -1,5 +1,5 @@
-"""Hands renewed certificates out: machines look into the vault every ten minutes, and what has ended cannot wait for
-that."""
+"""Hands renewed certificates and changed issuers out: machines look into the vault every ten minutes, and what has
+ended cannot wait for that, nor can an issuer that is not to be believed any more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import certificates, control_machines, plan
+from components.model.machines import Role, members
 from components.model.places import place_of
+from components.model.vault import ISSUERS
 from longhaul.status.collect import parse_answer
 
 if TYPE_CHECKING:
@@ -23,17 +25,23 @@ be restarted because of another secret is back before the next machine's turn.""
 
 
 def hand_out(environment: Environment, renewed: Collection[str], say: Callable[[str], None]) -> None:
-    """Have the holders of the certificates named ``renewed`` fetch them, one machine after the other."""
+    """Have the holders of the certificates named ``renewed`` fetch them, and API servers the issuers if these are among
+    them, one machine after the other."""
     addresses = plan(environment)
     held = {one.name: one.holder for one in certificates(environment, addresses)}
     holders = {held[name] for name in renewed if name in held}
+    machines = control_machines(environment, addresses)
+    believing: set[str] = set()
+    if f"{environment.name}-{ISSUERS}" in renewed:
+        believing = {machine.name for machine in members(machines, Role.API)}
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
         return
-    for machine in control_machines(environment, addresses):
-        if machine.name not in holders:
+    for machine in machines:
+        if machine.name not in holders | believing:
             continue
+        what = "renewed certificates" if machine.name in holders else "changed issuers"
         try:
             output = control.run_command(place, machine.name, FETCH)
             answer = parse_answer(output.stdout, output.stderr)
@@ -41,6 +49,6 @@ def hand_out(environment: Environment, renewed: Collection[str], say: Callable[[
         except CloudError as error:
             problem = str(error)
         if problem:
-            say(f"{machine.name} could not fetch its renewed certificates ({problem}); it tries every ten minutes")
+            say(f"{machine.name} could not fetch its {what} ({problem}); it tries every ten minutes")
         else:
-            say(f"{machine.name} has its renewed certificates" + ("" if answer.ready else f"; {answer.reason}"))
+            say(f"{machine.name} has its {what}" + ("" if answer.ready else f"; {answer.reason}"))

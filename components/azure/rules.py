@@ -22,6 +22,8 @@ SERVICES = {
     Peer.AZURE_DIRECTORY: "AzureActiveDirectory",
     # AWS's API has no addresses of its own that a rule could name.
     Peer.AWS_API: "Internet",
+    # Nor have issuers.
+    Peer.ISSUERS: "Internet",
 }
 """Azure's service tags."""
 

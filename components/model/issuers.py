@@ -4,6 +4,7 @@ groups."""
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -11,6 +12,7 @@ from clouds.base.section import Name, Section
 from components.model.namespaces import Namespace
 
 MOST_ISSUERS = 8
+HTTPS = 443
 
 Claim = Annotated[
     str,
@@ -65,7 +67,7 @@ class Issuer(Section):
     """A company's identity provider that speaks OpenID Connect."""
 
     url: str = Field(
-        pattern=r"^https://[a-z0-9.-]+(:\d{1,5})?(/[A-Za-z0-9._~/-]*)?$",
+        pattern=r"^https://[a-z0-9.-]+(:([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]))?(/[A-Za-z0-9._~/-]*)?$",
         max_length=512,
         examples=["https://login.microsoftonline.com/00000000-0000-4000-8000-000000000002/v2.0"],
         json_schema_extra={"patternErrorMessage": "an https:// URL without user, query and fragment"},
@@ -125,9 +127,15 @@ class Identity(Section):
     """Sign-in of people by a company's own identity provider."""
 
     issuers: dict[Name, Issuer] = Field(default_factory=dict, max_length=MOST_ISSUERS)
-    """Issuers by name. Left out, nobody signs in, and administrators have certificates. A change reaches the API
-    servers by the vault, within a quarter of an hour, and starts nothing anew."""
+    """Issuers by name. Left out, nobody signs in, and administrators have certificates. `up` writes them
+    into the vault and has the API servers fetch them; nothing is started anew."""
     groups: dict[GroupName, GroupRights] = Field(
         default_factory=dict, max_length=256, examples=[{"oidc:platform": {"everywhere": "view"}}]
     )
     """Rights of groups, by the name with its prefix. Nobody has rights who is in none of them."""
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """Ports of the issuers, each once, in order."""
+        found = {urlsplit(issuer.url).port or HTTPS for issuer in self.issuers.values()}
+        return tuple(map(str, sorted(found)))

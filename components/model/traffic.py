@@ -39,6 +39,7 @@ class Peer(StrEnum):
     AZURE_API = "Azure's API"
     AZURE_DIRECTORY = "Azure's directory"
     AWS_API = "AWS's API"
+    ISSUERS = "issuers of people's tokens"
     ANYWHERE = "anywhere"
 
 
@@ -71,11 +72,15 @@ class Flow:
     """Cloud that the flow is for: it exists only where the environment has a site of this kind. Empty for any."""
     for_pools: bool = False
     """True when the flow is for pools: then only sites that have pools count."""
+    for_issuers: bool = False
+    """True when the flow is for the issuers by whose tokens people sign in: it exists only where there are some."""
     why: str
 
 
 API = "api"
 """Placeholder for the API servers' port, which the file sets."""
+ISSUERS = "issuers"
+"""Placeholder for the ports of the issuers."""
 
 ETCD_ROLES = ("etcd", "events")
 CONTROL_PLANE = (*ETCD_ROLES, "api")
@@ -236,6 +241,16 @@ FLOWS = (
         why="the node controller lists the machines of pools",
     ),
     Flow(
+        name="issuers",
+        parts=("api",),
+        direction=Direction.OUT,
+        peer=Peer.ISSUERS,
+        ports=(ISSUERS,),
+        rank=145,
+        for_issuers=True,
+        why="API servers ask whose tokens they believe for the keys",
+    ),
+    Flow(
         name="anywhere",
         parts=("nodes",),
         direction=Direction.OUT,
@@ -260,13 +275,15 @@ FLOWS = (
 
 def flows(environment: Environment, part: str) -> Iterator[Flow]:
     """Yield the flows of one part that this environment has, with ports as numbers."""
-    api = str(environment.control_plane.api.port)
+    named = {API: (str(environment.control_plane.api.port),), ISSUERS: environment.identity.ports}
     for flow in FLOWS:
         if part in flow.parts and _is_there(environment, flow):
-            yield replace(flow, ports=tuple(api if port == API else port for port in flow.ports))
+            yield replace(flow, ports=tuple(own for port in flow.ports for own in named.get(port, (port,))))
 
 
 def _is_there(environment: Environment, flow: Flow) -> bool:
+    if flow.for_issuers:
+        return bool(environment.identity.issuers)
     named = {pool.site for pool in environment.pools.values()} if flow.for_pools else environment.sites
     kinds = {environment.sites[name].kind for name in named}
     return flow.cloud in kinds if flow.cloud else bool(kinds)

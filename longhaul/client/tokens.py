@@ -21,7 +21,7 @@ EARLY_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """What an issuer gave."""
+    """Tokens that an issuer gave."""
 
     id_token: str
     refresh_token: str

@@ -68,7 +68,13 @@ def _quarantine(steps: Steps, options: argparse.Namespace) -> int:
     env = steps.record.environment.name
     entry, machine = begun(steps.record, options.name, now=steps.now())
     known = seen(steps.api, entry.name)
-    _confirm(told(entry, machine, known), f"put {entry.name} into quarantine", entry.name, yes=options.yes)
+    confirm(
+        told(entry, machine, known),
+        what=f"put {entry.name} into quarantine",
+        name=entry.name,
+        noun="machine",
+        yes=options.yes,
+    )
     entry = steps.quarantine(entry, machine)
     if options.json:
         print(rendered(document(entry, known)))
@@ -86,19 +92,12 @@ def _release(steps: Steps, options: argparse.Namespace) -> int:
         raise CommandError(f"{options.name} is not in quarantine, so nothing was done", code=Exit.USAGE)
     steps.refuse_release(entry)
     machine = recorded_machine(steps.record.environment, entry)
-    _confirm(released(entry), f"release {entry.name}", entry.name, yes=options.yes)
+    confirm(released(entry), what=f"release {entry.name}", name=entry.name, noun="machine", yes=options.yes)
     entry = steps.release(entry, machine)
     if options.json:
         print(rendered(document(entry, None)))
     say(f"{entry.name} is released")
     return Exit.OK
-
-
-def _confirm(lines: list[str], what: str, name: str, *, yes: bool) -> None:
-    """Say what will be done, and ask for the machine's name; ``CommandError`` without it."""
-    for line in lines:
-        say(line)
-    confirm(f"Type the machine's name to {what}: ", name, yes=yes)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     from components.model import Environment
+    from longhaul.restore.half_done import HalfDone
     from longhaul.restore.prepare import Prepared
     from longhaul.restore.steps import Restoration
 
@@ -133,14 +134,9 @@ def _prepared(
 def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
     from longhaul.restore.loss import told
 
-    for line in (*prepared.notes, *told(prepared.half, prepared.backups, prepared.seen).splitlines()):
-        say(line)
-    _agree(env, f"restore {' and '.join(map(str, prepared.backups))}", yes=yes)
-
-
-def _agree(env: str, what: str, *, yes: bool) -> None:
-    """Ask for the environment's name; ``CommandError`` without it."""
-    confirm(f"Type the environment's name to {what}: ", env, yes=yes)
+    lines = (*prepared.notes, *told(prepared.half, prepared.backups, prepared.seen).splitlines())
+    what = f"restore {' and '.join(map(str, prepared.backups))}"
+    confirm(lines, what=what, name=env, noun="environment", yes=yes)
 
 
 def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
@@ -151,9 +147,11 @@ def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
 
     control, place = control_of(environment)
     book = Book(control=control, place=place, environment=environment)
-    half = given_up(
-        book, Fleet(control=control, place=place), lambda one: _agree(env, f"give up the restore {one.id}", yes=yes)
-    )
+
+    def agree(half: HalfDone) -> None:
+        confirm((), what=f"give up the restore {half.id}", name=env, noun="environment", yes=yes)
+
+    half = given_up(book, Fleet(control=control, place=place), agree)
     say(f"the restore {half.id} is given up: members have the data that they had before, and the API servers start")
     return Exit.OK
 

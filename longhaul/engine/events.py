@@ -18,6 +18,8 @@ PROVIDERS = "pulumi:providers:"
 """Beginning of the types of providers, which the engine makes for itself and does not count."""
 CERTIFICATE = "Certificate"
 """Short type of a certificate."""
+SETTING = "Setting"
+"""Short type of a text in the vault that machines read."""
 READINESS = "Readiness"
 """Short type of the resource that exists once a machine does its work."""
 
@@ -56,7 +58,7 @@ class Events:
         self.running: dict[str, float] = {}
         """Begins of the operations under way, by the resource's name and type."""
         self.renewed: list[str] = []
-        """Certificates that were issued anew."""
+        """Certificates that were issued anew, and texts in the vault that changed."""
         self._said = said
         self._operations: dict[str, str] = {}
         self._done: Counter[str] = Counter()
@@ -123,7 +125,7 @@ class Events:
             return
         if found.get("logical") and not found["type"].startswith(PROVIDERS):
             self._done[found["op"]] += 1
-        if _kind(found) == CERTIFICATE and found["op"] in ("update", "create-replacement"):
+        if _kind(found) in (CERTIFICATE, SETTING) and found["op"] in ("update", "create-replacement"):
             self.renewed.append(_name(found))
         if found["op"] in SHOWN and _is_custom(found):
             yield from self._list(found, took)

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model.places import place_of
 from components.model.quarantine import Quarantine
-from components.model.vault import QUARANTINE, vault_name
+from components.model.vault import QUARANTINE
 from longhaul.exits import CommandError, Exit
+from longhaul.vault_record import VaultRecord
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control
-    from clouds.base.place import Place
     from components.model import Environment
 
 
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """The vault of an environment, as far as a quarantine needs it. Every method raises ``CommandError`` when the vault
-    does not answer."""
-
-    control: Control[Any]
-    place: Place[Any]
-    environment: Environment
+class Record(VaultRecord):
+    """The vault of an environment, as far as a quarantine needs it."""
 
     def read(self) -> Quarantine:
         """Return the list."""
@@ -41,28 +32,21 @@ class Record:
 
     def find(self) -> Quarantine | None:
         """Return the list; None in an environment of a release that had none."""
-        try:
-            text = self.control.secret(self.place, vault_name(self.environment), QUARANTINE)
-        except CloudError as error:
-            code = Exit.FAILED if error.answered else Exit.UNREACHABLE
-            raise CommandError(f"the vault's secret {QUARANTINE} cannot be read: {error}", code=code) from None
+        text = self.text(QUARANTINE)
         if text is None:
             return None
         try:
             return Quarantine.parse(text)
         except ValueError as error:
-            raise CommandError(
-                f"the vault's secret {QUARANTINE} cannot be used, so nothing was done: {error}. Make an earlier "
-                "version of it the newest one; the vault keeps them"
-            ) from None
+            raise self.unusable(QUARANTINE, error) from None
 
     def write(self, quarantine: Quarantine) -> None:
         """Write the list."""
         try:
             text = quarantine.text()
-            self.control.set_secret(self.place, vault_name(self.environment), QUARANTINE, text)
-        except (CloudError, ValueError) as error:
+        except ValueError as error:
             raise CommandError(f"the vault's secret {QUARANTINE} cannot be written: {error}") from None
+        self.write_text(QUARANTINE, text)
 
 
 def record_of(environment: Environment) -> Record:

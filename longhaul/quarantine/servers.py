@@ -7,7 +7,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from components.model import Role, control_machines, plan
@@ -15,9 +15,7 @@ from components.model.machines import members
 from longhaul.exits import CommandError
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control
-    from clouds.base.place import Place
-    from components.model import Environment
+    from longhaul.vault_record import VaultRecord
 
 LOAD_S = 150
 """Seconds in which kube-apiserver has to use a new list. It reads the file when that changes, and once a minute
@@ -27,22 +25,6 @@ LIMIT_S = 600.0
 FETCH = "systemctl start longhaul-secrets-refresh.service"
 TRIES = 2
 """Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
-
-
-class Vault(Protocol):
-    """The vault of an environment, and the way to its machines."""
-
-    @property
-    def control(self) -> Control[Any]:
-        """The cloud's part of the control plane."""
-
-    @property
-    def place(self) -> Place[Any]:
-        """The control plane's place."""
-
-    @property
-    def environment(self) -> Environment:
-        """The environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +41,14 @@ MACHINES = Refusal(ask="longhaul-node quarantine", nobody="no machine")
 PEOPLE = Refusal(ask="longhaul-node revoked", nobody="nobody")
 
 
-def hand_out(vault: Vault, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
+def hand_out(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
     """Have every API server refuse machines, all of them before anything else is done. ``CommandError`` for the first
     that does not."""
     for server in servers(vault):
         tell(f"{server} refuses {', '.join(hand_to(vault, server, lambda: names, MACHINES)) or MACHINES.nobody}")
 
 
-def hand_to(vault: Vault, server: str, wanted: Callable[[], Sequence[str]], refusal: Refusal) -> Sequence[str]:
+def hand_to(vault: VaultRecord, server: str, wanted: Callable[[], Sequence[str]], refusal: Refusal) -> Sequence[str]:
     """Have one API server refuse those whom ``wanted`` names, and return their names; ``CommandError`` when it does
     not. ``wanted`` is asked again when the server has another list: others may have changed it."""
     answer: Mapping[str, Any] = {}
@@ -83,7 +65,7 @@ def hand_to(vault: Vault, server: str, wanted: Callable[[], Sequence[str]], refu
     return names
 
 
-def end_connections(vault: Vault, *, tell: Callable[[str], None], refusal: Refusal = MACHINES) -> None:
+def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: Refusal = MACHINES) -> None:
     """Start the servers anew that have connections from before, one after the other."""
     for server in servers(vault):
         answer = asked(vault, server, f"{refusal.ask} --end-connections")
@@ -95,13 +77,13 @@ def end_connections(vault: Vault, *, tell: Callable[[str], None], refusal: Refus
         tell(f"{server} has ended what was open")
 
 
-def servers(vault: Vault) -> list[str]:
+def servers(vault: VaultRecord) -> list[str]:
     """Return the names of the API servers' machines."""
     machines = control_machines(vault.environment, plan(vault.environment))
     return [machine.name for machine in members(machines, Role.API)]
 
 
-def asked(vault: Vault, machine: str, script: str) -> Mapping[str, Any]:
+def asked(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
     """Return what a machine answers to a script; ``CommandError`` when it does not answer."""
     try:
         output = vault.control.run_command(vault.place, machine, script, timeout_s=LIMIT_S)

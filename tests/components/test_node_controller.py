@@ -16,7 +16,9 @@ from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.roles import READER
 from components.model import Environment, plan
 from components.model.health import READY_PATH
+from components.model.issuers import Identity
 from components.model.joining import joining_ranges
+from tests.model.make import issuer
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.production import production
 
@@ -191,4 +193,14 @@ def test_without_aws_nothing_goes_to_the_internet() -> None:
     environment = production()
     sites = {"weu": environment.sites["weu"]}
     alone = environment.model_copy(update={"sites": sites, "pools": {}, "hosts": ()})
-    assert {"aws-api", "azure-api"} & set(api_rules(alone)) == set()
+    assert {"aws-api", "azure-api", "issuers"} & set(api_rules(alone)) == set()
+
+
+def test_api_servers_reach_the_issuers_where_there_are_some() -> None:
+    urls = {"corp": "https://corp.example.com", "okta": "https://okta.example.com:8443/x"}
+    issuers = {name: issuer(name, url=url) for name, url in urls.items()}
+    identity = Identity.model_validate({"issuers": issuers})
+    rule = api_rules(production().model_copy(update={"identity": identity}))["issuers"]
+    assert (rule["direction"], rule["access"]) == ("Outbound", "Allow")
+    assert rule["destinationAddressPrefix"] == "Internet"
+    assert rule["destinationPortRanges"] == ["443", "8443"]

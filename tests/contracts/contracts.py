@@ -32,6 +32,7 @@ UNCHECKED: Mapping[str, Unchecked] = {
         "CertificateAuthority": "a secret of the vault",
         "Secret": "a secret of the vault",
         "TunnelKey": "a secret of the vault",
+        "Setting": "a secret of the vault",
         "VaultAccess": "awaits that a role is in force",
         "Readiness": "awaits a machine",
         "Founded": "a note in the vault",

@@ -119,7 +119,7 @@ def run_specs(project: Project, programs: Mapping[str, Path], report: Path) -> N
 
 
 def test_specs_that_need_no_other_image_pass(project: Project, tmp_path: Path) -> None:
-    programs = tools.ensure(["kubernetes-tests"], log_dir=tmp_path, progress=print)
+    programs = tools.ensure(["kubernetes-tests", "ginkgo"], log_dir=tmp_path, progress=print)
     text = (REPOSITORY / PAGE).read_text(encoding="utf-8")
     documented = [one.document for one in manifests(PAGE, text) if one.document["metadata"]["name"] == NAME]
     assert len(documented) == 2

@@ -20,7 +20,7 @@ from components.model.machines import Machine, Role
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
 from components.model.places import place_of
 from components.model.quarantine import Quarantine
-from components.model.vault import QUARANTINE, ROTATIONS, SIGNING_KEYS
+from components.model.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIONS, SIGNING_KEYS
 from components.render import api_server, etcd
 from components.render.secrets import SecretFile
 from longhaul.rotation.authorities import AuthorityRotation
@@ -310,7 +310,7 @@ def _is_of(text: str, authority: str) -> bool:
 def first_vault(environment: Environment) -> dict[str, str]:
     """Return the secrets of a vault before any rotation."""
     found = {SIGNING_KEYS: SigningKeys.alone(issuing.new_key()).text(), ROTATIONS: "{}", "encryption-keys": "[]"}
-    found[QUARANTINE] = Quarantine().text()
+    found |= {QUARANTINE: Quarantine().text(), ISSUERS: "{}", REVOKED: "{}"}
     pairs = {}
     for one in authorities(environment):
         pair = issuing.new_authority(common_name=one.common_name, days=one.days, key=issuing.new_key())

@@ -14,7 +14,7 @@ from longhaul.exits import Exit, meanings
 from tests.longhaul.conftest import Checkout, FakeEngine
 
 COMMANDS = tuple(cli.commands())
-SCREEN = (100, 40)
+SCREEN = (100, 42)
 """Columns and lines that ``--help`` may take."""
 
 
@@ -30,8 +30,8 @@ def test_help_tells_every_exit_code(words: list[str], capsys: pytest.CaptureFixt
 
 def test_a_refusal_is_told_in_each_commands_own_words() -> None:
     refusing = {command: meanings(command)[Exit.REFUSED] for command in COMMANDS if Exit.REFUSED in meanings(command)}
-    assert set(refusing) == {"plan", "review", "up", "rotate", "restore", "machine", "destroy", "acceptance"}
-    doing = ("up", "rotate", "restore", "machine", "destroy", "acceptance")
+    assert set(refusing) == {"plan", "review", "up", "rotate", "restore", "machine", "access", "destroy", "acceptance"}
+    doing = ("up", "rotate", "restore", "machine", "access", "destroy", "acceptance")
     assert all("nothing was done" in refusing.pop(command) for command in doing)
     assert all("the change must not go in" in meaning for meaning in refusing.values())
 

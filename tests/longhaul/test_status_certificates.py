@@ -95,3 +95,17 @@ def test_holders_alone_fetch_and_who_cannot_is_named(environment: Environment, m
         "it tries every ten minutes",
         "lab-api-1 has its renewed certificates",
     ]
+
+
+def test_changed_issuers_are_fetched_by_api_servers_alone(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud = Cloud(refuses="lab-api-1", mute="")
+    monkeypatch.setattr(control, "AzureApi", cloud)
+    said: list[str] = []
+    hand_out(environment, ["lab-issuers"], said.append)
+    assert cloud.asked == ["lab-api-0", "lab-api-1"]
+    assert said == [
+        "lab-api-0 has its changed issuers",
+        "lab-api-1 could not fetch its changed issuers (no agent); it tries every ten minutes",
+    ]

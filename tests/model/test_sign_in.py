@@ -86,7 +86,15 @@ def test_each_issuer_is_named_once(tmp_path: Path, url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["http://corp.example.com", "https://a:b@corp.example.com", "https://c.example.com?x=1", "https://c/#x", "corp"],
+    [
+        "https://corp.example.com:65536",
+        "https://corp.example.com:0",
+        "http://corp.example.com",
+        "https://a:b@corp.example.com",
+        "https://c.example.com?x=1",
+        "https://c/#x",
+        "corp",
+    ],
 )
 def test_an_issuer_is_reached_by_https_alone(tmp_path: Path, url: str) -> None:
     assert only(write(tmp_path, identity(corp=issuer(url=url)))).key == "identity.issuers.corp.url"

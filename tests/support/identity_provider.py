@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,11 @@ PEOPLE = {
 class IdentityProvider:
     """A provider in ``folder`` that runs from :meth:`start` on."""
 
-    def __init__(self, folder: Path, *, path: str = "") -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, address: str = "127.0.0.1", under: Sequence[str] = ()) -> None:
+        """``under``: a command under which everything runs that has to reach ``address``."""
+        self.folder, self._address, self._under = folder, address, under
         (self._port,) = free_ports(1)
-        self.url = f"https://127.0.0.1:{self._port}{path}"
+        self.url = f"https://{address}:{self._port}"
         self._authority = issuing.new_authority(common_name="corp", days=1, key=issuing.new_key())
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._people: dict[str, Any] = json.loads(json.dumps(PEOPLE))
@@ -62,7 +63,7 @@ class IdentityProvider:
     def start(self) -> None:
         """Start it; return when it answers."""
         modules = ensure(log_dir=self.folder, progress=print)
-        words = ["node", str(SERVER), str(modules), str(self.folder / "settings.json")]
+        words = [*self._under, "node", str(SERVER), str(modules), str(self.folder / "settings.json")]
         with (self.folder / "provider.log").open("ab") as log:
             self._process = subprocess.Popen(words, stdout=log, stderr=log)
         eventually(self._answers, what="the identity provider answers")
@@ -122,14 +123,12 @@ class IdentityProvider:
     def _answers(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, (self.folder / "provider.log").read_text()
-        try:
-            found = f"{self.url}/.well-known/openid-configuration"
-            return requests.get(found, verify=str(self.authority_file), timeout=10).status_code == 200
-        except requests.ConnectionError:
-            return False
+        found = f"{self.url}/.well-known/openid-configuration"
+        asked = ["curl", "--silent", "--fail", "--max-time", "10", "--cacert", str(self.authority_file), found]
+        return subprocess.run([*self._under, *asked], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
     def _write(self) -> None:
-        subject = issuing.Subject(common_name="corp", addresses=["127.0.0.1"], usages=["server"], days=1)
+        subject = issuing.Subject(common_name="corp", addresses=[self._address], usages=["server"], days=1)
         pem = self.folder / "server.pem"
         if not pem.exists():
             pair = issuing.issue(subject, authority=self._authority)
@@ -137,7 +136,7 @@ class IdentityProvider:
         key = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._key))
         settings: Mapping[str, Any] = {
             "issuer": self.url,
-            "address": "127.0.0.1",
+            "address": self._address,
             "port": self._port,
             "certificate": str(pem),
             "key": str(pem),
@@ -151,9 +150,11 @@ class IdentityProvider:
 
 
 @contextmanager
-def identity_provider(folder: Path) -> Iterator[IdentityProvider]:
+def identity_provider(
+    folder: Path, *, address: str = "127.0.0.1", under: Sequence[str] = ()
+) -> Iterator[IdentityProvider]:
     """Run a provider; it answers when the block begins."""
-    found = IdentityProvider(folder)
+    found = IdentityProvider(folder, address=address, under=under)
     try:
         found.start()
         yield found

@@ -37,7 +37,8 @@ def prints_json(node: ast.AST) -> bool:
     [
         (a_finding, {"clouds/base/findings.py"}),
         (wraps, {"longhaul/report/text.py"}),
-        (prints_json, {SCRIPT}),
+        # What kubectl reads of its plugin, and a script for hosts: neither has the rest of the program.
+        (prints_json, {SCRIPT, "longhaul/client/__main__.py"}),
     ],
 )
 def test_it_is_in_one_place(holds: Callable[[ast.AST], bool], places: set[str]) -> None:

@@ -1,0 +1,1 @@
+"""Access of people: who signs in, and whose access was revoked (docs/sign-in.md)."""

@@ -1,0 +1,76 @@
+"""The list of people whose access was revoked, in the environment's vault, and the names that people can have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.model.revoked import Revoked, is_name
+from components.model.vault import REVOKED
+from longhaul.exits import CommandError, Exit
+from longhaul.identity import control_of
+from longhaul.vault_record import VaultRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from components.model import Environment
+
+
+class People(VaultRecord):
+    """The vault of an environment, as far as people's access needs it."""
+
+    def read(self) -> Revoked:
+        """Return the list."""
+        text = self.text(REVOKED)
+        if text is None:
+            env = self.environment.name
+            raise CommandError(
+                f"the vault of {env} has no {REVOKED} yet, so no API server would refuse a person: `longhaul up --env "
+                f"{env} --only infrastructure` makes both"
+            )
+        try:
+            return Revoked.parse(text)
+        except ValueError as error:
+            raise self.unusable(REVOKED, error) from None
+
+    def change(self, by: Callable[[Revoked], Revoked]) -> bool:
+        """Change the list; return whether it was another before."""
+        before = self.read()
+        after = by(before)
+        if after == before:
+            return False
+        try:
+            text = after.text()
+        except ValueError as error:
+            raise CommandError(
+                f"the list of people whose access was revoked is full: {error}. `longhaul access restore` takes those "
+                "out who cannot get a token of their company any more"
+            ) from None
+        self.write_text(REVOKED, text)
+        return True
+
+
+def people_of(environment: Environment) -> People:
+    """Return the list of an environment; ``CommandError`` where its control plane's cloud has no vault."""
+    place, control = control_of(environment)
+    return People(control=control, place=place, environment=environment)
+
+
+def require_person(environment: Environment, name: str) -> None:
+    """Raise ``CommandError`` for a name that nobody who signs in can have: to refuse it would refuse nobody."""
+    prefixes = [issuer.username.prefix for issuer in environment.identity.issuers.values()]
+    prefix = f"{name.partition(':')[0]}:"
+    if not prefixes:
+        said = f"{environment.name} has no issuers (`identity` of its file), so nobody signs in"
+    elif prefix not in prefixes:
+        likely = ", ".join(f"{one}{name}" for one in prefixes)
+        said = f"nobody can be called {name!r}: names begin with their issuer's prefix. Was it {likely}?"
+    elif not is_name(name):
+        said = (
+            f"{name!r} is not a name that can be refused: it is of printable ASCII, without spaces, quotation marks, $"
+        )
+    else:
+        return
+    raise CommandError(
+        f"{said}, so nothing was done. The audit log has everybody's name (user.username)", code=Exit.USAGE
+    )

@@ -1,0 +1,43 @@
+"""Profile of an environment for those who sign in."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from components.model.certificates import KUBERNETES, Authority
+from longhaul.client.profile import DAYS, Issuer, Profile
+from longhaul.exits import CommandError, Exit
+from longhaul.identity import secret_of
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+def profile_of(environment: Environment, *, lab_port: int | None, now: datetime) -> Profile:
+    """Return the profile. The authority of the API servers is read from the vault; ``CommandError`` when it gives none,
+    or when nobody can sign in. ``lab_port``: the loopback port of a lab's API; None of an environment in clouds."""
+    issuers = environment.identity.issuers
+    if not issuers:
+        raise CommandError(
+            f"{environment.name} has no issuers, so nobody can sign in: `identity` of its file names them "
+            "(docs/sign-in.md), and `longhaul kubeconfig` is an administrator's own way in",
+            code=Exit.USAGE,
+        )
+    name, port = environment.api_name, environment.control_plane.api.port
+    return Profile(
+        name=environment.name,
+        server=f"https://{name}:{port}" if lab_port is None else f"https://127.0.0.1:{lab_port}",
+        server_name="" if lab_port is None else name,
+        authority=secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret),
+        issuers={
+            one: Issuer(
+                url=issuer.url,
+                client_id=issuer.client,
+                scopes=issuer.scopes,
+                certificate_authority=issuer.certificate_authority or "",
+            )
+            for one, issuer in issuers.items()
+        },
+        expires=(now + timedelta(days=DAYS)).isoformat(timespec="seconds"),
+    )

@@ -1,0 +1,116 @@
+"""Shows who gets in, as the file, the vault and the API servers have it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from components.model.sign_in import settings
+from longhaul.exits import CommandError
+from longhaul.quarantine.servers import asked, servers
+from longhaul.report.text import table
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from components.model.revoked import Revoked
+    from longhaul.access.people import People
+
+ASK = """printf '{"issuers": %s, "revoked": %s}' "$(longhaul-node issuers)" "$(longhaul-node revoked)\""""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerView:
+    """One API server, as it says itself."""
+
+    name: str
+    issuers: str
+    """Word for how its issuers are: ``those of the file``, or what is different."""
+    revoked: str
+    """The same for the list of people whose access was revoked: ``all``, or what is different."""
+
+    @property
+    def right(self) -> bool:
+        """Return whether it is as it should be."""
+        return (self.issuers, self.revoked) == (RIGHT, ALL)
+
+
+RIGHT, ALL = "those of the file", "all"
+UNKNOWN = "unknown"
+
+
+def views(people: People, revoked: Revoked) -> list[ServerView]:
+    """Ask every API server, all at once."""
+    text = json.loads(settings(people.environment))["jwt"]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+
+    def view(name: str) -> ServerView:
+        try:
+            answer = asked(people, name, ASK)
+            return ServerView(
+                name=name, issuers=_issuers(answer["issuers"], digest), revoked=_revoked(answer["revoked"], revoked)
+            )
+        except (CommandError, KeyError, TypeError, AttributeError) as error:
+            return ServerView(name=name, issuers=f"{UNKNOWN}: {error}", revoked=UNKNOWN)
+
+    names = servers(people)
+    with ThreadPoolExecutor(max_workers=len(names)) as pool:
+        return list(pool.map(view, names))
+
+
+def _issuers(answer: Mapping[str, Any], digest: str) -> str:
+    if answer.get("error"):
+        return f"{UNKNOWN}: {answer['error']}"
+    if answer.get("digest") != digest:
+        return "others: `longhaul access apply` has it fetch those that the last `longhaul up` wrote"
+    return RIGHT if answer.get("loaded") else "fetched, and not used before every issuer has answered"
+
+
+def _revoked(answer: Mapping[str, Any], revoked: Revoked) -> str:
+    if answer.get("error"):
+        return f"{UNKNOWN}: {answer['error']}"
+    if tuple(answer.get("names", ())) != revoked.names:
+        return "another list: `longhaul access apply` has it fetch this one"
+    return ALL if answer.get("loaded") else "fetched, and not used yet"
+
+
+def document(environment: Environment, revoked: Revoked, found: list[ServerView]) -> dict[str, Any]:
+    """Return all of it for programs."""
+    identity = environment.identity
+    return {
+        "issuers": {
+            name: {"url": issuer.url, "audiences": list(issuer.audiences), "names": issuer.username.prefix}
+            for name, issuer in identity.issuers.items()
+        },
+        "groups": {name: rights.model_dump() for name, rights in identity.groups.items()},
+        "revoked": [asdict(one) for one in revoked.people],
+        "servers": [asdict(one) for one in found],
+    }
+
+
+def text(environment: Environment, revoked: Revoked, found: list[ServerView]) -> Iterator[str]:
+    """Yield all of it as lines for people."""
+    identity = environment.identity
+    yield "issuers" if identity.issuers else "issuers: none, so nobody signs in"
+    if identity.issuers:
+        rows = [(name, issuer.username.prefix, issuer.url) for name, issuer in identity.issuers.items()]
+        yield from table(("name", "people", "issuer"), rows)
+    if identity.groups:
+        yield "groups"
+        yield from table(("group", "role", "where"), list(_rights(environment)))
+    yield "revoked" if revoked.people else "revoked: nobody"
+    if revoked.people:
+        yield from table(("person", "since", "by"), [(one.name, one.since, one.by) for one in revoked.people])
+    yield "API servers"
+    yield from table(("server", "refuses", "issuers"), [(one.name, one.revoked, one.issuers) for one in found])
+
+
+def _rights(environment: Environment) -> Iterator[tuple[str, str, str]]:
+    for group, rights in environment.identity.groups.items():
+        if rights.everywhere is not None:
+            yield group, rights.everywhere, "everywhere"
+        for namespace, role in rights.namespaces.items():
+            yield group, role, namespace

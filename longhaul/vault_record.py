@@ -1,0 +1,46 @@
+"""Texts in an environment's vault that record what officers did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from components.model.vault import vault_name
+from longhaul.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from clouds.base.cloud import Control
+    from clouds.base.place import Place
+    from components.model import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class VaultRecord:
+    """The vault of an environment. Every method raises ``CommandError`` when it does not answer."""
+
+    control: Control[Any]
+    place: Place[Any]
+    environment: Environment
+
+    def text(self, name: str) -> str | None:
+        """Return the value of a secret; None when there is none, as in an environment of an earlier release."""
+        try:
+            return self.control.secret(self.place, vault_name(self.environment), name)
+        except CloudError as error:
+            code = Exit.FAILED if error.answered else Exit.UNREACHABLE
+            raise CommandError(f"the vault's secret {name} cannot be read: {error}", code=code) from None
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a secret."""
+        try:
+            self.control.set_secret(self.place, vault_name(self.environment), name, text)
+        except CloudError as error:
+            raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
+
+    def unusable(self, name: str, why: ValueError) -> CommandError:
+        """Return the error of a value that cannot be read."""
+        return CommandError(
+            f"the vault's secret {name} cannot be used, so nothing was done: {why}. Make an earlier version of it the "
+            "newest one; the vault keeps them"
+        )
