@@ -20,6 +20,8 @@ from components.model.machines import Machine, Role
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
 from components.model.places import place_of
 from components.model.quarantine import Quarantine
+from components.model.revoked import Revoked
+from components.model.sign_in import settings
 from components.model.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIONS, SIGNING_KEYS
 from components.render import api_server, etcd
 from components.render.secrets import SecretFile
@@ -310,7 +312,7 @@ def _is_of(text: str, authority: str) -> bool:
 def first_vault(environment: Environment) -> dict[str, str]:
     """Return the secrets of a vault before any rotation."""
     found = {SIGNING_KEYS: SigningKeys.alone(issuing.new_key()).text(), ROTATIONS: "{}", "encryption-keys": "[]"}
-    found |= {QUARANTINE: Quarantine().text(), ISSUERS: "{}", REVOKED: "{}"}
+    found |= {QUARANTINE: Quarantine().text(), ISSUERS: settings(environment), REVOKED: Revoked().text()}
     pairs = {}
     for one in authorities(environment):
         pair = issuing.new_authority(common_name=one.common_name, days=one.days, key=issuing.new_key())

@@ -1,4 +1,4 @@
-"""Who stands between machines and their depot, with a certificate of an authority of his own. What he serves is the
+"""Attacker between machines and their depot, with a certificate of an authority of his own. What he serves is the
 depot itself, as its builder has signed it: only the certificate tells."""
 
 from __future__ import annotations
