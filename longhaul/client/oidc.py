@@ -24,6 +24,8 @@ from longhaul.client.tokens import Tokens
 TIMEOUT_S = 30.0
 LARGEST = 1024 * 1024
 """Largest answer in bytes."""
+LATEST = 1e11
+"""Latest time of a token, in seconds since 1970: beyond it no calendar of Python's goes."""
 DISCOVERY = "/.well-known/openid-configuration"
 
 
@@ -53,10 +55,9 @@ class Provider:
         if not isinstance(token, str):
             raise SignInError(f"{self.issuer.url} gave no ID token: is `openid` among the scopes?")
         claims = claims_of(token)
-        _check(self.issuer, claims, nonce=nonce)
-        life = float(claims["exp"]) - float(claims["iat"])
+        check(self.issuer, claims, nonce=nonce)
         return Tokens(
-            id_token=token, refresh_token=str(said.get("refresh_token") or kept), ends=time.time() + max(life, 0.0)
+            id_token=token, refresh_token=str(said.get("refresh_token") or kept), ends=time.time() + life(claims)
         )
 
     def refresh(self, tokens: Tokens) -> Tokens:
@@ -95,22 +96,32 @@ def claims_of(token: str) -> dict[str, Any]:
         claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
         if not isinstance(claims, dict):
             raise TypeError
-    except (IndexError, ValueError, binascii.Error, TypeError):
+    except (IndexError, ValueError, binascii.Error, TypeError, RecursionError):
         raise SignInError("the issuer's ID token cannot be read") from None
     return claims
 
 
-def _check(issuer: Issuer, claims: Mapping[str, Any], *, nonce: str) -> None:
+def life(claims: Mapping[str, Any]) -> float:
+    """Return for how long a checked token lives, in seconds."""
+    return max(float(claims["exp"]) - float(claims["iat"]), 0.0)
+
+
+def check(issuer: Issuer, claims: Mapping[str, Any], *, nonce: str) -> None:
     """Raise ``SignInError`` for a token that is not for this client."""
     audience = claims.get("aud")
     wrong = (
         claims.get("iss") != issuer.url
         or issuer.client_id not in (audience if isinstance(audience, list) else [audience])
         or (nonce and claims.get("nonce") != nonce)
-        or not all(isinstance(claims.get(key), int | float) for key in ("exp", "iat"))
+        or not all(_is_time(claims.get(key)) for key in ("exp", "iat"))
     )
     if wrong:
         raise SignInError(f"{issuer.url} gave an ID token that is not for this sign-in")
+
+
+def _is_time(value: object) -> bool:
+    """Return whether it is a time of this age, in seconds since 1970."""
+    return isinstance(value, int | float) and 0 < value < LATEST
 
 
 def _send(issuer: Issuer, url: str, content: bytes | None = None) -> dict[str, Any]:

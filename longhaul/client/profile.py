@@ -58,7 +58,7 @@ class Profile:
     def text(self) -> str:
         """Return the file's content."""
         said = {"format": FORMAT, **asdict(self)}
-        return json.dumps({**said, "digest": _digest(said)}, indent=1) + "\n"
+        return json.dumps({**said, "digest": digest(said)}, indent=1) + "\n"
 
     def issuer(self, name: str | None) -> Issuer:
         """Return the issuer of a name, or the only one; ``SignInError`` when it is not clear which."""
@@ -95,8 +95,8 @@ def parse(content: bytes) -> Profile:
     if len(content) > LARGEST:
         raise ValueError("too large")
     said: dict[str, Any] = json.loads(content)
-    digest = said.pop("digest")
-    if digest != _digest(said) or said.pop("format") != FORMAT:
+    written = said.pop("digest")
+    if written != digest(said) or said.pop("format") != FORMAT:
         raise ValueError("changed")
     issuers = {
         str(name): Issuer(**{**one, "scopes": tuple(map(str, one["scopes"]))}) for name, one in said["issuers"].items()
@@ -113,5 +113,6 @@ def _is_plain(name: str) -> bool:
     return name.isascii() and name.replace("-", "").isalnum() and not name.startswith("-")
 
 
-def _digest(said: Mapping[str, Any]) -> str:
+def digest(said: Mapping[str, Any]) -> str:
+    """Return the digest of a profile's content."""
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz import on_machines, operators
+from tests.fuzz import on_machines, operators, people
 from tests.fuzz.target import Make
 
 TARGETS: dict[str, Make] = {
@@ -12,6 +12,8 @@ TARGETS: dict[str, Make] = {
     "depot-sums": operators.depot_sums,
     "depot-packages": operators.depot_packages,
     "verdicts": operators.verdicts,
+    "profile": people.profile,
+    "id-token": people.id_token,
     "certificate-request": on_machines.certificate_request,
     "join-proof": on_machines.join_proof,
     "attested-document": on_machines.attested_document,
