@@ -5,7 +5,7 @@ Kubernetes lets a kubelet write most labels of its own Node (k8s.io/kubernetes,
 draw the pods that belong there. Three policies of the API servers stop it:
 
 - A node changes no label of its Node but the few that only it knows (:func:`own`). It lifts no cordon, with which
-  somebody keeps pods from it, and changes nothing that Longhaul has noted of it in annotations.
+  somebody keeps pods from it, and changes nothing that a roll has noted of it in annotations.
 - The labels that a kubelet itself compares at each start and writes where they differ (:data:`COMPARED`) are put back
   instead of refused. A kubelet whose update of them is refused tries for ever, and reports no status meanwhile
   (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
@@ -75,9 +75,8 @@ INTERRUPTED = "longhaul.dev/interrupted"
 REFUSAL = "a node may not change these labels of its own"
 UNCORDONED = "a node may not lift its own cordon"
 NOTED = "a node may not change these annotations of its own"
-NOTES = "longhaul.dev/"
-"""Beginning of annotations with which others note what they do with a Node, such as a roll
-(longhaul/rolling/observed.py)."""
+NOTES = "longhaul.dev/roll"
+"""Beginning of annotations with which a roll notes what it does with a Node (longhaul/rolling/observed.py)."""
 FROM_A_NODE = f"'{NODES}' in request.userInfo.?groups.orValue([])"
 OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
 OLD_NOTES, NEW_NOTES = (f"{one}.metadata.?annotations.orValue({{}})" for one in ("oldObject", "object"))

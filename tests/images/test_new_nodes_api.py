@@ -29,6 +29,8 @@ from tests.images.node_world import ENVIRONMENT, HOST_TOKEN, Caller, World, runn
 
 pytestmark = pytest.mark.lab
 
+GPU_NOTE = "longhaul.dev/gpu-preflight-boot"
+"""Annotation that a node with GPUs writes itself."""
 GROUP = "admissionregistration.k8s.io/v1"
 TAINT = {"key": UNCHECKED, "value": "true", "effect": "NoSchedule"}
 SPOT = {"key": "longhaul.dev/spot", "value": "yes", "effect": "NoSchedule"}
@@ -175,7 +177,7 @@ def test_it_takes_back_no_cordon_and_no_note(world: World) -> None:
         status, answer = kubelet.ask("PATCH", path, {"spec": spec})
         assert (status, UNCORDONED in answer["message"]) == (403, True)
     # Its own notes are its own, and so is its own cordon.
-    assert kubelet.ask("PATCH", path, {"metadata": {"annotations": {"example.com/mine": "b"}}})[0] == 200
+    assert kubelet.ask("PATCH", path, {"metadata": {"annotations": {"example.com/mine": "b", GPU_NOTE: "1"}}})[0] == 200
     assert world.admin.ask("PATCH", path, {"spec": {"unschedulable": None}})[0] == 200
     assert kubelet.ask("PATCH", path, {"spec": {"unschedulable": True}})[0] == 200
 
