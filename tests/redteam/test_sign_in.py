@@ -21,7 +21,7 @@ from tests.support.identity_provider import CLIENT, IdentityProvider, identity_p
 from tests.support.project import Project
 from tests.support.shared_lab import SERVERS, SharedLab
 
-pytestmark = [pytest.mark.lab, pytest.mark.cluster]
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 ALICE, BOB = "corp:a-1", "corp:b-2"
 MADE = "research"
