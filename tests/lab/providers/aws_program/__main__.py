@@ -11,7 +11,7 @@ from components.aws.controller import NodeControllerAccess, NodeControllerAccess
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.vpn import AwsRoutes, AwsRoutesArgs, AwsVpnGateway, AwsVpnGatewayArgs, AwsVpnPeer, AwsVpnPeerArgs
-from components.links import Keys
+from components.links import Keys, used
 from components.model import plan
 from components.model.load import load
 from components.tags import site_tags
@@ -79,6 +79,6 @@ access = NodeControllerAccess(
     opts=opts,
 )
 pulumi.export("addresses", [tunnel.address for tunnel in peer.tunnels])
-pulumi.export("keys", [tunnel.key for tunnel in peer.tunnels])
+pulumi.export("keys", [used(tunnel.keys) for tunnel in peer.tunnels])
 pulumi.export("egress", [*home.egress_addresses])
 pulumi.export("role", access.role_arn)
