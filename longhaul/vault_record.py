@@ -1,4 +1,4 @@
-"""Texts in an environment's vault that record what officers did."""
+"""Texts in an environment's vault, as commands read and write them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class VaultRecord:
     environment: Environment
 
     def text(self, name: str) -> str | None:
-        """Return the value of a secret; None when there is none, as in an environment of an earlier release."""
+        """Return the newest value of a secret; None when there is none, as in an environment of an earlier release."""
         try:
             return self.control.secret(self.place, vault_name(self.environment), name)
         except CloudError as error:
@@ -32,15 +32,16 @@ class VaultRecord:
             raise CommandError(f"the vault's secret {name} cannot be read: {error}", code=code) from None
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a secret."""
+        """Write a new version of a secret."""
         try:
             self.control.set_secret(self.place, vault_name(self.environment), name, text)
         except CloudError as error:
             raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
 
-    def unusable(self, name: str, why: ValueError) -> CommandError:
-        """Return the error of a value that cannot be read."""
-        return CommandError(
-            f"the vault's secret {name} cannot be used, so nothing was done: {why}. Make an earlier version of it the "
-            "newest one; the vault keeps them"
-        )
+
+def unusable(name: str, error: ValueError) -> CommandError:
+    """Return the error for a secret whose value is not what it should be."""
+    return CommandError(
+        f"the vault's secret {name} cannot be used, so nothing was done: {error}. Make an earlier version of it the "
+        "newest one; the vault keeps them"
+    )

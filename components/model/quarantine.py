@@ -12,16 +12,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
+from components.model.vault import fitting
+
 CERTIFICATE = timedelta(days=31)
 """Time after which no certificate is valid that a machine had when API servers refused it: a node's lives 30 days
 (``--cluster-signing-duration`` of kube-node-signer.service), and a day is for clocks that differ."""
 
 USER = "system:node:"
 """Beginning of a node's user (kubernetes.io, "Using Node Authorization")."""
-
-MOST = 25_000
-"""Largest number of characters of the list: a secret in a Key Vault has 25 KB at most (learn.microsoft.com, "About
-Azure Key Vault secrets")."""
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?")
 
@@ -85,9 +83,7 @@ class Quarantine:
         and YAML read it alike. ``ValueError`` when it is too long for the vault."""
         users = json.dumps([f"{USER}{one.name}" for one in self.machines])
         found = json.dumps({"users": users, "machines": [asdict(one) for one in self.machines]})
-        if len(found) > MOST:
-            raise ValueError(f"a vault holds {MOST} characters of it, and it would have {len(found)}")
-        return found
+        return fitting(found)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 
-MOST = 25_000
-"""Largest number of characters of the list (``quarantine.py``)."""
+from components.model.vault import fitting
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}")
 """Name of a person with its issuer's prefix: in ASCII, without what YAML, CEL, shells or our lists read otherwise
@@ -53,9 +52,7 @@ class Revoked:
         and YAML read it alike. ``ValueError`` when it is too long for the vault."""
         users = json.dumps(list(self.names))
         found = json.dumps({"users": users, "people": [asdict(one) for one in self.people]})
-        if len(found) > MOST:
-            raise ValueError(f"a vault holds {MOST} characters of it, and it would have {len(found)}")
-        return found
+        return fitting(found)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,9 +16,7 @@ from clouds.base.fault import Fault, Location
 from clouds.base.words import choices
 from components.model.environment import Environment
 from components.model.issuers import ClaimName, Issuer
-
-MOST = 25_000
-"""Largest number of characters of a secret in a Key Vault (learn.microsoft.com, "About Azure Key Vault secrets")."""
+from components.model.vault import LARGEST
 
 MOST_GROUPS = 500
 """Most groups that a person may have. Entra puts 200 into a token at most ("ID token claims reference", "Groups overage
@@ -97,8 +95,8 @@ def check_sign_in(environment: Environment) -> Iterator[Fault]:
         yield from _check_prefixes(environment, part)
     yield from _check_groups(environment)
     length = len(settings(environment))
-    if length > MOST:
-        wrong = f"the issuers have {length} characters, and a vault's secret holds {MOST}"
+    if length > LARGEST:
+        wrong = f"the issuers have {length} characters, and a vault's secret holds {LARGEST}"
         yield Fault(
             at=("identity", "issuers"), wrong=wrong, write="fewer issuers, or authorities of fewer certificates"
         )

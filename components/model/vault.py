@@ -76,6 +76,16 @@ changes it."""
 ISSUERS = "issuers"
 """Name of the secret with the issuers by whose tokens people sign in. ``longhaul up`` writes what the file says."""
 
+LARGEST = 25_000
+"""Largest number of characters of a secret: 25 KB at most (learn.microsoft.com, "About Azure Key Vault secrets")."""
+
+
+def fitting(text: str) -> str:
+    """Return the value of a secret that is a list; ``ValueError`` when a vault does not hold so much."""
+    if len(text) > LARGEST:
+        raise ValueError(f"a vault holds {LARGEST} characters of it, and it would have {len(text)}")
+    return text
+
 
 @dataclass(frozen=True, kw_only=True)
 class SharedSecret:

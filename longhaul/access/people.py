@@ -8,7 +8,7 @@ from components.model.revoked import Revoked, is_name
 from components.model.vault import REVOKED
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import control_of
-from longhaul.vault_record import VaultRecord
+from longhaul.vault_record import VaultRecord, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ class People(VaultRecord):
         try:
             return Revoked.parse(text)
         except ValueError as error:
-            raise self.unusable(REVOKED, error) from None
+            raise unusable(REVOKED, error) from None
 
     def change(self, by: Callable[[Revoked], Revoked]) -> bool:
         """Change the list; return whether it was another before."""

@@ -10,7 +10,7 @@ from components.model.places import place_of
 from components.model.quarantine import Quarantine
 from components.model.vault import QUARANTINE
 from longhaul.exits import CommandError, Exit
-from longhaul.vault_record import VaultRecord
+from longhaul.vault_record import VaultRecord, unusable
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -38,7 +38,7 @@ class Record(VaultRecord):
         try:
             return Quarantine.parse(text)
         except ValueError as error:
-            raise self.unusable(QUARANTINE, error) from None
+            raise unusable(QUARANTINE, error) from None
 
     def write(self, quarantine: Quarantine) -> None:
         """Write the list."""

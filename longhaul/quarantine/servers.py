@@ -13,6 +13,7 @@ from clouds.base.errors import CloudError
 from components.model import Role, control_machines, plan
 from components.model.machines import members
 from longhaul.exits import CommandError
+from longhaul.rotation.machines import FETCH, LIMIT_S, TRIES
 
 if TYPE_CHECKING:
     from longhaul.vault_record import VaultRecord
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
 LOAD_S = 150
 """Seconds in which kube-apiserver has to use a new list. It reads the file when that changes, and once a minute
 (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authorizer/reload.go)."""
-LIMIT_S = 600.0
-"""Time limit in seconds of a machine's answer: a fetch of its secrets takes 300 at most (longhaul-secrets-refresh)."""
-FETCH = "systemctl start longhaul-secrets-refresh.service"
-TRIES = 2
-"""Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from longhaul.rotation.record import Record, names
 def readmit_former(record: Record, *, say: Callable[[str], None]) -> None:
     """Have API servers that are stopped read with every former key that objects in etcd were encrypted with.
     ``CommandError`` when a server cannot be given them. May be repeated."""
-    if record.read(KEYS_IN_USE) is None:
+    if record.text(KEYS_IN_USE) is None:
         return
     keys = record.keys()
     written = machines.written(record.environment, record.control, record.place)

@@ -117,7 +117,7 @@ class AuthorityRotation:
             self._keep(self.authority.secret, new)
         for one in self._issued():
             if not issuing.is_issued_by(_certificate(self.vault.get(one.name)), new.certificate):
-                self.vault.write(
+                self.vault.write_text(
                     one.name, issuing.secret_value(issuing.issue(issuing.subject_of(one), authority=new), new)
                 )
 
@@ -179,11 +179,11 @@ class AuthorityRotation:
         return found
 
     def _pair(self, secret: str) -> issuing.Pair | None:
-        found = json.loads(self.vault.read(secret) or "{}")
+        found = json.loads(self.vault.text(secret) or "{}")
         return issuing.Pair(certificate=found["certificate"], key=found["key"]) if found else None
 
     def _keep(self, secret: str, pair: issuing.Pair) -> None:
-        self.vault.write(secret, json.dumps({"certificate": pair.certificate, "key": pair.key}))
+        self.vault.write_text(secret, json.dumps({"certificate": pair.certificate, "key": pair.key}))
 
     def _believe(self, *certificates: str) -> None:
         self.vault.change(self.authority.trust_secret, "".join(dict.fromkeys(certificates)))

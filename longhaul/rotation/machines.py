@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
-from components.model import Role, control_machines, plan
+from components.model import Machine, Role, control_machines, plan
 from components.model.machines import members
 from longhaul.exits import CommandError
 
@@ -31,7 +31,7 @@ def behind(environment: Environment, control: Control[Any], place: Place[Any], k
     """Return the names of the API servers that do not use these keys. ``CommandError`` for the first that does not
     tell: no rotation begins where a server is away."""
     found = []
-    for machine in members(control_machines(environment, plan(environment)), Role.API):
+    for machine in _of(environment, Role.API):
         answer = asked(control, place, machine.name, _told(keys))
         if answer.get("error"):
             raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
@@ -45,12 +45,8 @@ def hand_out(
 ) -> None:
     """Have every API server take the keys over, one after the other. ``CommandError`` for the first that does not: a
     server without a key cannot read what others write with it."""
-    for machine in members(control_machines(environment, plan(environment)), Role.API):
-        answer: Mapping[str, Any] = {}
-        for _ in range(TRIES):
-            answer = asked(control, place, machine.name, _take_over(keys))
-            if tuple(answer.get("keys", ())) == keys.names:
-                break
+    for machine in _of(environment, Role.API):
+        answer = _fetched(control, place, machine, keys, wait_s=LOAD_S)
         if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
             raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
         tell(f"{machine.name} uses {', '.join(keys.names)}")
@@ -58,10 +54,8 @@ def hand_out(
 
 def deliver(environment: Environment, control: Control[Any], place: Place[Any], keys: Keys) -> None:
     """Have every API server fetch the keys, whether it runs or not. ``CommandError`` for the first that has others."""
-    for machine in members(control_machines(environment, plan(environment)), Role.API):
-        script = f"{FETCH} && {_told(keys)}"
-        answers = (asked(control, place, machine.name, script) for _ in range(TRIES))
-        if all(tuple(answer.get("keys", ())) != keys.names for answer in answers):
+    for machine in _of(environment, Role.API):
+        if tuple(_fetched(control, place, machine, keys).get("keys", ())) != keys.names:
             said = "it could not fetch them (journalctl -u longhaul-secrets-refresh)"
             raise CommandError(f"{machine.name} does not have the keys {', '.join(keys.names)}: {said}")
 
@@ -70,7 +64,7 @@ def written(environment: Environment, control: Control[Any], place: Place[Any]) 
     """Return the number of stored objects by the name of the key that encrypted each, as the first member of the main
     etcd cluster says that answers; ``CommandError`` with each one's reason when none does."""
     reasons = []
-    for machine in members(control_machines(environment, plan(environment)), Role.ETCD):
+    for machine in _of(environment, Role.ETCD):
         try:
             answer = asked(control, place, machine.name, "longhaul-node encryption")
             return {str(name): int(count) for name, count in answer["objects"].items()}
@@ -81,8 +75,21 @@ def written(environment: Environment, control: Control[Any], place: Place[Any]) 
     raise CommandError(f"no member tells what the former key still encrypts: {'; '.join(reasons)}")
 
 
-def _take_over(keys: Keys) -> str:
-    return f"{FETCH} && {_told(keys)} --wait {LOAD_S}"
+def _of(environment: Environment, role: Role) -> tuple[Machine, ...]:
+    return tuple(members(control_machines(environment, plan(environment)), role))
+
+
+def _fetched(
+    control: Control[Any], place: Place[Any], machine: Machine, keys: Keys, *, wait_s: int = 0
+) -> Mapping[str, Any]:
+    """Have an API server fetch the keys, and return what it tells then; ``wait_s`` is for its running server."""
+    script = f"{FETCH} && {_told(keys)}" + (f" --wait {wait_s}" if wait_s else "")
+    answer: Mapping[str, Any] = {}
+    for _ in range(TRIES):
+        answer = asked(control, place, machine.name, script)
+        if tuple(answer.get("keys", ())) == keys.names:
+            break
+    return answer
 
 
 def _told(keys: Keys) -> str:

@@ -16,7 +16,8 @@ from components.model.overlap import STEADY, Standing, parse_standings, standing
 from components.model.rotation import Phase
 from components.model.vault import ROTATIONS
 from longhaul.exits import CommandError
-from longhaul.rotation.vault import RotationVault, unusable
+from longhaul.rotation.vault import RotationVault
+from longhaul.vault_record import unusable
 
 PATIENCE = timedelta(minutes=15)
 """Longest time that a run itself waits for what the former key has signed to end; the next run goes on after a longer

@@ -41,14 +41,19 @@ def unpublish(api: ConfigMaps, name: str, believed: Collection[str], *, tell: Ca
 
 def _change(api: ConfigMaps, name: str, believed: Collection[str]) -> bool:
     """Take former certificates away, and return whether there were any."""
+    keys = {issuing.key_fingerprint(one) for one in believed}
+
+    def stays(certificate: str) -> bool:
+        return issuing.common_name(certificate) != name or issuing.key_fingerprint(certificate) in keys
+
     found = api.find(PUBLISHED) or {}
     data = found.get("data") or {}
-    fields = {field: str(data[field]) for field in AUTHORITIES if field in data}
-    kept = {field: _without(text, name, believed) for field, text in fields.items()}
-    if kept == {field: issuing.certificates_in(text) for field, text in fields.items()}:
+    listed = {field: issuing.certificates_in(str(data[field])) for field in AUTHORITIES if field in data}
+    kept = {field: tuple(filter(stays, certificates)) for field, certificates in listed.items()}
+    if kept == listed:
         return False
-    changed = {field: "".join(certificates) for field, certificates in kept.items()}
     version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    changed = {field: "".join(certificates) for field, certificates in kept.items()}
     try:
         api.patch(PUBLISHED, {"metadata": version, "data": changed})
     except ApiError as error:
@@ -56,11 +61,3 @@ def _change(api: ConfigMaps, name: str, believed: Collection[str]) -> bool:
         if error.status != 409:
             raise
     return True
-
-
-def _without(text: str, name: str, believed: Collection[str]) -> tuple[str, ...]:
-    keys = {issuing.key_fingerprint(one) for one in believed}
-    certificates = issuing.certificates_in(text)
-    return tuple(
-        one for one in certificates if issuing.common_name(one) != name or issuing.key_fingerprint(one) in keys
-    )

@@ -8,7 +8,8 @@ from typing import Any
 
 from components.model.rotation import Key, Keys
 from components.model.vault import KEYS_IN_USE, RETIRED_KEYS
-from longhaul.rotation.vault import RotationVault, unusable
+from longhaul.rotation.vault import RotationVault
+from longhaul.vault_record import unusable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +22,11 @@ class Record(RotationVault):
 
     def set_keys(self, keys: Keys) -> None:
         """Write the keys in use."""
-        self.write(KEYS_IN_USE, keys.text())
+        self.write_text(KEYS_IN_USE, keys.text())
 
     def retired(self) -> tuple[Key, ...]:
         """Return the former keys."""
-        text = self.read(RETIRED_KEYS)
+        text = self.text(RETIRED_KEYS)
         return () if text is None else _parsed(RETIRED_KEYS, text).keys
 
     def retire(self, keys: Iterable[Key]) -> None:
@@ -33,7 +34,7 @@ class Record(RotationVault):
         known = self.retired()
         more = tuple(key for key in keys if key not in known)
         if more:
-            self.write(RETIRED_KEYS, Keys(keys=(*known, *more)).text())
+            self.write_text(RETIRED_KEYS, Keys(keys=(*known, *more)).text())
 
 
 def _parsed(name: str, text: str) -> Keys:

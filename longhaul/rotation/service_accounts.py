@@ -13,7 +13,8 @@ from components.control_plane.signing_keys import SigningKeys
 from components.model.overlap import SERVICE_ACCOUNTS
 from components.model.vault import SIGNING_KEYS, next_secret
 from longhaul.rotation.servers import behind, hand_out
-from longhaul.rotation.vault import RotationVault, unusable
+from longhaul.rotation.vault import RotationVault
+from longhaul.vault_record import unusable
 
 if TYPE_CHECKING:
     from longhaul.kubernetes.api import Api
@@ -51,7 +52,7 @@ class ServiceAccounts:
     def prepare(self) -> None:
         """Make the key that is to sign."""
         if not self._next():
-            self.vault.write(NEXT, json.dumps({"key": issuing.new_key()}))
+            self.vault.write_text(NEXT, json.dumps({"key": issuing.new_key()}))
 
     def trust(self) -> None:
         """Have tokens of the new key believed."""
@@ -93,4 +94,4 @@ class ServiceAccounts:
         self.vault.change(NEXT, "{}")
 
     def _next(self) -> str:
-        return str(json.loads(self.vault.read(NEXT) or "{}").get("key", ""))
+        return str(json.loads(self.vault.text(NEXT) or "{}").get("key", ""))

@@ -77,7 +77,7 @@ class TunnelRotation:
             raise CommandError(f"{self.vault.environment.name} has no tunnels between sites")
         for tunnel in tunnels:
             if not self._next(tunnel):
-                self.vault.write(next_secret(tunnel.secret), json.dumps({"key": issuing.new_tunnel_key()}))
+                self.vault.write_text(next_secret(tunnel.secret), json.dumps({"key": issuing.new_tunnel_key()}))
 
     def trust(self) -> None:
         """Have gateways of racks believe the new keys. Where a cloud made the key it cannot believe two, and the
@@ -109,7 +109,7 @@ class TunnelRotation:
         """Have the new keys alone believed."""
         for tunnel in self.ends.tunnels():
             if (keys := self._keys(tunnel)).others:
-                self.vault.write(tunnel.secret, keys.alone().text())
+                self.vault.write_text(tunnel.secret, keys.alone().text())
 
     def hand_out(self) -> None:
         """Have API servers tell the phase, and gateways of racks take the keys that the vault has."""
@@ -133,7 +133,7 @@ class TunnelRotation:
             self._handed |= now
 
     def _keys(self, tunnel: Tunnel) -> TunnelKeys:
-        return TunnelKeys.parse(self.vault.read(tunnel.secret))
+        return TunnelKeys.parse(self.vault.text(tunnel.secret))
 
     def _next(self, tunnel: Tunnel) -> str:
-        return str(json.loads(self.vault.read(next_secret(tunnel.secret)) or "{}").get("key", ""))
+        return str(json.loads(self.vault.text(next_secret(tunnel.secret)) or "{}").get("key", ""))

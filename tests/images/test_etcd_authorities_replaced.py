@@ -24,14 +24,14 @@ from components.model.overlap import STEADY
 from components.model.places import place_of
 from components.model.vault import ROTATIONS
 from components.render.secrets import PKI
-from lab import tools
 from longhaul.rotation.authorities import AuthorityRotation
 from longhaul.rotation.overlap import Overlap, Standings
 from longhaul.rotation.published import PUBLISHED
-from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
-from tests.images.test_client_authorities import FIRST, MEMBERS, SECOND, SERVER, THIRD, opens
+from tests.images.test_client_authorities import FIRST, MEMBERS, SECOND, SERVER, THIRD, _binaries, _control, opens
 from tests.images.test_membership import await_voters, found, join, ready
+
+__all__ = ["_binaries", "_control"]
 
 pytestmark = pytest.mark.lab
 
@@ -46,18 +46,6 @@ class NothingPublished:
 
     def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         raise AssertionError(f"{path} is not changed")
-
-
-@pytest.fixture(name="binaries", scope="module")
-def _binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return tools.ensure(["etcd"], log_dir=tmp_path_factory.mktemp("tools"), progress=print)
-
-
-@pytest.fixture(name="control")
-def _control(tmp_path: Path, vault: FakeVault, binaries: dict[str, Path]) -> Iterator[Control]:
-    control = Control(tmp_path, vault, members=3, tools=binaries)
-    yield control
-    control.close()
 
 
 class Cloud:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from components.model.quarantine import CERTIFICATE, MOST, Quarantine, Quarantined, moment
+from components.model.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
+from components.model.vault import LARGEST
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
 
@@ -57,5 +58,5 @@ def test_a_machine_is_once_in_the_list() -> None:
 
 
 def test_a_list_that_the_vault_does_not_hold_is_an_error() -> None:
-    with pytest.raises(ValueError, match=f"holds {MOST} characters"):
+    with pytest.raises(ValueError, match=f"holds {LARGEST} characters"):
         Quarantine(machines=tuple(entry(f"i-{number}") for number in range(200))).text()

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from components.model.revoked import MOST, Person, Revoked, is_name
+from components.model.revoked import Person, Revoked, is_name
+from components.model.vault import LARGEST
 
 ALICE = Person(name="corp:alice@example.com", since="2030-01-01T00:00:00+00:00", by="root@corp")
 
@@ -49,5 +50,5 @@ def test_anything_else_is_no_list(text: str) -> None:
 
 def test_a_list_is_as_long_as_a_vault_s_secret() -> None:
     many = tuple(Person(name=f"corp:{'x' * 200}{n}", since="", by="") for n in range(60))
-    with pytest.raises(ValueError, match=str(MOST)):
+    with pytest.raises(ValueError, match=str(LARGEST)):
         Revoked(people=many).text()
