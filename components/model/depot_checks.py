@@ -7,7 +7,7 @@ from datetime import date
 
 from clouds.base.caution import Caution
 from clouds.base.fault import Fault
-from components.model.depot_authority import authority_fault, last_days
+from components.model.authority_pem import authority_fault, last_days
 from components.model.depots import key_fault
 from components.model.environment import Environment
 

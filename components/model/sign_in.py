@@ -14,6 +14,7 @@ from typing import Any
 
 from clouds.base.fault import Fault, Location
 from clouds.base.words import choices
+from components.model.authority_pem import certificates_in, signs
 from components.model.environment import Environment
 from components.model.issuers import ClaimName, Issuer
 from components.model.vault import LARGEST
@@ -146,14 +147,8 @@ def _bad_authority(pem: str | None) -> str:
     """Return what is wrong with an issuer's authority; empty when it can be read, or is left to the system."""
     if pem is None:
         return ""
-    # Loaded here: few have one, and the library takes long to load.
-    from cryptography import x509
-
     try:
-        found = x509.load_pem_x509_certificates(pem.encode())
-        are = [one.extensions.get_extension_for_class(x509.BasicConstraints).value.ca for one in found]
+        found = certificates_in(pem)
     except ValueError:
         return "it cannot be read as certificates in PEM"
-    except x509.ExtensionNotFound:
-        are = [False]
-    return "" if all(are) else "a certificate in it is not an authority's"
+    return "" if all(map(signs, found)) else "a certificate in it is not an authority's"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from clouds.base.caution import Caution
 from components.model import ConfigurationError, load
+from components.model.authority_pem import authority_fault, last_days
 from components.model.cautions import cautions
-from components.model.depot_authority import authority_fault, last_days
 from components.model.depots import EXAMPLE_AUTHORITY, key_fault
 from lab.cloud.pki import ensure_pki
 from lab.depot_authority import AUTHORITY

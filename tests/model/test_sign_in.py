@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from tests.model import make
 from tests.model.files import only, problems_of, write
 from tests.model.make import issuer
 
+OF_NO_VERSION = ssl.DER_cert_to_PEM_cert(
+    ssl.PEM_cert_to_DER_cert(make.AUTHORITY).replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x05", 1)
+)
+"""Certificate of a version that there is not (RFC 5280, 4.1.2.1)."""
 LEAF = """\
 -----BEGIN CERTIFICATE-----
 MIIBMTCB5KADAgECAhRGv/EyjYZAfdHLuTw6W8JKmY97gzAFBgMrZXAwDzENMAsG
@@ -110,9 +115,10 @@ def test_the_cluster_is_no_issuer_of_people(tmp_path: Path) -> None:
     [
         (LEAF, "is not an authority's"),
         (make.AUTHORITY.replace("MII", "AAA"), "cannot be read"),
+        (OF_NO_VERSION, "cannot be read"),
         (make.AUTHORITY + "-----BEGIN PRIVATE KEY-----\n", "a private key is not certificates"),
     ],
-    ids=["leaf", "damaged", "key"],
+    ids=["leaf", "damaged", "version", "key"],
 )
 def test_an_authority_is_one(tmp_path: Path, pem: str, wrong: str) -> None:
     problem = only(write(tmp_path, identity(corp=issuer(certificate_authority=pem))))

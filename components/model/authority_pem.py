@@ -1,4 +1,4 @@
-"""Authorities of depots' servers: what is one, and until when."""
+"""Certificates of authorities in PEM that the environment's file names: what is one, and until when."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def authority_fault(text: str) -> str:
         found = _read(text)
     except ValueError:
         return "is not certificates in PEM, one after another, and nothing else"
-    strangers = [str(number) for number, one in enumerate(found, 1) if not _signs(one)]
+    strangers = [str(number) for number, one in enumerate(found, 1) if not signs(one)]
     return f"holds what is no authority's certificate (CA:TRUE): number {', '.join(strangers)}" if strangers else ""
 
 
@@ -38,13 +38,19 @@ def last_days(text: str) -> list[date]:
 
 
 def _read(text: str) -> list[Certificate]:
+    if not _CERTIFICATES.fullmatch(text):
+        raise ValueError("no certificates in PEM")
+    return certificates_in(text)
+
+
+def certificates_in(text: str) -> list[Certificate]:
+    """Return the certificates in a text, whatever else is in it. ``ValueError`` when there is none, or one of them
+    cannot be read."""
     # Loaded here: the library takes long to load.
     from cryptography import x509
 
-    if not _CERTIFICATES.fullmatch(text):
-        raise ValueError("no certificates in PEM")
     try:
-        found = x509.load_pem_x509_certificates(text.encode("ascii"))
+        found = x509.load_pem_x509_certificates(text.encode())
         for one in found:
             # Read when they are first asked for.
             _ = one.extensions
@@ -53,7 +59,7 @@ def _read(text: str) -> list[Certificate]:
     return found
 
 
-def _signs(certificate: Certificate) -> bool:
+def signs(certificate: Certificate) -> bool:
     """Return whether it may sign for others (RFC 5280, 4.2.1.3 and 4.2.1.9)."""
     from cryptography.x509 import BasicConstraints, KeyUsage
 
