@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from components.model.revoked import Revoked
     from longhaul.access.people import People
 
-ASK = """printf '{"issuers": %s, "revoked": %s}' "$(longhaul-node issuers)" "$(longhaul-node revoked)\""""
+LOAD_S = 20
+"""Seconds in which kube-apiserver has to use issuers that answer: it looks every ten whether all of them have
+(k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
+ASK = (
+    """printf '{"issuers": %s, "revoked": %s}' """
+    f'"$(longhaul-node issuers --wait {LOAD_S})" "$(longhaul-node revoked)"'
+)
 
 
 @dataclass(frozen=True, kw_only=True)
