@@ -44,6 +44,8 @@ class Cluster(ComponentResource):
             "kubernetes_ca": self._kubernetes_ca,
             "certificates": {name: issued.not_after for name, issued in control.certificates.items()},
         }
+        if control.doors:
+            self.outputs |= {"vpn_addresses": control.doors.addresses}
         for cloud in clouds.values():
             self.outputs |= cloud.admit_controller(control.api_principal_ids)
         self.outputs |= self._links(control, [provider for cloud in clouds.values() for provider in cloud.providers])

@@ -13,6 +13,7 @@ from components.model import Environment, load, plan
 from components.model.address_plan import FRONTEND
 from components.model.gpu_promises import has_gpus
 from components.model.load import check_neighbours
+from components.model.machines import Role, role_sizes
 from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
@@ -134,11 +135,11 @@ def _public(environment: Environment) -> IPv4Address:
 def watchers(environment: Environment) -> int:
     """Return the number of inotify instances that the machines of ``environment`` need, with its pools at their
     minimum."""
-    control = environment.control_plane
     gateways = sum(len(site.gateways) for site in environment.sites.values())
     nodes = len(environment.hosts) + sum(pool.min for pool in environment.pools.values())
-    machines = control.etcd.members + control.events.members + control.api.servers + gateways + nodes
-    return MACHINE * machines + API_SERVER * control.api.servers + NODE * nodes
+    sizes = role_sizes(environment)
+    machines = sum(count for count, _ in sizes.values()) + gateways + nodes
+    return MACHINE * machines + API_SERVER * sizes[Role.API][0] + NODE * nodes
 
 
 def check_second(environment: Environment, chosen: LabProject) -> None:

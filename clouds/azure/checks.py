@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clouds.azure.existing import CONTROL_PLANE_SUBNETS, name_of, subscription_of
+from clouds.azure.existing import CONTROL_PLANE_SUBNETS, VPN_SUBNET, name_of, subscription_of
 from clouds.azure.pool_checks import pool_faults
 from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite
@@ -94,7 +94,7 @@ def _subnets(place: Place[AzureSite], named: dict[str, str], at: Location) -> It
         if earlier != part:
             wrong = f"{subnet!r} is the subnet of {earlier} already"
             yield Fault(at=where, wrong=wrong, write="a subnet for each", basis=((*at, "subnets", earlier),))
-        if part in CONTROL_PLANE_SUBNETS and _is_elsewhere(place):
+        if part in (*CONTROL_PLANE_SUBNETS, VPN_SUBNET) and _is_elsewhere(place):
             wrong = f"the subnet {part} belongs in {place.control}, the control plane's site"
             yield Fault(at=where, wrong=wrong, write="no entry here", basis=(("control_plane", "site"),))
 

@@ -26,6 +26,9 @@ _EXAMPLE = "/subscriptions/00000000-0000-4000-8000-000000000001/resourceGroups/c
 CONTROL_PLANE_SUBNETS = ("etcd", "events", "api")
 """Subnets that only the control plane's site has."""
 
+VPN_SUBNET = "vpn"
+"""Subnet of VPN machines, where the environment has any; beside the control plane as well."""
+
 SubnetName = Annotated[
     str,
     Field(
@@ -49,6 +52,8 @@ class AzureSubnets(Section):
     """Subnet for members of the etcd cluster `events`; only in the control plane's site."""
     api: SubnetName | None = None
     """Subnet for API servers and their load balancer; only in the control plane's site."""
+    vpn: SubnetName | None = None
+    """Subnet for VPN machines, where the environment has `vpn`; only in the control plane's site."""
     nodes: SubnetName | None = None
     """Subnet for nodes and pods of the site's pools; its range is the address plan's pod range."""
 

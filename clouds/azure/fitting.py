@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from clouds.azure.existing import CONTROL_PLANE_SUBNETS, AzureVpn
-from clouds.azure.made import makes_vpn_gateway
+from clouds.azure.existing import AzureVpn
+from clouds.azure.made import control_subnets, makes_vpn_gateway
 from clouds.azure.names import subnet_name
 from clouds.azure.site import AzureSite
 from clouds.base import fitting
@@ -64,7 +64,7 @@ def made_parts(place: Place[AzureSite]) -> tuple[str, ...]:
     names no VPN gateway."""
     return (
         *(("gateway",) if place.has_tunnels and makes_vpn_gateway(place.site) else ()),
-        *(CONTROL_PLANE_SUBNETS if place.is_control else ()),
+        *control_subnets(place),
         "nodes",
     )
 
@@ -74,7 +74,7 @@ def _subnet(found: FoundSubnet, part: str, wanted: IPv4Network, place: Place[Azu
         yield f"has {ranges_text(found.ranges)}, and the address plan {wanted}; they are to be equal"
     if found.delegated:
         yield f"is delegated to {found.delegated}; end that"
-    if part in CONTROL_PLANE_SUBNETS and VAULT_ENDPOINT not in found.endpoints:
+    if part in control_subnets(place) and VAULT_ENDPOINT not in found.endpoints:
         yield f"lacks the service endpoint {VAULT_ENDPOINT}, by which machines reach the vault; add it"
     if place.has_backups and part in BACKUP_SUBNETS and STORAGE_ENDPOINT not in found.endpoints:
         yield f"lacks the service endpoint {STORAGE_ENDPOINT}, by which members reach the backups; add it"

@@ -19,6 +19,7 @@ _type = partial(built_in, "azure")
 def known() -> dict[str, MachineType]:
     """Return every built-in type by Azure's own name."""
     return {
+        "Standard_D2s_v5": _type(2, 8),
         "Standard_D4s_v5": _type(4, 16),
         "Standard_D8s_v5": _type(8, 32),
         "Standard_D16s_v5": _type(16, 64),

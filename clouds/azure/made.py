@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.azure.existing import CONTROL_PLANE_SUBNETS
+from clouds.azure.existing import CONTROL_PLANE_SUBNETS, VPN_SUBNET
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import addresses
 from clouds.base.place import Place
@@ -12,9 +12,17 @@ from clouds.base.prices import Part
 from clouds.base.words import listed
 
 
+def control_subnets(place: Place[AzureSite]) -> tuple[str, ...]:
+    """Return the parts of a site whose machines fetch secrets from the vault: those of the control plane, and of the
+    laptops' VPN beside it."""
+    if not place.is_control:
+        return ()
+    return (*CONTROL_PLANE_SUBNETS, *([VPN_SUBNET] if place.vpn_machines else []))
+
+
 def makes_egress(place: Place[AzureSite]) -> bool:
     """Return whether Longhaul makes a NAT gateway: not when all subnets of the site exist already."""
-    parts = {"nodes", *(CONTROL_PLANE_SUBNETS if place.is_control else ())}
+    parts = {"nodes", *control_subnets(place)}
     return not parts <= place.site.existing.subnets.named().keys()
 
 
@@ -24,9 +32,10 @@ def makes_vpn_gateway(site: AzureSite) -> bool:
 
 
 def public_addresses(place: Place[AzureSite]) -> int:
-    """Return the number of public addresses that Longhaul makes: for the NAT gateway and for the VPN gateway."""
+    """Return the number of public addresses that Longhaul makes: for the NAT gateway, the VPN gateway, and machines of
+    the laptops' VPN."""
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
-    return int(makes_egress(place)) + (addresses(place.site) if gateway else 0)
+    return int(makes_egress(place)) + (addresses(place.site) if gateway else 0) + place.vpn_machines
 
 
 def hourly_parts(place: Place[AzureSite], _remote: int, /) -> Iterator[tuple[Part, int]]:

@@ -87,7 +87,9 @@ TAGGED = frozenset(
 """Kinds that can have tags (the SDK's `tags`; a test compares the two)."""
 
 
-def _addresses(resource: Resource, _: Declared) -> Iterator[Breach]:
+def _addresses(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    if resource.kind == INTERFACE and resource.name in declared.public:
+        return
     for place, key, value in walk(resource.inputs):
         if key in ADDRESS_KEYS and value is not None:
             yield Breach(what=f"{place} gives it a public address", write=f"no {key}")
@@ -235,11 +237,22 @@ _ASSIGNMENT = frozenset({"azure-native:authorization:RoleAssignment"})
 
 
 def public(place: Place[AzureSite], /) -> frozenset[str]:
-    """Return the names of the site's public addresses, as `components/azure/network.py` and `vpn.py` name them."""
+    """Return the names of the site's public addresses, as `components/azure/network.py` and `vpn.py` name them, and of
+    what lets laptops in."""
     egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
     numbers = range(addresses(place.site)) if gateway else ()
-    return frozenset({*egress, *(f"{place.environment}-links-{place.name}-address-{number}" for number in numbers)})
+    links = {f"{place.environment}-links-{place.name}-address-{number}" for number in numbers}
+    return frozenset({*egress, *links, *_laptops(place)})
+
+
+def _laptops(place: Place[AzureSite]) -> Iterator[str]:
+    """Yield the names of what lets laptops in, as `components/azure/machines.py` and `network.py` name it."""
+    for number in range(place.vpn_machines):
+        yield f"{place.environment}-vpn-{number}-public"
+        yield f"{place.environment}-vpn-{number}-interface"
+    if place.vpn_machines:
+        yield f"{place.environment}-{place.name}-vpn-rules"
 
 
 def checks() -> tuple[Check, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from clouds.base.inputs import is_unknown, unseen
+from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from clouds.base.policy import Breach, Declared, Resource
 from clouds.base.ranges import parse_range
 
@@ -39,6 +40,12 @@ class Ingress:
             return True
         return self.protocol.lower() == "udp" and bool(self.ports) and self.ports <= IPSEC_PORTS
 
+    @property
+    def is_laptops(self) -> bool:
+        """Return whether the rule allows only OpenVPN, or only signing in for it."""
+        doors = {("udp", str(PORT)), ("tcp", str(SIGN_IN_PORT))}
+        return bool(self.ports) and {(self.protocol.lower(), port) for port in self.ports} <= doors
+
 
 def ingress_breaches(
     resource: Resource, declared: Declared, rules: Iterable[Ingress], *, key: str, own: Container[str] = ()
@@ -48,10 +55,13 @@ def ingress_breaches(
     own addresses."""
     if unseen(resource.inputs, key):
         yield Breach(what=f"{key} cannot be judged before it is made", write="rules that do not wait for anything")
+    laptops = resource.name in declared.public
     for rule in rules:
+        if rule.is_ipsec or (laptops and rule.is_laptops):
+            continue
         for source in rule.sources:
             wrong = _wrong(source, declared, own)
-            if wrong and not rule.is_ipsec:
+            if wrong:
                 yield Breach(
                     what=f"{rule.place}: {wrong}" if rule.place else wrong,
                     write=f"a source inside {declared.supernet}, or a range that access.operators declares",

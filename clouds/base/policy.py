@@ -104,9 +104,9 @@ class Check:
 
 
 def unaccounted_address(resource: Resource, declared: Declared) -> Iterator[Breach]:
-    """Yield a breach for a public address that no site's egress or gateway needs."""
+    """Yield a breach for a public address that no site's egress, gateway or VPN machine needs."""
     if resource.name not in declared.public:
         yield Breach(
-            what=f"{resource.name} is a public address that no site's egress or IPsec gateway accounts for",
+            what=f"{resource.name} is a public address that no egress, IPsec gateway or `vpn` accounts for",
             write="no public address: what is outside comes in by the VPN, what is inside leaves by the site's egress",
         )

@@ -9,15 +9,18 @@ from clouds.base.policy import Rule
 
 PUBLIC_ADDRESS = Rule(
     id="public-address",
-    reason="Every public address is the egress of a site or its IPsec gateway: any other is a way in.",
+    reason=(
+        "Every public address is the egress of a site, its IPsec gateway or a machine of the laptops' VPN: any other "
+        "is a way in."
+    ),
     source="CIS Azure v4.0.0, 8.7; docs/network.md",
 )
 
 PUBLIC_INTERFACE = Rule(
     id="public-interface",
     reason=(
-        "No machine has a public address, and the declaration of its interface says so instead of relying on the "
-        "subnet's default."
+        "No machine but those of the laptops' VPN has a public address, and the declaration of its interface says so "
+        "instead of relying on the subnet's default."
     ),
     source="AWS Security Hub EC2.9 and EC2.25; CIS Azure v4.0.0, 8.7",
 )
@@ -47,7 +50,7 @@ INGRESS = Rule(
     id="ingress",
     reason=(
         "What is let in comes from the environment's supernet or from a declared operator range; only IKE and ESP "
-        "may come from anywhere."
+        "may come from anywhere, and OpenVPN and its sign-in where `vpn` is declared."
     ),
     source="CIS AWS v5.0.0, 5.3 and 5.4; CIS Azure v4.0.0, 8.1 to 8.4; docs/lessons.md, 9",
 )

@@ -48,6 +48,8 @@ class ControlMachineArgs:
     """Security group of the machine's interface, where the subnet has none of ours."""
     backend_pool_id: pulumi.Input[str] | None = None
     """Pool of the load balancer, for API servers."""
+    public_address_id: pulumi.Input[str] | None = None
+    """Id of the public address, for VPN machines."""
     secrets: Mapping[str, pulumi.Resource]
     """Resources that write the secrets that the machine reads, by the secrets' names."""
     later: Collection[str] = ()
@@ -114,6 +116,7 @@ class ControlMachine(ComponentResource):
 
     def _interface(self) -> network.NetworkInterface:
         pool, rules = self._args.backend_pool_id, self._args.security_group_id
+        public = self._args.public_address_id
         return network.NetworkInterface(
             f"{self._name}-interface",
             network_interface_name=self._cloud_name,
@@ -128,6 +131,7 @@ class ControlMachine(ComponentResource):
                     private_ip_address=str(self._args.machine.address),
                     private_ip_allocation_method="Static",
                     subnet=network.SubnetArgs(id=self._args.subnet_id),
+                    public_ip_address=network.PublicIPAddressArgs(id=public) if public else None,
                     load_balancer_backend_address_pools=[network.BackendAddressPoolArgs(id=pool)] if pool else None,
                 )
             ],

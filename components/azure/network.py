@@ -10,8 +10,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns, resources
 
-from clouds.azure.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
+from clouds.azure.existing import group_of, name_of
 from clouds.azure.fitting import BACKUP_SUBNETS, STORAGE_ENDPOINT, VAULT_ENDPOINT
+from clouds.azure.made import control_subnets
 from clouds.azure.names import resource_group, subnet_name
 from clouds.azure.zones import address_zones
 from components.azure import existing
@@ -50,7 +51,8 @@ class SiteNetwork(ComponentResource):
     network_group: Output[str]
     """Name of the virtual network's resource group."""
     subnet_ids: Mapping[str, Output[str]]
-    """Id of each subnet by its part of the address plan: ``etcd``, ``events``, ``api``, ``nodes``."""
+    """Id of each subnet by its part of the address plan: ``etcd``, ``events``, ``api``, ``vpn``,
+    ``nodes``."""
     interface_rules: Mapping[str, Output[str]]
     """Id of the security group of each part whose subnet exists already. The interfaces of its machines get this group,
     because the subnet keeps the rules that it has. Azure admits only what both let through."""
@@ -64,6 +66,7 @@ class SiteNetwork(ComponentResource):
         site = azure_site(args.environment, args.site)
         self._name, self._args, self._site, self._there = name, args, site, site.existing
         self._child = ResourceOptions(parent=self)
+        self._control_subnets = control_subnets(place_of(args.environment, args.site))
         self._plan = args.addresses.sites[args.site]
         self._tags = site_tags(args.environment, args.site)
         self.resource_group = self._group()
@@ -142,8 +145,7 @@ class SiteNetwork(ComponentResource):
         other."""
         # Nodes are in the pods' range: all addresses of an interface come from one subnet.
         wanted = {"nodes": self._plan.pods}
-        if self._args.control_plane:
-            wanted = {part: self._plan.subnet(part) for part in CONTROL_PLANE_SUBNETS} | wanted
+        wanted = {part: self._plan.subnet(part) for part in self._control_subnets} | wanted
         named = self._there.subnets.named()
         nat = None if wanted.keys() <= named.keys() else self._egress()
         ids: dict[str, Output[str]] = {}
@@ -180,7 +182,7 @@ class SiteNetwork(ComponentResource):
         *,
         after: pulumi.Resource | None,
     ) -> network.Subnet:
-        endpoints = [VAULT_ENDPOINT] if part in CONTROL_PLANE_SUBNETS else []
+        endpoints = [VAULT_ENDPOINT] if part in self._control_subnets else []
         if self._args.environment.backups is not None and part in BACKUP_SUBNETS:
             endpoints.append(STORAGE_ENDPOINT)
         return network.Subnet(

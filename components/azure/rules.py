@@ -31,7 +31,8 @@ EVERY_PORT = ("0-65535",)
 
 
 def part_rules(environment: Environment, addresses: AddressPlan, site: str, part: str) -> list[SecurityRuleArgs]:
-    """Return the rules of one part of a site: ``etcd``, ``events``, ``api`` or ``nodes``."""
+    """Return the rules of one part of a site: ``etcd``, ``events``, ``api``, ``vpn`` or
+    ``nodes``."""
     found: list[SecurityRuleArgs] = []
     for direction in Direction:
         own = [flow for flow in flows(environment, part) if flow.direction is direction]
@@ -53,6 +54,8 @@ def _prefixes(peer: Peer, environment: Environment, addresses: AddressPlan, *, s
             return [str(addresses.supernet)]
         case Peer.POOLS:
             return [str(range_) for range_ in joining_ranges(environment, addresses)]
+        case Peer.LAPTOPS:
+            return [str(range_) for range_ in environment.vpn.sources] if environment.vpn else []
         case Peer.CLOUD:
             return [cloud_tag(azure_site(environment, site).region)]
         case _:

@@ -33,6 +33,7 @@ from components.model.address_plan import FRONTEND
 from components.model.machines import MOST_MEMBERS, members
 from components.model.places import name_prefix, place_of
 from components.model.vault import etcd_state_secret, vault_url
+from components.model.vpn import MACHINES
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""
@@ -154,6 +155,16 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
     return ResourceHookBinding(before_delete=[hook])
 
 
+def one_at_a_time_hook(guarded: Guarded) -> ResourceHookBinding:
+    """Return a hook that deletes a machine only while the others of its role are healthy, as VPN machines are."""
+
+    async def before_delete(_args: ResourceHookArgs) -> None:
+        if not guarded.goes_with_all:
+            await guarded.lock.take(guarded.machine, check=lambda _leaving: None)
+
+    return ResourceHookBinding(before_delete=[ResourceHook(f"{guarded.machine}-goes", before_delete)])
+
+
 def guards(environment: Environment, addresses: AddressPlan) -> dict[str, ResourceHookBinding]:
     """Return a guard for every machine that a role may ever have, not only for today's: the engine looks a hook up by
     name when it deletes a machine that is no longer in the file. Raise ``TypeError`` when the site is not on Azure."""
@@ -173,7 +184,7 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
     lock = ReplacementLock(asked, today=today, patience=PATIENCE)
     frontend = f"{addresses.sites[name].subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
     found: dict[str, ResourceHookBinding] = {}
-    for index in range(MOST_MEMBERS if role.is_etcd else MOST_SERVERS):
+    for index in range(_most(role)):
         machine = f"{environment.name}-{role}-{index}"
         others = tuple(other for other in today if other != machine)
         guarded = Guarded(
@@ -188,10 +199,19 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
         )
         if role.is_etcd:
             found[machine] = member_hook(guarded, peers=others, state_secret=etcd_state_secret(role))
+        elif role is Role.VPN:
+            found[machine] = one_at_a_time_hook(guarded)
         else:
             opened_by = f"{machine}-{ETCD_CLIENT_PART}"
             found[machine] = server_hook(guarded, others=bool(others), frontend=frontend, opened_by=opened_by)
     return found
+
+
+def _most(role: Role) -> int:
+    """Return the largest number of machines that a role may ever have."""
+    if role is Role.VPN:
+        return MACHINES
+    return MOST_MEMBERS if role.is_etcd else MOST_SERVERS
 
 
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:

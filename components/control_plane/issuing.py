@@ -87,6 +87,13 @@ def new_tunnel_key() -> str:
     return secrets.choice("abcdef") + secrets.token_hex(32)[1:]
 
 
+def new_static_key() -> str:
+    """Return a static key of OpenVPN: 256 random bytes (OpenVPN 2.6, src/openvpn/crypto.c, ``write_key_file``)."""
+    text = secrets.token_hex(256)
+    lines = [text[start : start + 32] for start in range(0, len(text), 32)]
+    return "\n".join(("-----BEGIN OpenVPN Static key V1-----", *lines, "-----END OpenVPN Static key V1-----", ""))
+
+
 def new_authority(*, common_name: str, days: float, key: str) -> Pair:
     """Return a self-signed authority with the private key ``key`` (PEM). It may sign leaf certificates, but no further
     authorities."""

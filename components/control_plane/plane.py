@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from clouds.azure.existing import CONTROL_PLANE_SUBNETS
 from clouds.azure.fitting import BACKUP_SUBNETS
+from clouds.azure.made import control_subnets
 from components.azure.account import azure_site
 from components.azure.backups import BackupStorage, BackupStorageArgs
 from components.azure.data_disk import data_disk
@@ -24,6 +24,7 @@ from components.control_plane.hooks import machine_hooks
 from components.control_plane.member_clients import MemberClients
 from components.control_plane.readiness import Readiness, ReadinessArgs
 from components.control_plane.secrets import VaultSecret, VaultSetting
+from components.control_plane.vpn import Doors
 from components.model import (
     AddressPlan,
     Certificate,
@@ -37,9 +38,9 @@ from components.model import (
     shared_secrets,
 )
 from components.model.machines import learners, members
-from components.model.places import name_prefix
+from components.model.places import name_prefix, place_of
 from components.model.sign_in import settings
-from components.model.vault import FIRST, ISSUERS, etcd_state_secret
+from components.model.vault import FIRST, ISSUERS, VPN_REMOTES, etcd_state_secret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,8 @@ class ControlPlane(ComponentResource):
     """Every certificate by name."""
     authorities: Mapping[str, CertificateAuthority]
     """Every authority by name."""
+    doors: Doors | None
+    """Public addresses of the VPN machines, where there are any."""
     api_principal_ids: dict[str, Output[str]]
     """Object id of each API server machine's identity, by machine."""
 
@@ -74,6 +77,7 @@ class ControlPlane(ComponentResource):
             raise TypeError("the control plane needs a network with a private zone")
         self._name, self._args, self._site, self._zone = name, args, site, args.network.zone_name
         self._child = ResourceOptions(parent=self)
+        place = place_of(args.environment, args.environment.control_plane.site)
         self._machines = control_machines(args.environment, args.addresses)
         self._planned = certificates(args.environment, args.addresses)
         self._vault = EnvironmentVault(
@@ -81,7 +85,7 @@ class ControlPlane(ComponentResource):
             EnvironmentVaultArgs(
                 environment=args.environment,
                 resource_group=args.network.resource_group,
-                subnet_ids={part: args.network.subnet_ids[part] for part in CONTROL_PLANE_SUBNETS},
+                subnet_ids={part: args.network.subnet_ids[part] for part in control_subnets(place)},
                 after=[args.network],
             ),
             opts=self._child,
@@ -113,6 +117,7 @@ class ControlPlane(ComponentResource):
             vault_url=self.vault_url,
             opts=self._writes,
         )
+        self.doors = self._vpn_doors()
         admit_administrators(args.environment, self._vault.vault_id, self._written_authorities(), self._child)
         self._backups = self._backup_storage()
         self._hooks = machine_hooks(args.environment, args.addresses)
@@ -125,7 +130,9 @@ class ControlPlane(ComponentResource):
             for certificate in self._planned
             if self._opens_etcd(certificate)
         }
-        ready += [*self._api_servers(), *self._learner(after=[*ready, *bootstrapped])]
+        servers = self._api_servers()
+        ready += [*servers, *self._learner(after=[*ready, *bootstrapped])]
+        ready += self._vpn(after=servers)
         self._member_clients.make_own(ready=self._ready, opts=self._child)
         DestructionGuard(
             f"{name}-guard",
@@ -134,6 +141,19 @@ class ControlPlane(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[*ready, *self.certificates.values(), *self._kept()]),
         )
         self.register_outputs({"vault_url": self.vault_url})
+
+    def _vpn_doors(self) -> Doors | None:
+        machines = members(self._machines, Role.VPN)
+        if not machines:
+            return None
+        return Doors(
+            self._args.environment,
+            machines,
+            group=self._args.network.resource_group,
+            vault_url=self.vault_url,
+            opts=self._child,
+            writes=self._writes,
+        )
 
     def _kept(self) -> list[pulumi.Resource]:
         """Return what must not go before the guard has agreed."""
@@ -254,6 +274,14 @@ class ControlPlane(ComponentResource):
             ready.append(self._readiness(machine, made, after=[made]))
         return ready
 
+    def _vpn(self, *, after: Sequence[pulumi.Resource]) -> list[Readiness]:
+        """Make the VPN machines, if there are any, once there is an API that they can ask. Return their readiness."""
+        ready = []
+        for machine in members(self._machines, Role.VPN):
+            made = self._machine(machine, after=after)
+            ready.append(self._readiness(machine, made, after=[made]))
+        return ready
+
     def _etcd_access(self, machine: Machine) -> list[pulumi.Resource]:
         return [
             self.certificates[certificate.name]
@@ -283,6 +311,7 @@ class ControlPlane(ComponentResource):
                 zone_group=self._args.network.zone_group,
                 security_group_id=self._args.network.interface_rules.get(machine.role),
                 backend_pool_id=backend_pool_id,
+                public_address_id=self.doors.ids.get(machine.name) if self.doors else None,
                 secrets=self._written(),
                 # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once
                 # it exists.
@@ -299,6 +328,8 @@ class ControlPlane(ComponentResource):
         told: dict[str, pulumi.Resource] = {ISSUERS: self._issuers}
         if self._backups:
             told[backup_storage.SECRET] = self._backups.setting
+        if self.doors:
+            told[VPN_REMOTES] = self.doors.setting
         return {**self._written_authorities(), **self.certificates, **self._secrets, **told}
 
     def _written_authorities(self) -> dict[str, pulumi.Resource]:

@@ -44,6 +44,8 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = (), key: str = "")
         return Keys.first(key).text()
     if kind is SecretKind.SIGNING_KEYS:
         return SigningKeys.alone(key).text()
+    if kind is SecretKind.VPN_KEY:
+        return issuing.new_static_key()
     if kind is SecretKind.ROTATIONS:
         return standings_text({})
     if kind is SecretKind.QUARANTINE:
@@ -232,7 +234,7 @@ class VaultSetting(Resource, module="longhaul", name="Setting"):
     """Text in the vault that is not confidential, and that nobody but officers may write."""
 
     def __init__(
-        self, name: str, *, secret: str, value: str, vault_url: str, opts: ResourceOptions | None = None
+        self, name: str, *, secret: str, value: pulumi.Input[str], vault_url: str, opts: ResourceOptions | None = None
     ) -> None:
         properties = {"vault_url": vault_url, "secret": secret, "value": value}
         super().__init__(VaultSettingProvider(), name, properties, one_at_a_time(opts))

@@ -11,7 +11,7 @@ pods      p+1, second         x.y.128.0/17: 2,048 nodes of /28
 ========  ==================  ==========================================
 
 The last sixteenth of the supernet belongs to no site: its first half holds the services, the next quarter the
-operators' machines.
+operators' machines, the last one the laptops in tunnels of the VPN.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ POD_PREFIX = 28
 "Assign prefixes to Amazon EC2 network interfaces"). Every other site uses it too, so that all nodes hold the same
 number of pods."""
 
-INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system")
+INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system", "vpn")
 """Subnets of the infrastructure range, one sixteenth each, in order; the rest is spare."""
 
 FIRST_MACHINE = 10
 """Offset of a role's first machine in its subnet. Azure keeps the first four addresses and the last one
 (learn.microsoft.com, "Azure Virtual Network FAQ"), and the load balancer's offset is :data:`FRONTEND`."""
+
+LAPTOPS_PREFIX = 23
+"""Prefix length of the range of one VPN machine's tunnels: 509 laptops, beside the machine itself."""
 
 FRONTEND = 5
 """Offset of the API's load balancer in the ``api`` subnet."""
@@ -93,6 +96,12 @@ class AddressPlan:
     sites: Mapping[str, SitePlan]
     services: IPv4Network
     operators: IPv4Network
+    laptops: IPv4Network
+    """Addresses inside the VPN's tunnels. No site sees them: a VPN machine sends with its own."""
+
+    def tunnel_range(self, index: int) -> IPv4Network:
+        """Return the range of the tunnels of VPN machine ``index``."""
+        return nth_subnet(self.laptops, LAPTOPS_PREFIX, index)
 
     @property
     def kubernetes_service(self) -> IPv4Address:
@@ -155,6 +164,7 @@ def plan(environment: Environment) -> AddressPlan:
         sites={name: site_plan(block) for name, block in blocks.items()},
         services=nth_subnet(shared, shared.prefixlen + 1, 0),
         operators=nth_subnet(shared, shared.prefixlen + 2, 2),
+        laptops=nth_subnet(shared, shared.prefixlen + 2, 3),
     )
 
 
@@ -173,7 +183,7 @@ def _place(environment: Environment) -> tuple[dict[str, IPv4Network], tuple[Plan
     refused = _supernet_error(supernet)
     if refused is not None:
         return {}, (refused,)
-    taken = {"the services and operators": _shared(supernet)}
+    taken = {"the services, operators and laptops": _shared(supernet)}
     blocks: dict[str, IPv4Network] = {}
     errors: list[PlanError] = []
     for name, site in environment.sites.items():

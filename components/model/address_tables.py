@@ -26,6 +26,7 @@ def environment_table(environment: Environment) -> str:
     rows += [
         ("services", _code(addresses.services), _count(addresses.services)),
         ("operators", _code(addresses.operators), _count(addresses.operators)),
+        ("laptops", _code(addresses.laptops), _count(addresses.laptops)),
         ("address of the `kubernetes` service", f"`{addresses.kubernetes_service}`", ""),
         ("address of the DNS service", f"`{addresses.dns_service}`", ""),
     ]

@@ -35,6 +35,10 @@ FRONT_PROXY = "front-proxy"
 NODE_DAYS = 30
 """Longest life of a node's certificate (LIFETIME of images/rootfs, controller/request.py)."""
 
+VPN = "vpn"
+"""Name of the authority of the VPN, which opens nothing else: of its machines' certificates, and of those of laptops,
+which a VPN machine makes."""
+
 ETCD_CLIENT = "etcd-client"
 """Name of the authority of the certificates by which both etcd clusters know API servers. It signs for nobody else:
 what a member of one etcd cluster has must not open the other."""
@@ -122,6 +126,7 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
         "etcd": "etcd",
         "events": "etcd events",
         ETCD_CLIENT: "etcd clients",
+        **({VPN: "VPN"} if environment.vpn else {}),
     }
     return tuple(Authority(name=name, common_name=f"{environment.name} {title}") for name, title in names.items())
 
@@ -142,7 +147,13 @@ def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Cert
         if machine.role is Role.API
         for certificate in _api_server(environment, addresses, machine)
     )
-    return (*members, *servers, _break_glass())
+    vpn = (
+        certificate
+        for machine in machines
+        if machine.role is Role.VPN
+        for certificate in _vpn_machine(environment, machine)
+    )
+    return (*members, *servers, *vpn, _break_glass())
 
 
 def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages: Usage) -> Certificate:
@@ -228,6 +239,27 @@ def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
         dns_names=(join_name(environment),),
         usages=(Usage.SERVER, Usage.CLIENT),
     )
+
+
+def _vpn_machine(environment: Environment, machine: Machine) -> tuple[Certificate, ...]:
+    """Return the certificates of a VPN machine: server to laptops, at both its doors, and kube-proxy's client of the
+    API (kubernetes.io, "Using RBAC Authorization", ``system:node-proxier``). Its public address is in none: laptops
+    know it by the authority, which signs for VPN machines alone, and by :func:`vpn_name`."""
+    server = Certificate(
+        name=f"{machine.name}-vpn",
+        part="vpn",
+        authority=VPN,
+        holder=machine.name,
+        common_name=vpn_name(environment),
+        dns_names=(vpn_name(environment),),
+        usages=(Usage.SERVER,),
+    )
+    return server, _leaf(machine, "kube-proxy", KUBERNETES, "system:kube-proxy", Usage.CLIENT)
+
+
+def vpn_name(environment: Environment) -> str:
+    """Return the name in the certificates of VPN machines."""
+    return f"vpn.{environment.domain}"
 
 
 def _break_glass() -> Certificate:

@@ -197,6 +197,8 @@ def _wanted(environment: Environment) -> Iterator[_Wanted]:
     ):
         at = ("control_plane", part, "machine_type")
         yield _Wanted(at=at, site=site, site_name=control.site, name=name, needs_ssd=needs_ssd)
+    if environment.vpn is not None:
+        yield _Wanted(at=("vpn", "machine_type"), site=site, site_name=control.site, name=environment.vpn.machine_type)
     if control.etcd.learner is not None:
         at = ("control_plane", "etcd", "learner", "machine_type")
         yield _Wanted(at=at, site=site, site_name=control.site, name=control.etcd.learner.machine_type)
@@ -211,7 +213,7 @@ def _check_machine_types(environment: Environment) -> Iterator[Fault]:
         site = environment.sites.get(wanted.site_name)
         # A control plane on AWS or in a rack is reported by itself; errors of its machine types would only follow from
         # that.
-        possible = _holds_control_plane if wanted.at[0] == "control_plane" else _rents
+        possible = _rents if wanted.at[0] == "pools" else _holds_control_plane
         if site is not None and possible(cloud_of(site)):
             yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
 

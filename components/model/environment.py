@@ -17,6 +17,7 @@ from components.model.machine_types import MachineType, known_machine_types
 from components.model.namespaces import Namespace
 from components.model.sites import Site
 from components.model.versions import Versions
+from components.model.vpn import Vpn
 from components.model.waivers import Waiver
 
 FORMAT = 1
@@ -240,6 +241,8 @@ class Environment(Section):
     """Access from outside to the private parts of the environment."""
     identity: Identity = Field(default_factory=Identity)
     """Sign-in of people by a company's own identity provider, and what their groups may do."""
+    vpn: Vpn | None = None
+    """Machines through which people's laptops reach the environment. Left out, there are none."""
     images: Images = Field(default_factory=Images)
     """Container images that Longhaul cannot pin by itself."""
     pod_security: PodSecurity = Field(default_factory=PodSecurity)

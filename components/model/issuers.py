@@ -121,6 +121,9 @@ class GroupRights(Section):
     namespaces: dict[Namespace, Role] = Field(default_factory=dict, max_length=256, examples=[{"research": "edit"}])
     """Role in each namespace. Namespaces that are not there are made, and stay when they are taken out of the file;
     those that begin with `kube-` are refused."""
+    vpn: bool = False
+    """True when the people of the group may connect their laptops to the environment's `vpn`. From there they reach
+    every node, pod and Service, whatever else their roles are. A `cluster-admin` may connect without it."""
 
 
 class Identity(Section):

@@ -9,6 +9,7 @@ from ipaddress import IPv4Address
 
 from components.model.address_plan import AddressPlan, machine_address, role_addresses
 from components.model.environment import Environment
+from components.model.vpn import MACHINES
 
 MOST_MEMBERS = 7
 """Largest number of voting members of an etcd cluster: the model's limit, and etcd's own advice (etcd.io, "FAQ")."""
@@ -23,11 +24,12 @@ class Role(StrEnum):
     ETCD = "etcd"
     EVENTS = "events"
     API = "api"
+    VPN = "vpn"
 
     @property
     def is_etcd(self) -> bool:
         """Return whether machines of this role are etcd members."""
-        return self is not Role.API
+        return self in (Role.ETCD, Role.EVENTS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +59,15 @@ class Machine:
         return f"{self.name}.{self.domain}"
 
 
-def _sizes(environment: Environment) -> dict[Role, tuple[int, str]]:
-    control = environment.control_plane
+def role_sizes(environment: Environment) -> dict[Role, tuple[int, str]]:
+    """Return the number of machines of each role and their type, without the learner. A role that the environment does
+    not have is left out."""
+    control, vpn = environment.control_plane, environment.vpn
     return {
         Role.ETCD: (control.etcd.members, control.etcd.machine_type),
         Role.EVENTS: (control.events.members, control.events.machine_type),
         Role.API: (control.api.servers, control.api.machine_type),
+        **({Role.VPN: (MACHINES, vpn.machine_type)} if vpn else {}),
     }
 
 
@@ -82,7 +87,7 @@ def control_machines(environment: Environment, addresses: AddressPlan) -> tuple[
             address=address,
             domain=environment.domain,
         )
-        for role, (count, machine_type) in _sizes(environment).items()
+        for role, (count, machine_type) in role_sizes(environment).items()
         for index, address in enumerate(role_addresses(addresses.sites[name].subnet(role), count))
     )
     return (*found, *_learner(environment, addresses))

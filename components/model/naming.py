@@ -10,7 +10,7 @@ from clouds.base.names import Sized
 from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.links import LinkKind, links
-from components.model.machines import Role, learner_name
+from components.model.machines import learner_name, role_sizes
 from components.model.places import place_of
 
 LONGEST_DNS = 253
@@ -43,8 +43,7 @@ def check_lengths(environment: Environment) -> Iterator[Fault]:
 def _domain(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for a domain in which the name of a machine would be longer than DNS allows."""
     control = environment.control_plane
-    last = {Role.ETCD: control.etcd.members, Role.EVENTS: control.events.members, Role.API: control.api.servers}
-    names = [f"{environment.name}-{role}-{count - 1}." for role, count in last.items()]
+    names = [f"{environment.name}-{role}-{count - 1}." for role, (count, _) in role_sizes(environment).items()]
     longest = max([*names, *([f"{learner_name(environment)}."] if control.etcd.learner else [])], key=len)
     over = len(longest) + len(environment.domain) - LONGEST_DNS
     if over > 0:

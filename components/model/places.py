@@ -12,6 +12,7 @@ from clouds.registry import cloud_of
 from components.model.address_plan import POD_PREFIX, AddressPlan, SitePlan
 from components.model.environment import Environment
 from components.model.links import has_tunnels
+from components.model.vpn import MACHINES
 
 
 def name_prefix(environment: Environment) -> str:
@@ -33,6 +34,7 @@ def place_of(environment: Environment, site: str) -> Place[Any]:
         is_control=site == control,
         has_tunnels=has_tunnels(environment, site),
         has_backups=environment.backups is not None,
+        vpn_machines=MACHINES if environment.vpn and site == control else 0,
         pools={name: pool for name, pool in environment.pools.items() if pool.site == site},
     )
 
@@ -47,7 +49,7 @@ def ranges_of_plan(supernet: IPv4Network, own: SitePlan) -> SiteRanges:
     return SiteRanges(
         supernet=supernet,
         block=own.block,
-        parts={part: own.subnet(part) for part in ("gateway", "etcd", "events", "api")} | {"nodes": own.pods},
+        parts={part: own.subnet(part) for part in ("gateway", "etcd", "events", "api", "vpn")} | {"nodes": own.pods},
         zones=tuple(own.zone_pods(index) for index in range(ZONES)),
         pods_each=2 ** (32 - POD_PREFIX),
     )

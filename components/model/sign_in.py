@@ -139,8 +139,11 @@ def _check_groups(environment: Environment) -> Iterator[Fault]:
             if namespace.startswith("kube-"):
                 wrong = f"{namespace} is Kubernetes' own: whoever may make pods there has the cluster"
                 yield Fault(at=(*at, "namespaces", namespace), wrong=wrong, write="a namespace of your own")
-        if rights.everywhere is None and not rights.namespaces:
-            yield Fault(at=at, wrong="it has no rights", write="`everywhere`, or `namespaces` with a role each")
+        if rights.everywhere is None and not rights.namespaces and not rights.vpn:
+            yield Fault(at=at, wrong="it has no rights", write="`everywhere`, `vpn`, or `namespaces` with a role each")
+        if rights.vpn and environment.vpn is None:
+            wrong = "the environment has no VPN"
+            yield Fault(at=(*at, "vpn"), wrong=wrong, write="`vpn` in the environment as well", basis=(("vpn",),))
 
 
 def _bad_authority(pem: str | None) -> str:

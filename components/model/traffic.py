@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.model.environment import Environment
 from components.model.joining import JOIN_PORT
 
@@ -40,6 +41,8 @@ class Peer(StrEnum):
     AZURE_DIRECTORY = "Azure's directory"
     AWS_API = "AWS's API"
     ISSUERS = "issuers of people's tokens"
+    LAPTOPS = "laptops"
+    """The ranges that the file names under ``vpn.sources``."""
     ANYWHERE = "anywhere"
 
 
@@ -84,6 +87,7 @@ ISSUERS = "issuers"
 
 ETCD_ROLES = ("etcd", "events")
 CONTROL_PLANE = (*ETCD_ROLES, "api")
+VPN = "vpn"
 HTTPS = ("443",)
 QUARANTINE = "quarantine"
 
@@ -133,6 +137,25 @@ FLOWS = (
         ports=(API, str(JOIN_PORT)),
         rank=110,
         why="a server that is not ready gets no new connection",
+    ),
+    Flow(
+        name="laptops",
+        parts=(VPN,),
+        direction=Direction.IN,
+        peer=Peer.LAPTOPS,
+        ports=(str(PORT),),
+        protocol=Protocol.UDP,
+        rank=100,
+        why="OpenVPN; who has no certificate gets no tunnel",
+    ),
+    Flow(
+        name="sign-in",
+        parts=(VPN,),
+        direction=Direction.IN,
+        peer=Peer.LAPTOPS,
+        ports=(str(SIGN_IN_PORT),),
+        rank=110,
+        why="a laptop gets its certificate for a person's token",
     ),
     Flow(
         name="environment",
@@ -190,8 +213,17 @@ FLOWS = (
         why="etcd, kubelets, and pods, of which any may be a webhook on any port",
     ),
     Flow(
+        name="laptops-out",
+        parts=(VPN,),
+        direction=Direction.OUT,
+        peer=Peer.ENVIRONMENT,
+        protocol=Protocol.ANY,
+        rank=100,
+        why="laptops reach what the rules of its own part let them",
+    ),
+    Flow(
         name="vault",
-        parts=CONTROL_PLANE,
+        parts=(*CONTROL_PLANE, VPN),
         direction=Direction.OUT,
         peer=Peer.VAULT,
         ports=HTTPS,
@@ -200,7 +232,7 @@ FLOWS = (
     ),
     Flow(
         name="agent",
-        parts=CONTROL_PLANE,
+        parts=(*CONTROL_PLANE, VPN),
         direction=Direction.OUT,
         peer=Peer.CLOUD,
         ports=HTTPS,

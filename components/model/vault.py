@@ -30,6 +30,8 @@ class SecretKind(StrEnum):
     ETCD_STATE = "store-state"
     """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
     member without data may bootstrap the etcd cluster."""
+    VPN_KEY = "vpn-key"
+    """A static key of OpenVPN, as ``openvpn --genkey`` writes it."""
     ROTATIONS = "rotations"
     """Phases of rotations with overlap that are not over (``overlap.py``); no key is in it."""
 
@@ -73,6 +75,13 @@ REVOKED = "revoked"
 """Name of the secret with the people whose access was revoked, whom API servers refuse. Only ``longhaul access``
 changes it."""
 
+VPN_KEY = "vpn-key"
+"""Name of the secret with the key that hides the VPN from who does not have it (``tls-crypt``). Laptops get it with
+their certificate, so it keeps strangers away and nobody else."""
+
+VPN_REMOTES = "vpn-remotes"
+"""Name of the secret with the addresses of the VPN machines, which laptops are told. ``longhaul up`` writes it."""
+
 ISSUERS = "issuers"
 """Name of the secret with the issuers by whose tokens people sign in. ``longhaul up`` writes what the file says."""
 
@@ -98,8 +107,10 @@ class SharedSecret:
 
 
 def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
-    """Return every shared secret: those of the API servers, and one for the state of each etcd cluster."""
+    """Return every shared secret: those of the API servers, the VPN's, and one for the state of each etcd cluster."""
     by_role = {role: tuple(m.name for m in members(machines, role)) for role in Role}
+    vpn = by_role[Role.VPN]
+    vpn_key = [SharedSecret(name=VPN_KEY, kind=SecretKind.VPN_KEY, holders=vpn)] if vpn else []
     return (
         SharedSecret(name=FIRST_SIGNING_KEY, kind=SecretKind.SIGNING_KEY, holders=()),
         SharedSecret(name=SIGNING_KEYS, kind=SecretKind.SIGNING_KEYS, holders=by_role[Role.API]),
@@ -107,7 +118,8 @@ def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
         SharedSecret(name=KEYS_IN_USE, kind=SecretKind.ENCRYPTION_KEYS, holders=by_role[Role.API]),
         SharedSecret(name=ROTATIONS, kind=SecretKind.ROTATIONS, holders=by_role[Role.API]),
         SharedSecret(name=QUARANTINE, kind=SecretKind.QUARANTINE, holders=by_role[Role.API]),
-        SharedSecret(name=REVOKED, kind=SecretKind.REVOKED, holders=by_role[Role.API]),
+        SharedSecret(name=REVOKED, kind=SecretKind.REVOKED, holders=(*by_role[Role.API], *vpn)),
+        *vpn_key,
         *(
             SharedSecret(name=etcd_state_secret(role), kind=SecretKind.ETCD_STATE, holders=by_role[role])
             for role in (Role.ETCD, Role.EVENTS)

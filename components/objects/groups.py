@@ -1,4 +1,5 @@
-"""Rights of people who sign in, by their groups: bindings to Kubernetes' own roles, everywhere or in namespaces."""
+"""Rights of people who sign in, by their groups: bindings to Kubernetes' own roles, everywhere or in namespaces, and to
+the role of those whose laptops may connect."""
 
 from __future__ import annotations
 
@@ -7,18 +8,23 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Resource, ResourceOptions
 from pulumi_kubernetes.core.v1 import Namespace
-from pulumi_kubernetes.rbac.v1 import ClusterRoleBinding, RoleBinding
+from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, RoleBinding
 
 from components.model import Environment
+from components.model.vpn import RIGHT
 from components.objects.labels import meta
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes.rbac.v1 import SubjectArgsDict
+    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
 PART = "groups"
 API = "rbac.authorization.k8s.io"
 ANNOTATION = "longhaul.dev/group"
 """Annotation of a binding: the group's name, which may have characters that an object's name cannot have."""
+
+
+VPN = "longhaul-vpn"
+"""Role of those whose laptops may connect. Nothing is at its URL: VPN machines ask whether a person might get it."""
 
 
 class Groups(ComponentResource):
@@ -29,7 +35,12 @@ class Groups(ComponentResource):
         groups = environment.identity.groups
         named = sorted({namespace for rights in groups.values() for namespace in rights.namespaces})
         self._namespaces = {namespace: self._namespace(namespace) for namespace in named}
+        if environment.vpn is not None:
+            rules: list[PolicyRuleArgsDict] = [{"non_resource_urls": [RIGHT], "verbs": ["get"]}]
+            ClusterRole(VPN, metadata=meta(VPN, part=PART), rules=rules, opts=ResourceOptions(parent=self))
         for group, rights in groups.items():
+            if rights.vpn:
+                self._bind(group, VPN)
             if rights.everywhere is not None:
                 self._bind(group, rights.everywhere)
             for namespace, role in rights.namespaces.items():

@@ -8,9 +8,12 @@ image.
 
 from __future__ import annotations
 
-from components.model import AddressPlan, Environment, Machine, backup_storage
+from collections.abc import Mapping
+from typing import Protocol
+
+from components.model import AddressPlan, Environment, Machine, Role, backup_storage
 from components.model.vault import etcd_state_secret
-from components.render import api_server, etcd, node_files, secrets
+from components.render import api_server, etcd, node_files, secrets, vpn
 from components.render.cloud_init import UserData, UserDataError, cloud_config
 from components.render.file import File
 from components.render.node_files import host_files, join_kubeconfig, pool_files
@@ -23,14 +26,36 @@ __all__ = [
     "join_kubeconfig",
     "pool_files",
     "pool_user_data",
+    "secret_files",
     "user_data",
     "vault_secrets",
 ]
 
 
+class _Rendered(Protocol):
+    """A module that renders the machines of a role."""
+
+    def files(self, environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
+        """Return a machine's files but that of its secrets."""
+        ...
+
+    def secret_files(self, machine: Machine) -> tuple[secrets.SecretFile, ...]:
+        """Return the secrets that a machine fetches."""
+        ...
+
+
+_ROLES: Mapping[Role, _Rendered] = {Role.ETCD: etcd, Role.EVENTS: etcd, Role.API: api_server, Role.VPN: vpn}
+_TARGETS = {
+    Role.ETCD: "longhaul-etcd.target",
+    Role.EVENTS: "longhaul-etcd.target",
+    Role.API: "longhaul-api.target",
+    Role.VPN: "longhaul-vpn.target",
+}
+
+
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
     """Return every file of a control-plane machine, by path, sorted."""
-    role = etcd if machine.role.is_etcd else api_server
+    role = _ROLES[machine.role]
     found = role.files(environment, addresses, machine) | secrets.document(environment, role.secret_files(machine))
     return dict(sorted(found.items()))
 
@@ -42,7 +67,7 @@ def user_data(environment: Environment, addresses: AddressPlan, machine: Machine
             name=machine.name,
             site=environment.sites[machine.site],
             files=files(environment, addresses, machine),
-            start=f"longhaul-{'etcd' if machine.role.is_etcd else 'api'}.target",
+            start=_TARGETS[machine.role],
         )
     )
 
@@ -65,6 +90,11 @@ def pool_user_data(
     )
 
 
+def secret_files(machine: Machine) -> tuple[secrets.SecretFile, ...]:
+    """Return the secrets of the vault that a control-plane machine fetches, and the files that it makes of them."""
+    return _ROLES[machine.role].secret_files(machine)
+
+
 def vault_secrets(
     environment: Environment,
     addresses: AddressPlan,  # noqa: ARG001  (as its neighbours)
@@ -72,8 +102,7 @@ def vault_secrets(
 ) -> tuple[str, ...]:
     """Return the names of the vault's secrets that ``machine`` reads, sorted. It must be allowed to read exactly
     these."""
-    role = etcd if machine.role.is_etcd else api_server
-    names = {name for file in role.secret_files(machine) for name in file.secrets}
+    names = {name for file in secret_files(machine) for name in file.secrets}
     if machine.role.is_etcd:
         names.add(etcd_state_secret(machine.role))
         if environment.backups is not None:

@@ -11,7 +11,6 @@ files hold no secret. A host also has a one-time token (:func:`join_kubeconfig`)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 from typing import Any
 
 from clouds.base.pool import Taint
@@ -37,6 +36,7 @@ from components.model.rdma import huge_pages_2mib
 from components.model.sites import Site
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
+from components.render.kube_proxy import configuration
 from components.render.node_filter import PATH as FILTER
 from components.render.node_filter import filter_file
 
@@ -162,10 +162,11 @@ def _shared(
         **({"join": join_settings(environment, addresses)} if cloud_of(site).rents else {}),
     }
     kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))
+    proxy = configuration(addresses.supernet, kubeconfig=KUBELET_KUBECONFIG)
     found = {
         f"{FOLDER}/node.json": File(content=json_document(node)),
         f"{FOLDER}/kubelet.yaml": File(content=HEADER + yaml_document(kubelet), mode=0o600),
-        f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(_kube_proxy(addresses.supernet)), mode=0o600),
+        f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(proxy), mode=0o600),
         FILTER: filter_file(environment, addresses, site_name),
     }
     return found | _depot(environment, site)
@@ -239,22 +240,6 @@ def _near_the_gpus() -> dict[str, Any]:
         "cpuManagerPolicyOptions": {"distribute-cpus-across-numa": "true"},
         "topologyManagerPolicy": "best-effort",
         "topologyManagerScope": "pod",
-    }
-
-
-def _kube_proxy(supernet: IPv4Network) -> dict[str, Any]:
-    """Return the KubeProxyConfiguration. Packets from the supernet are the cluster's own and keep their address."""
-    return {
-        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
-        "kind": "KubeProxyConfiguration",
-        "mode": "nftables",
-        "clientConnection": {"kubeconfig": KUBELET_KUBECONFIG},
-        "clusterCIDR": str(supernet),
-        "detectLocalMode": "ClusterCIDR",
-        "healthzBindAddress": "127.0.0.1:10256",
-        "metricsBindAddress": "127.0.0.1:10249",
-        # node_performance.py sets the limit, by memory.
-        "conntrack": {"maxPerCore": 0},
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clouds.base.doctor import Machines
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.machines import Role
+from components.model.machines import Role, role_sizes
 
 
 def machines(environment: Environment) -> tuple[Machines, ...]:
@@ -16,15 +16,10 @@ def machines(environment: Environment) -> tuple[Machines, ...]:
 
 
 def _control_plane(environment: Environment) -> Iterator[Machines]:
-    control = environment.control_plane
-    for role, count, machine_type in (
-        (Role.ETCD, control.etcd.members, control.etcd.machine_type),
-        (Role.EVENTS, control.events.members, control.events.machine_type),
-        (Role.API, control.api.servers, control.api.machine_type),
-    ):
+    for role, (count, machine_type) in role_sizes(environment).items():
         yield Machines(
-            site=control.site,
-            key=("control_plane", str(role)),
+            site=environment.control_plane.site,
+            key=("vpn",) if role is Role.VPN else ("control_plane", str(role)),
             machine_type=machine_type,
             vcpus=environment.machine_type(machine_type).vcpus,
             least=count,

@@ -12,6 +12,7 @@ from components.model.gpu_promises import GpuPromise, host_promise, pool_promise
 from components.model.host_places import gateway_places, host_places
 from components.model.nodes import api_address
 from components.model.sites import Site
+from components.model.vpn import MACHINES
 from longhaul.map.faces import CODE, TEXT
 from longhaul.map.facts import Line, Section, SiteFacts, entry, part_of
 from longhaul.report.text import counted
@@ -65,10 +66,12 @@ def _room(use: SiteUse) -> Iterator[Line]:
 
 def _control_plane(environment: Environment, addresses: AddressPlan) -> Section:
     control, ranges = environment.control_plane, addresses.sites[environment.control_plane.site]
+    vpn = environment.vpn
     machines = (
         ("API servers", "api", control.api.servers, control.api.machine_type),
         ("etcd", "etcd", control.etcd.members, control.etcd.machine_type),
         ("etcd for events", "events", control.events.members, control.events.machine_type),
+        *([("laptops' VPN", "vpn", MACHINES, vpn.machine_type)] if vpn else []),
     )
     where = f"{environment.api_name}:{control.api.port}"
     lines = [Line(left=where, right=str(api_address(environment, addresses)), left_face=CODE)]

@@ -34,6 +34,9 @@ _MAY_STAY = "It stays as it is if what a preview cannot know turns out to be the
 
 _GOES_ON = "Work that runs is not interrupted"
 
+_WORDS = {Role.API: "API server", Role.VPN: "VPN machine"}
+"""Words for machines that are no members."""
+
 _TURN = "Each is waited for until it is ready, 15 minutes at most (docs/operations.md)."
 
 
@@ -137,6 +140,8 @@ def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
     if not gone:
         return
     why, do = "The others take its load.", "See that those that stay are enough for the nodes."
+    if role is Role.VPN:
+        why, do = "Laptops lose their way into the environment.", "Tell those who use it."
     if role.is_etcd:
         left = before - len(gone)
         why = f"They are taken out of the etcd cluster one at a time; {left} survive the loss of {(left - 1) // 2}."
@@ -151,12 +156,14 @@ def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
 
 
 def _machines(number: int, before: int, role: Role) -> str:
-    of = counted(before, "member" if role.is_etcd else "API server")
+    of = counted(before, _WORDS.get(role, "member"))
     return f"{number} of {of} of the etcd cluster {role}" if role.is_etcd else f"{number} of {of}"
 
 
 def _meanwhile(role: Role, before: int) -> str:
     """Describe what keeps working while a machine is replaced."""
+    if role is Role.VPN:
+        return f"{_GOES_ON}: laptops of each are cut off, and connect to the other."
     if before == 1:
         return "There is no other: until it is back, " + (
             "nothing can be written." if role.is_etcd else "the API does not answer."

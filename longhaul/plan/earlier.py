@@ -16,6 +16,7 @@ from clouds.base.pool import Pool
 from clouds.registry import clouds
 from components.model import Environment, Role
 from components.model.cloud_names import pool_groups
+from components.model.machines import role_sizes
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.places import EnvironmentParts
@@ -79,8 +80,7 @@ def role_of(environment: Environment, change: Change) -> Role | None:
 
 
 def _wanted(environment: Environment, role: Role) -> int:
-    control = environment.control_plane
-    return {Role.ETCD: control.etcd.members, Role.EVENTS: control.events.members, Role.API: control.api.servers}[role]
+    return role_sizes(environment).get(role, (0, ""))[0]
 
 
 def _control(after: Environment, changes: list[Change]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.links import remote_addresses
 from components.model.places import place_of
+from components.model.vpn import MACHINES
 from longhaul.prices.names import name_of
 
 CONTROL_PLANE = "control plane"
@@ -78,18 +79,19 @@ def wanted(environment: Environment) -> tuple[Key, ...]:
 
 
 def _control_plane(environment: Environment) -> Iterator[Need]:
-    """Yield the members of the etcd clusters, the learner, the API servers, and one internal load balancer
-    (``components/azure/load_balancer.py``)."""
+    """Yield the members of the etcd clusters, the learner, the API servers, the VPN machines, and one internal
+    load balancer (``components/azure/load_balancer.py``)."""
     control = environment.control_plane
     site = environment.sites[control.site]
     if not cloud_of(site).rents:
         return
-    learner = control.etcd.learner
+    learner, vpn = control.etcd.learner, environment.vpn
     for what, count, machine_type in (
         ("etcd", control.etcd.members, control.etcd.machine_type),
         *([("etcd's learner", 1, learner.machine_type)] if learner else []),
         ("etcd for events", control.events.members, control.events.machine_type),
         ("API servers", control.api.servers, control.api.machine_type),
+        *([("machines of the laptops' VPN", MACHINES, vpn.machine_type)] if vpn else []),
     ):
         key = MachineKey(cloud=site.kind, region=site.region, machine_type=machine_type)
         yield Need(group=CONTROL_PLANE, what=what, key=key, least=count, most=count)

@@ -101,10 +101,11 @@ class Seen:
 
 
 def look(fleet: Fleet, machines: Sequence[Machine]) -> Seen:
-    """Ask all machines of the control plane; ``CommandError`` when one does not answer: it might go on with old data,
-    or with an old state in its memory. The learner may be silent: it serves nobody, and refuses to start with old
-    data."""
-    found = fleet.ask_all({machine.name: "restore look" for machine in machines}, limit_s=LOOK_S)
+    """Ask all machines of the control plane but the VPN's; ``CommandError`` when one does not answer: it might go on
+    with old data, or with an old state in its memory. The learner may be silent: it serves nobody, and refuses to start
+    with old data."""
+    asked = [machine.name for machine in machines if machine.role is not Role.VPN]
+    found = fleet.ask_all(dict.fromkeys(asked, "restore look"), limit_s=LOOK_S)
     aside = {one.name for one in learners(tuple(machines))}
     silent = [
         f"  {name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError) and name not in aside
@@ -134,7 +135,7 @@ def missing(fleet: Fleet, machines: Sequence[Machine]) -> list[str]:
         raise CommandError(f"{fleet.place.environment} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
     found = []
     for machine in machines:
-        if machine.is_learner:
+        if machine.is_learner or machine.role is Role.VPN:
             continue
         view = views.get(machine.name)
         if view is None:

@@ -13,7 +13,7 @@ from components.model import Machine, Role, control_machines, plan
 from components.model.address_plan import FRONTEND
 from components.model.machines import members
 from components.model.vault import ROTATIONS
-from components.render import api_server, etcd
+from components.render import secret_files
 from components.render.secrets import SecretFile
 from longhaul.exits import CommandError
 from longhaul.rotation.machines import FETCH, TRIES, asked
@@ -67,7 +67,7 @@ def _held(machine: Machine) -> frozenset[str]:
 
 
 def _files(machine: Machine) -> tuple[SecretFile, ...]:
-    return etcd.secret_files(machine) if machine.role.is_etcd else api_server.secret_files(machine)
+    return secret_files(machine)
 
 
 def _take_over(vault: RotationVault, machine: Machine) -> str:

@@ -83,7 +83,8 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
             infra=own.infra,
             nodes=own.nodes,
             pods=own.pods,
-            subnets={part: own.subnet(part) for part in INFRA_SUBNETS},
+            # Addresses of the VPN's machines are told with the machines.
+            subnets={part: own.subnet(part) for part in INFRA_SUBNETS if part != Role.VPN},
             zones=tuple(
                 ZoneRanges(zone=zone, nodes=own.zone_subnet(index), pods=own.zone_pods(index))
                 for index, zone in enumerate(site.zones)
@@ -105,7 +106,7 @@ def _control_plane(environment: Environment, addresses: AddressPlan) -> ControlP
         api_port=environment.control_plane.api.port,
         kubernetes=environment.versions.kubernetes,
         etcd=environment.versions.etcd,
-        roles=tuple(_role(role, members(machines, role)) for role in Role),
+        roles=tuple(_role(role, own) for role in Role if (own := members(machines, role))),
         learner=next((_machine(one) for one in learners(machines)), None),
         learner_type=next((one.machine_type for one in learners(machines)), ""),
     )

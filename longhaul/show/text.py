@@ -22,7 +22,12 @@ from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, S
 DRAWN, LISTED = 5, 8
 """Number of pools for each site that the drawing and the table show when they need not show all."""
 
-_ROLES = {Role.ETCD: "etcd", Role.EVENTS: "etcd for events", Role.API: "API servers"}
+_ROLES = {
+    Role.ETCD: "etcd",
+    Role.EVENTS: "etcd for events",
+    Role.API: "API servers",
+    Role.VPN: "laptops' VPN",
+}
 
 
 def to_json(overview: Overview, *, cost: EnvironmentCost | None) -> str:

@@ -81,7 +81,8 @@ def test_every_place_that_a_machine_may_have_is_guarded() -> None:
     names = {machine: binding.before_delete for machine, binding in found.items()}
     stores = {f"lab-{role}-{index}": "keeps-quorum" for role in ("etcd", "events") for index in range(7)}
     servers = {f"lab-api-{index}": "leaves" for index in range(15)}
-    assert names == {machine: [f"{machine}-{guard}"] for machine, guard in {**stores, **servers}.items()}
+    vpn = {f"lab-vpn-{index}": "goes" for index in range(2)}
+    assert names == {machine: [f"{machine}-{guard}"] for machine, guard in {**stores, **servers, **vpn}.items()}
 
 
 def test_a_store_exists_once_all_its_members_are_ready(program: Program) -> None:

@@ -70,6 +70,7 @@ def everything() -> Environment:
     }
     raw["control_plane"]["etcd"]["learner"] = {"zone": "1", "machine_type": "Standard_D8s_v5"}
     raw["control_plane"]["api"]["port"] = 443
+    raw["vpn"] = {"machine_type": "Standard_D2s_v5"}
     raw |= {"name": LONG, "tags": {"owner": "research"}, "naming": {"prefix": PREFIX}}
     raw["links"] = [
         {"between": ["neu-again", site], "kind": "existing"} for site in ("sin-with-a-long-name", "usw2", "colo")

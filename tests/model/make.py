@@ -121,6 +121,7 @@ def full() -> dict[str, Any]:
         "hourly_days": 14,
         "daily_days": 365,
     }
+    raw["vpn"] = {"machine_type": "Standard_D2s_v5", "name": "vpn.example.com", "sources": ["198.51.100.0/24"]}
     raw["depots"] = {"key": DEPOTS_KEY, "authority": EXAMPLE_AUTHORITY}
     raw["max_nodes"] = 5000
     raw["pod_security"] = {"exempt_namespaces": ["monitoring", "0-storage"]}
@@ -135,7 +136,7 @@ def full() -> dict[str, Any]:
     raw["access"]["aws_identity_provider"] = f"arn:aws:iam::123456789012:oidc-provider/sts.windows.net/{UUID}/"
     raw["identity"] = {
         "issuers": {"corp": {**issuer(), "client_id": "cli", "scopes": ["openid"], "token_hours": 8}},
-        "groups": {"corp:ml": {"everywhere": "view", "namespaces": {"research": "edit"}}},
+        "groups": {"corp:ml": {"everywhere": "view", "namespaces": {"research": "edit"}, "vpn": True}},
     }
     raw["identity"]["issuers"]["corp"] |= {"certificate_authority": AUTHORITY, "required_claims": {"tid": "t"}}
     raw["images"] = {"efa_device_plugin": f"registry.example.com/efa:v1@sha256:{'0' * 64}"}
@@ -157,6 +158,7 @@ def azure_existing() -> dict[str, Any]:
             "etcd": "snet-etcd",
             "events": "snet-events",
             "api": "snet-api",
+            "vpn": "snet-vpn",
             "nodes": "snet-nodes",
         },
         "dns_zone": f"{network}/privateDnsZones/test.longhaul.internal",

@@ -238,7 +238,7 @@ def error_of(supernet: str, ranges: dict[int, str]) -> PlanError:
     return error
 
 
-SHARED = "10.79.0.0/16 of the services and operators"
+SHARED = "10.79.0.0/16 of the services, operators and laptops"
 SUPERNET, FIRST, SECOND = ("supernet",), ("sites", "s0", "range"), ("sites", "s1", "range")
 
 

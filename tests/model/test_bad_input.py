@@ -150,14 +150,14 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             "pools.etcd",
             POOL,
             "is the name of a control-plane role",
-            "none of etcd, events, api",
+            "none of etcd, events, api, vpn",
         ),
         *(
             (
                 f"pools.{name}",
                 POOL,
                 "is the name of the pool of all hosts",
-                "none of etcd, events, api, bare-metal, hosts",
+                "none of etcd, events, api, vpn, bare-metal, hosts",
             )
             for name in ("hosts", "bare-metal")
         ),

@@ -171,6 +171,7 @@ def test_a_network_is_held_against_the_plan() -> None:
         "reach the backups",
         "its subnet snet-api, named for api, has 10.64.3.0/25, and the address plan 10.64.3.0/24",
         "its subnet snet-api, named for api, is delegated to X",
+        "it has no subnet snet-vpn, named for vpn",
         "it has no subnet snet-nodes, named for nodes",
     ]
 

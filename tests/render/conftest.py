@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from components.model import AddressPlan, Environment, Machine, control_machines, load, plan
+from components.model import AddressPlan, Environment, Machine, Role, control_machines, load, plan
+from components.model.machines import members
+from components.model.vpn import Vpn
 from components.render import File, host_files, join_kubeconfig, pool_files, pool_user_data
 from components.render.node_files import JOIN
 from tests.support.hosts import STACKS, stack_file
@@ -24,12 +26,17 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return every control-plane machine of every stack file."""
-    return [
+    """Return every control-plane machine of every stack file, and those of the laptops' VPN that the lab does not
+    have."""
+    found = [
         Case(environment=environment, addresses=addresses, machine=machine)
         for environment, addresses in environments()
         for machine in control_machines(environment, addresses)
     ]
+    lab = next(case for case in found if case.environment.name == "lab")
+    own = lab.environment.model_copy(update={"vpn": Vpn(machine_type="Standard_D2s_v5")})
+    machines = members(control_machines(own, lab.addresses), Role.VPN)
+    return [*found, *(Case(environment=own, addresses=lab.addresses, machine=one) for one in machines)]
 
 
 def environments() -> Iterator[tuple[Environment, AddressPlan]]:

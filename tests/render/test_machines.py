@@ -14,7 +14,7 @@ import yaml
 
 from clouds.registry import cloud_of
 from components.model import Environment, Role, certificates, control_machines, plan, shared_secrets
-from components.model.vault import ISSUERS
+from components.model.vault import ISSUERS, VPN_REMOTES
 from components.render import File, UserDataError, files, user_data, vault_secrets
 from components.render.cloud_init import UserData, cloud_config
 from components.render.documents import environment_file
@@ -60,13 +60,12 @@ def test_a_machine_reads_exactly_its_own_secrets(case: Case) -> None:
     machines = control_machines(case.environment, case.addresses)
     shared = {one.name for one in shared_secrets(machines) if case.machine.name in one.holders}
     trusted = {name for name in read if name.startswith("trust-")}
-    # The one authority whose key is on machines: the node signer signs with it.
-    signed = set() if case.machine.role.is_etcd else {"ca-nodes"}
-    told = set() if case.machine.role.is_etcd else {ISSUERS}
-    assert read == own | shared | trusted | signed | told
-    stores = {case.machine.role} if case.machine.role.is_etcd else {Role.ETCD, Role.EVENTS}
-    others = {"etcd-client"} if case.machine.role.is_etcd else {"kubernetes", "front-proxy", "nodes", "administrators"}
-    assert trusted == {f"trust-{name}" for name in (*stores, *others)}
+    # The authorities whose key is on machines: the node signer signs with the first, a VPN machine with the second.
+    more = {Role.API: {"ca-nodes", ISSUERS}, Role.VPN: {"ca-vpn", VPN_REMOTES}}
+    assert read == own | shared | trusted | more.get(case.machine.role, set())
+    servers = {"kubernetes", "front-proxy", "nodes", "administrators", Role.ETCD, Role.EVENTS}
+    others = {Role.API: servers, Role.VPN: {"kubernetes", "vpn"}}
+    assert trusted == {f"trust-{name}" for name in others.get(case.machine.role, {"etcd-client", case.machine.role})}
 
 
 def test_what_is_fetched_is_what_the_access_is_for(case: Case) -> None:
@@ -81,19 +80,18 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     """Every path below /etc/longhaul that a unit or a file of the map names is on the map or fetched."""
     found = files(case.environment, case.addresses, case.machine)
     fetched = {file["path"] for file in json.loads(found["/etc/longhaul/secrets.json"].content)["files"]}
-    names = (
-        ["etcd.service"]
-        if case.machine.role.is_etcd
-        else [f"kube-{part}.service" for part in ("apiserver", "controller-manager", "node-signer", "scheduler")]
-    )
+    servers = [f"kube-{part}.service" for part in ("apiserver", "controller-manager", "node-signer", "scheduler")]
+    vpn = [f"longhaul-vpn{part}.service" for part in ("", "-filter", "-proxy")]
+    names = {Role.API: servers, Role.VPN: vpn}.get(case.machine.role, ["etcd.service"])
     texts = [(ROOTFS / "etc/systemd/system" / name).read_text() for name in names]
-    texts += [file.content for path, file in found.items() if path.endswith((".kubeconfig", ".env", ".yaml"))]
+    texts += [file.content for path, file in found.items() if path.endswith((".kubeconfig", ".env", ".yaml", ".conf"))]
     texts += [file["content"] for file in json.loads(found["/etc/longhaul/secrets.json"].content)["files"]]
     named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", "\n".join(texts)))
     assert named <= found.keys() | fetched
     # Files that our own programs name: etcd members' client certificate, the node controller, the join endpoint and its
-    # list, longhaul-node.
+    # list, longhaul-node; the sign-in endpoint of a VPN machine and its signer.
     programs = {"client.pem", "node-controller.pem", "join.pem", "quarantine.json", "revoked.json", "rotations.json"}
+    programs |= {"laptop-key", "vpn-authority.pem", "vpn-door.pem", "vpn-remotes.json"}
     assert {path for path in fetched - named if Path(path).name not in programs} == set()
 
 
@@ -164,7 +162,7 @@ def test_an_unrelated_change_leaves_user_data_alone(name: str, change: Callable[
     before = {
         case.machine.name: user_data(case.environment, case.addresses, case.machine)
         for case in cases()
-        if case.environment.name == name
+        if case.environment.name == name and case.environment.vpn is None
     }
     environment = changed(name, change, folder=tmp_path)
     addresses = plan(environment)

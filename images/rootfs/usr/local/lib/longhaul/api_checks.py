@@ -38,24 +38,24 @@ def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
-        _health("kube-controller-manager", CONTROLLER_MANAGER, _unverified()),
-        _health("kube-node-signer", NODE_SIGNER, _unverified()),
-        _health("kube-scheduler", SCHEDULER, _unverified()),
-        _health("node-controller", NODE_CONTROLLER, _unverified()),
+        health("kube-controller-manager", CONTROLLER_MANAGER, unverified()),
+        health("kube-node-signer", NODE_SIGNER, unverified()),
+        health("kube-scheduler", SCHEDULER, unverified()),
+        health("node-controller", NODE_CONTROLLER, unverified()),
         # Not verified: the join endpoint's certificate does not name the loopback address.
-        _health("join", f"https://127.0.0.1:{node.join_port}/healthz", _unverified()),
+        health("join", f"https://127.0.0.1:{node.join_port}/healthz", unverified()),
     )
 
 
 def server(node: Node, *, pki: Path) -> Check:
     """Check that kube-apiserver is ready."""
-    return _health("kube-apiserver", _url(node) + READY, _context(pki))
+    return health("kube-apiserver", _url(node) + READY, _context(pki))
 
 
 def why_silent(node: Node) -> str:
     """Return why kube-apiserver counts as silent; empty when it answers anything, a refusal too, or does not run."""
     try:
-        _get(_url(node) + ALIVE, _unverified(), timeout_s=ALIVE_S)
+        _get(_url(node) + ALIVE, unverified(), timeout_s=ALIVE_S)
     except TimeoutError as error:
         return str(error)
     except urllib.error.URLError as error:
@@ -86,7 +86,7 @@ def _context(pki: Path) -> ssl.SSLContext:
     return context
 
 
-def _unverified() -> ssl.SSLContext:
+def unverified() -> ssl.SSLContext:
     """Return a TLS context without verification, for loopback ports whose program makes its own certificate at each
     start."""
     context = ssl.create_default_context()
@@ -104,7 +104,8 @@ def _get(url: str, context: ssl.SSLContext, *, timeout_s: float = TIMEOUT_S) -> 
         return error.code, error.read().decode(errors="replace")
 
 
-def _health(name: str, url: str, context: ssl.SSLContext) -> Check:
+def health(name: str, url: str, context: ssl.SSLContext) -> Check:
+    """Check that a program answers 200."""
     try:
         status, body = _get(url, context)
     except OSError as error:

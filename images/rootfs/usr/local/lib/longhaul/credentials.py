@@ -128,7 +128,7 @@ def _done(*words: str) -> str:
 
 
 def _unused(node: Node, pki: Path) -> tuple[str, ...]:
-    units = (API, CONTROLLER_MANAGER) if node.role == "api" else (ETCD,)
+    units = {"api": (API, CONTROLLER_MANAGER), "vpn": ()}.get(node.role, (ETCD,))
     return tuple(unit for unit in units if any(_differs(unit, name, pki) for name in COPIED[unit]))
 
 

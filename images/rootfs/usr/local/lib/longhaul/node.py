@@ -19,7 +19,7 @@ started with other keys or authorities than it has first start with those: kube-
 ``--frontend``, a member once the others are a quorum without it.
 ``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
 ``--names``; with ``--end-connections`` once no connection is left that was opened before.
-``revoked``: the same of the people whose access was revoked.
+``revoked``: the same of the people whose access was revoked; on a VPN machine their sessions are ended first.
 ``issuers``: on an API server the issuers by whose tokens people sign in, with ``--wait SECONDS`` once its server uses
 them.
 ``restore STEP``: one step of a restore from a backup (etcd_restore.py); ``longhaul restore`` asks for them.
@@ -46,6 +46,7 @@ import etcd_remove
 import etcd_restore
 import issuer_list
 import quarantine_list
+import vpn_checks
 import worker_checks
 from backup import state as backups
 from checks import Check
@@ -113,6 +114,8 @@ def report(node: Node, *, with_members: bool) -> Report:
     members: tuple[etcd_checks.MemberReport, ...] = ()
     if node.role == "api":
         checks = api_checks.checks(node, pki=PKI)
+    elif not node.is_member:
+        checks = vpn_checks.checks(node)
     else:
         etcdctl = member_etcdctl()
         cluster, checks = etcd_checks.checks(node, etcdctl)
@@ -127,7 +130,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         cluster=cluster,
         members=members,
         certificates=certificate_dates.dates(PKI) if with_members else (),
-        backup=backups.read() if node.role != "api" and with_members else None,
+        backup=backups.read() if node.is_member and with_members else None,
         encryption=encryption_keys.held(node, pki=PKI) if node.role == "api" and with_members else None,
         credentials=credentials.held(node, pki=PKI) if with_members else None,
         quarantine=quarantine_list.refused(node, pki=PKI) if node.role == "api" and with_members else None,
@@ -205,7 +208,7 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
 def _credentials(node: Node, arguments: argparse.Namespace) -> int:
     """Tell what a control-plane machine believes and signs with."""
     if arguments.take_over:
-        etcdctl = None if node.role == "api" else member_etcdctl()
+        etcdctl = member_etcdctl() if node.is_member else None
         _print(credentials.take_over(node, frontend=arguments.frontend, pki=PKI, etcdctl=etcdctl))
     else:
         _print(credentials.held(node, pki=PKI))
@@ -221,11 +224,14 @@ def _of_server(node: Node, arguments: argparse.Namespace) -> int:
     if arguments.command == "issuers":
         _print(issuer_list.await_issuers(node, pki=PKI, wait_s=arguments.wait))
         return 0
+    wanted = tuple(name for name in arguments.names.split(",") if name)
+    if node.role != "api":
+        _print(vpn_checks.await_refused(wanted=wanted, wait_s=arguments.wait))
+        return 0
     path = quarantine_list.PEOPLE if arguments.command == "revoked" else quarantine_list.LIST
     if arguments.end_connections:
         found = quarantine_list.end_connections(node, pki=PKI, path=path)
     else:
-        wanted = tuple(name for name in arguments.names.split(",") if name)
         found = quarantine_list.await_refused(node, pki=PKI, wanted=wanted, wait_s=arguments.wait, path=path)
     _print(found)
     return 0
@@ -266,18 +272,20 @@ def main() -> int:
     arguments = parser.parse_args()
     worker = role() == WORKER
     if arguments.command in ("leave", "quarantine", "revoked", "issuers"):
-        if worker or (node := Node.read()).role != "api":
+        roles = ("api", "vpn") if arguments.command == "revoked" else ("api",)
+        if worker or (node := Node.read()).role not in roles:
             parser.error("this machine is no API server")
         return _of_server(node, arguments)
     if arguments.command in ("backup", "restore"):
-        if worker or (arguments.command == "backup" and Node.read().role == "api"):
+        if worker or (own := Node.read()).role == "vpn" or (arguments.command == "backup" and own.role == "api"):
             parser.error("this machine has no part in that")
         return _of_backups(arguments)
-    if arguments.command in ("encryption", "credentials") and not worker:
+    told_apart = role() not in (WORKER, "vpn") if arguments.command == "encryption" else not worker
+    if arguments.command in ("encryption", "credentials") and told_apart:
         told = _encryption if arguments.command == "encryption" else _credentials
         return told(Node.read(), arguments)
     if arguments.command in ("cluster", "remove", "reclaim", "encryption", "credentials"):
-        if worker or (node := Node.read()).role == "api":
+        if worker or not (node := Node.read()).is_member:
             parser.error("this machine is no etcd member: ask one")
         return _of_cluster(node, arguments)
     if arguments.command == "status":

@@ -9,6 +9,9 @@ from pathlib import Path
 PATH = Path("/etc/longhaul/node.json")
 PKI = Path("/etc/longhaul/pki")
 
+MEMBERS = ("etcd", "events")
+"""Roles of members of etcd clusters."""
+
 CLIENT_PORT = 2379
 PEER_PORT = 2380
 
@@ -19,7 +22,7 @@ class Node:
 
     machine: str
     role: str
-    """Role of the machine: ``etcd``, ``events`` or ``api``."""
+    """Role of the machine: ``etcd``, ``events``, ``api`` or ``vpn``."""
     index: int
     address: str
     version: str
@@ -30,11 +33,18 @@ class Node:
     state_secret: str = ""
     """Members: name of the vault's secret that says whether the etcd cluster was ever bootstrapped."""
     port: int = 0
-    """API servers: port of kube-apiserver."""
+    """API servers and VPN machines: port of kube-apiserver."""
     learner: bool = False
     """Members: True for the one that never votes, whose disk outlives its machine."""
     join_port: int = 0
     """API servers: port of the join endpoint."""
+    sign_in_port: int = 0
+    """VPN machines: port of the sign-in endpoint."""
+
+    @property
+    def is_member(self) -> bool:
+        """True for a member of an etcd cluster."""
+        return self.role in MEMBERS
 
     @classmethod
     def read(cls, path: Path = PATH) -> Node:

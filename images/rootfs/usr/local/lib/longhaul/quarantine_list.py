@@ -1,5 +1,5 @@
 """The lists of those whom this API server machine refuses: machines in quarantine (/etc/longhaul/quarantine.json), and
-people whose access was revoked (/etc/longhaul/revoked.json)."""
+people whose access was revoked (/etc/longhaul/revoked.json), whom VPN machines refuse as well."""
 
 from __future__ import annotations
 

@@ -66,10 +66,10 @@ _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Response to a machine."""
+    """Response to a machine, or to a laptop."""
 
     status: int
-    body: Mapping[str, str]
+    body: Mapping[str, object]
 
 
 class JoinEndpoint:

@@ -1,4 +1,4 @@
-"""HTTPS server for machines: limits the number of connections, their data and their duration."""
+"""HTTPS server for machines and laptops: limits the number of connections, their data and their duration."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from attest.join_endpoint import Answer, JoinEndpoint
 from attest.protocol import CHALLENGE, HEALTH, JOIN, LARGEST
 
 log = logging.getLogger(__name__)
+
+EndpointT = TypeVar("EndpointT")
 
 CONNECTIONS = 128
 """Connections at once; a further one is closed unread. A join uses one for a second or two, and ten joins a second are
@@ -79,12 +81,12 @@ class _Lines(io.BufferedReader):
         line = super().readline(most if size is None or size < 0 else min(size, most))
         self.left -= len(line)
         if self.left < 0:
-            raise ConnectionError(f"a request's head has more than {HEAD} bytes")
+            raise ConnectionError("a request's head is too long")
         return line
 
 
-class Server(ThreadingHTTPServer):
-    """Serves a :class:`JoinEndpoint` over HTTPS. The certificate is read again whenever its file has changed, because
+class Server(ThreadingHTTPServer, Generic[EndpointT]):
+    """Serves an endpoint over HTTPS. The certificate is read again whenever its file has changed, because
     it is renewed in place."""
 
     daemon_threads = True
@@ -93,20 +95,21 @@ class Server(ThreadingHTTPServer):
     def __init__(
         self,
         address: tuple[str, int],
-        endpoint: JoinEndpoint,
+        endpoint: EndpointT,
         *,
         certificate: Path,
         healthy: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
+        handler: type[Connection] | None = None,
     ) -> None:
-        """``well`` returns whether this server can help a machine that asks; the load balancer's probe gets its
-        result."""
+        """``healthy`` returns whether this server can help a machine that asks; the load balancer's probe gets its
+        result. ``handler``: what talks to the endpoint, a :class:`Handler` if nothing else."""
         self.endpoint, self.healthy, self._certificate, self._clock = endpoint, healthy, certificate, clock
         self._lock = threading.Lock()
         self._open: dict[socket.socket, _Guest] = {}
         self._context: ssl.SSLContext | None = None
         self._version: tuple[int, ...] = ()
-        super().__init__(address, Handler)
+        super().__init__(address, handler or Handler)
 
     def context(self) -> ssl.SSLContext:
         """Return the TLS context with the present certificate; ``OSError`` when there is none."""
@@ -171,13 +174,14 @@ class Server(ThreadingHTTPServer):
             log.exception("%s: not answered", client_address)
 
 
-class Handler(BaseHTTPRequestHandler):
+class Connection(BaseHTTPRequestHandler):
     """Handles one connection. HTTP/1.1: several requests on it."""
 
+    head = HEAD
     protocol_version = "HTTP/1.1"
     timeout = SILENCE_S
-    server_version, sys_version = "longhaul-join", ""
-    server: Server
+    server_version, sys_version = "longhaul", ""
+    server: Server[Any]
     rfile: _Lines
 
     def setup(self) -> None:
@@ -188,33 +192,9 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile = _Lines(self.rfile.detach())
 
     def handle_one_request(self) -> None:
-        """Allow each request its own :data:`HEAD` bytes."""
-        self.rfile.left = HEAD
+        """Allow each request its own ``head`` bytes."""
+        self.rfile.left = self.head
         super().handle_one_request()
-
-    def do_GET(self) -> None:
-        """Answer with a challenge or with the state of a request."""
-        if self.path == HEALTH:
-            self._say(Answer(status=200 if self.server.healthy() else 503, body={}))
-        elif self.path.startswith(CHALLENGE):
-            self._say(self.server.endpoint.challenge(self.path.removeprefix(CHALLENGE), sender=self._sender))
-        elif self.path.startswith(f"{JOIN}/"):
-            self._say(self.server.endpoint.look(self.path.removeprefix(f"{JOIN}/"), sender=self._sender))
-        else:
-            self._say(Answer(status=404, body={"reason": "Unknown", "message": "there is nothing here"}))
-
-    def do_POST(self) -> None:
-        """Take a proof."""
-        length = _length(self.headers.get("Content-Length", ""))
-        if self.path != JOIN or not 0 <= length <= LARGEST:
-            # The body was not read, so the position of the next request on this connection is unknown.
-            self.close_connection = True
-            status = 413 if length > LARGEST else 400
-            self._say(Answer(status=status, body={"reason": "Malformed", "message": f"post {LARGEST} bytes at most"}))
-            return
-        posted = self.rfile.read(length)
-        if len(posted) == length:
-            self._say(self.server.endpoint.join(posted, sender=self._sender))
 
     @property
     def _sender(self) -> str:
@@ -231,9 +211,39 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: :class:`JoinEndpoint` logs what matters."""
+        """Log nothing: endpoints log what matters."""
 
 
-def _length(text: str) -> int:
+class Handler(Connection):
+    """Handles one connection of a machine that joins."""
+
+    server: Server[JoinEndpoint]
+
+    def do_GET(self) -> None:
+        """Answer with a challenge or with the state of a request."""
+        if self.path == HEALTH:
+            self._say(Answer(status=200 if self.server.healthy() else 503, body={}))
+        elif self.path.startswith(CHALLENGE):
+            self._say(self.server.endpoint.challenge(self.path.removeprefix(CHALLENGE), sender=self._sender))
+        elif self.path.startswith(f"{JOIN}/"):
+            self._say(self.server.endpoint.look(self.path.removeprefix(f"{JOIN}/"), sender=self._sender))
+        else:
+            self._say(Answer(status=404, body={"reason": "Unknown", "message": "there is nothing here"}))
+
+    def do_POST(self) -> None:
+        """Take a proof."""
+        length = length_of(self.headers.get("Content-Length", ""))
+        if self.path != JOIN or not 0 <= length <= LARGEST:
+            # The body was not read, so the position of the next request on this connection is unknown.
+            self.close_connection = True
+            status = 413 if length > LARGEST else 400
+            self._say(Answer(status=status, body={"reason": "Malformed", "message": f"post {LARGEST} bytes at most"}))
+            return
+        posted = self.rfile.read(length)
+        if len(posted) == length:
+            self._say(self.server.endpoint.join(posted, sender=self._sender))
+
+
+def length_of(text: str) -> int:
     """Parse a Content-Length; -1 when it is not a number."""
     return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1

@@ -1,0 +1,32 @@
+"""Public addresses at which laptops reach the machines of their VPN."""
+
+from __future__ import annotations
+
+from pulumi import Input, ResourceOptions
+from pulumi_azure_native import network
+
+from clouds.azure.zones import address_zones
+from clouds.base.tagging import MACHINE
+from components.azure.account import azure_site
+from components.model import Environment, Machine
+from components.model.cloud_names import cloud_name
+from components.tags import site_tags
+
+
+def public_address(
+    environment: Environment, machine: Machine, *, group: Input[str], opts: ResourceOptions
+) -> network.PublicIPAddress:
+    """Make a machine's address. It outlives the machine, which may be made anew, and is in every zone. What the machine
+    itself begins leaves by the site's NAT gateway (learn.microsoft.com, "What is Azure NAT Gateway?")."""
+    site = azure_site(environment, machine.site)
+    return network.PublicIPAddress(
+        f"{machine.name}-public",
+        public_ip_address_name=cloud_name(environment, machine.name),
+        resource_group_name=group,
+        location=site.region,
+        public_ip_allocation_method="Static",
+        zones=address_zones(site.zones),
+        sku=network.PublicIPAddressSkuArgs(name="Standard"),
+        tags={**site_tags(environment, machine.site), MACHINE: str(machine.role)},
+        opts=ResourceOptions.merge(opts, ResourceOptions(ignore_changes=["zones"])),
+    )

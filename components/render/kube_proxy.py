@@ -1,0 +1,40 @@
+"""kube-proxy's configuration, on nodes and on machines of the laptops' VPN."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Any
+
+from components.model import AddressPlan, Environment
+from components.model.nodes import api_url
+from components.render.secrets import PKI
+
+
+def configuration(supernet: IPv4Network, *, kubeconfig: str) -> dict[str, Any]:
+    """Return the KubeProxyConfiguration. Packets from the supernet are the cluster's own and keep their address."""
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "nftables",
+        "clientConnection": {"kubeconfig": kubeconfig},
+        "clusterCIDR": str(supernet),
+        "detectLocalMode": "ClusterCIDR",
+        "healthzBindAddress": "127.0.0.1:10256",
+        "metricsBindAddress": "127.0.0.1:10249",
+        # node_performance.py sets the limit, by memory.
+        "conntrack": {"maxPerCore": 0},
+    }
+
+
+def kubeconfig(environment: Environment, addresses: AddressPlan, *, credential: str) -> dict[str, Any]:
+    """Return a kubeconfig for the load balancer of the API; ``credential`` is the file of a certificate and its key."""
+    name, user = environment.name, "kube-proxy"
+    cluster = {"server": api_url(environment, addresses), "certificate-authority": f"{PKI}/kubernetes-ca.crt"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": user, "user": {"client-certificate": credential, "client-key": credential}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
+        "current-context": name,
+    }

@@ -1,0 +1,175 @@
+"""Files of a machine of the laptops' VPN: OpenVPN, the packet filter behind it, kube-proxy, and the sign-in endpoint
+with its signer. What is the same on every one is in the units, images/rootfs/etc/systemd/system/longhaul-vpn*.
+
+A laptop has an address inside its tunnel alone. Everywhere else its packets come from the VPN machine, so rules of the
+network see one known range; nothing can begin a connection to a laptop, and none passes for another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clouds.base.openvpn import PORT, SIGN_IN_PORT
+from components.model import AddressPlan, Environment, Machine
+from components.model.certificates import KUBERNETES, VPN
+from components.model.nodes import api_url
+from components.model.vault import REVOKED, VPN_KEY, VPN_REMOTES
+from components.model.vpn import HOURS, RIGHT, ZONE
+from components.render.documents import HEADER, json_document, yaml_document
+from components.render.file import File
+from components.render.kube_proxy import configuration, kubeconfig
+from components.render.quarantine import PEOPLE
+from components.render.secrets import PKI, SecretFile, authority, certificate, trust
+
+DOOR_USER = "vpn-door"
+"""User of the sign-in endpoint, which strangers talk to."""
+SIGNER_USER = "vpn-signer"
+"""User of the program that signs laptops' certificates."""
+TUNNEL_USER = "vpn-tunnel"
+"""User of OpenVPN."""
+
+OPENVPN = "longhaul-vpn.service"
+DOOR = "longhaul-vpn-door.service"
+KUBE_PROXY = "longhaul-vpn-proxy.service"
+
+DEVICE = "tun0"
+MANAGEMENT = "/run/longhaul-vpn/management.sock"
+KUBE_PROXY_KUBECONFIG = "/etc/longhaul/kube-proxy.kubeconfig"
+
+MOST_LAPTOPS = 500
+"""Most laptops of one machine at once; their range holds 509."""
+RENEW_S = 600
+"""Seconds after which a laptop shows its certificate again, and keys change. An hour is OpenVPN's own default."""
+OLD_KEYS_S = 60
+"""Seconds for which the keys before are still good then: a laptop whose certificate has ended by then is cut off."""
+
+
+def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
+    """Return the machine's configuration and ``node.json``."""
+    node = {
+        "machine": machine.name,
+        "role": str(machine.role),
+        "index": machine.index,
+        "address": str(machine.address),
+        "port": environment.control_plane.api.port,
+        "sign_in_port": SIGN_IN_PORT,
+        "version": environment.versions.kubernetes,
+        "stores": {},
+    }
+    proxy = configuration(addresses.supernet, kubeconfig=KUBE_PROXY_KUBECONFIG)
+    client = kubeconfig(environment, addresses, credential=f"{PKI}/kube-proxy.pem")
+    return {
+        "/etc/longhaul/kube-proxy.kubeconfig": File(content=HEADER + yaml_document(client), mode=0o600),
+        "/etc/longhaul/kube-proxy.yaml": File(content=HEADER + yaml_document(proxy), mode=0o600),
+        "/etc/longhaul/node.json": File(content=json_document(node)),
+        "/etc/longhaul/openvpn.conf": File(content=HEADER + _openvpn(environment, addresses, machine)),
+        "/etc/longhaul/vpn-signer.json": File(content=json_document(_signer(environment, addresses))),
+        "/etc/longhaul/vpn.nft": File(content=HEADER + _filter(addresses, machine)),
+    }
+
+
+def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
+    """Return the secrets that the machine fetches. The key that signs is its signer's alone. Server certificates are
+    written twice: OpenVPN reads its own as root, and the endpoint is another user."""
+    server = f"${{{machine.name}-vpn:certificate}}\n${{{machine.name}-vpn:key}}\n"
+    return (
+        certificate(machine, "kube-proxy", user="root"),
+        SecretFile(path=f"{PKI}/vpn.pem", content=server, restart=(OPENVPN,)),
+        SecretFile(path=f"{PKI}/vpn-door.pem", content=server, user=DOOR_USER),
+        trust(f"{PKI}/vpn-ca.crt", VPN, restart=(OPENVPN,)),
+        trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES, restart=(KUBE_PROXY,)),
+        authority(f"{PKI}/vpn-authority.pem", VPN, user=SIGNER_USER),
+        SecretFile(path=f"{PKI}/vpn-key", content=f"${{{VPN_KEY}}}", restart=(OPENVPN,)),
+        SecretFile(path=f"{PKI}/laptop-key", content=f"${{{VPN_KEY}}}", user=SIGNER_USER),
+        SecretFile(path="/etc/longhaul/vpn-remotes.json", content=f"${{{VPN_REMOTES}}}\n", mode=0o444),
+        SecretFile(path=PEOPLE, content=f"${{{REVOKED}}}\n", mode=0o444),
+    )
+
+
+def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine) -> str:
+    """Return OpenVPN's configuration (OpenVPN 2.6, doc/man-sections). A person may have several laptops
+    (``duplicate-cn``). Laptops do not see each other, and no route leads through one."""
+    tunnel, supernet = addresses.tunnel_range(machine.index), addresses.supernet
+    pushed = (
+        f"route {supernet.network_address} {supernet.netmask}",
+        f"dhcp-option DNS {addresses.dns_service}",
+        *(f"dhcp-option DOMAIN-ROUTE {zone}" for zone in (environment.domain, ZONE)),
+    )
+    lines = (
+        "proto udp4",
+        f"port {PORT}",
+        f"dev {DEVICE}",
+        "topology subnet",
+        f"server {tunnel.network_address} {tunnel.netmask}",
+        f"max-clients {MOST_LAPTOPS}",
+        "duplicate-cn",
+        *(f'push "{one}"' for one in pushed),
+        f"ca {PKI}/vpn-ca.crt",
+        f"cert {PKI}/vpn.pem",
+        f"key {PKI}/vpn.pem",
+        "dh none",
+        f"tls-crypt {PKI}/vpn-key",
+        "tls-version-min 1.3",
+        "remote-cert-tls client",
+        "data-ciphers AES-256-GCM:CHACHA20-POLY1305",
+        "script-security 2",
+        "tls-verify /usr/local/lib/longhaul/vpn_verify.py",
+        f"reneg-sec {RENEW_S}",
+        f"tran-window {OLD_KEYS_S}",
+        "keepalive 10 60",
+        "explicit-exit-notify 1",
+        f"management {MANAGEMENT} unix",
+        "management-client-user root",
+        f"user {TUNNEL_USER}",
+        f"group {TUNNEL_USER}",
+        "persist-key",
+        "persist-tun",
+        "verb 3",
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _signer(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
+    """Return what the signer needs: where it asks about people, and what it tells laptops."""
+    return {
+        "api": api_url(environment, addresses),
+        "right": RIGHT,
+        "hours": HOURS,
+        "cluster": {
+            "server": f"https://{environment.api_name}:{environment.control_plane.api.port}",
+            "zones": [environment.domain, ZONE],
+        },
+    }
+
+
+def _filter(addresses: AddressPlan, machine: Machine) -> str:
+    """Return the packet filter: what comes out of a tunnel comes from its range, and goes to the environment and
+    nowhere else: neither to this machine nor to another laptop."""
+    return f"""\
+table inet longhaul_vpn
+delete table inet longhaul_vpn
+table inet longhaul_vpn {{
+  chain input {{
+    type filter hook input priority filter; policy drop;
+    iifname "lo" accept
+    iifname "{DEVICE}" counter drop
+    ct state established,related accept
+    # ICMP.
+    meta l4proto 1 accept
+    udp dport {PORT} accept
+    tcp dport {SIGN_IN_PORT} accept
+  }}
+  chain forward {{
+    type filter hook forward priority filter; policy drop;
+    ct state established,related accept
+    ip saddr != {addresses.tunnel_range(machine.index)} counter drop
+    ip daddr {addresses.laptops} counter drop
+    tcp flags syn tcp option maxseg size set rt mtu
+    iifname "{DEVICE}" oifname != "{DEVICE}" ip daddr {addresses.supernet} accept
+  }}
+  chain postrouting {{
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr {addresses.tunnel_range(machine.index)} oifname != "{DEVICE}" masquerade
+  }}
+}}
+"""

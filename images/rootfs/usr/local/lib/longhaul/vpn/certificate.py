@@ -1,0 +1,99 @@
+"""Certificate of a laptop: made of a request's key, and of nothing else that the request says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+Key: TypeAlias = "ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey"
+
+CLOCK_SKEW = timedelta(minutes=5)
+"""Time before now from which certificates are valid, for laptops whose clocks lag."""
+
+LONGEST_NAME = 64
+"""Number of characters of the longest common name (RFC 5280, ``ub-common-name``)."""
+
+
+class RequestError(ValueError):
+    """The request is none, or not of a key that is taken; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signer:
+    """An authority with its key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @classmethod
+    def parse(cls, pem: str) -> Signer:
+        """Parse a certificate and its key in one text; ``ValueError`` when they are none."""
+        key = serialization.load_pem_private_key(pem[pem.index("-----BEGIN PRIVATE KEY") :].encode(), password=None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("the authority's key is not one of an elliptic curve")
+        return cls(certificate=x509.load_pem_x509_certificate(pem.encode()), key=key)
+
+    @property
+    def pem(self) -> str:
+        """The certificate, PEM."""
+        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+    def sign(self, key: Key, *, name: str, now: datetime, until: datetime) -> str:
+        """Return a client's certificate, PEM, for a person's ``name``."""
+        usage = x509.KeyUsage(
+            digital_signature=True,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            key_cert_sign=False,
+            crl_sign=False,
+            encipher_only=False,
+            decipher_only=False,
+        )
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+            .issuer_name(self.certificate.subject)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - CLOCK_SKEW)
+            .not_valid_after(until)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(usage, critical=True)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+            .add_extension(issuer, critical=False)
+        )
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def key_of(request: str) -> Key:
+    """Return the key of a PKCS#10 request, PEM, whose holder has signed it; ``RequestError`` otherwise. Its subject and
+    the extensions that it asks for are not read."""
+    try:
+        parsed = x509.load_pem_x509_csr(request.encode())
+        key = parsed.public_key()
+        signed = parsed.is_signature_valid
+    except Exception:  # noqa: BLE001  (a stranger wrote it: whatever the library makes of it, it is no request)
+        raise RequestError("write a certificate request in PEM as `csr`") from None
+    taken = isinstance(key, ed25519.Ed25519PublicKey) or (
+        isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1)
+    )
+    if not taken:
+        raise RequestError("make the key an EC P-256 or an Ed25519 one")
+    if not signed:
+        raise RequestError("sign the request with its own key")
+    return key  # type: ignore[return-value]
+
+
+def end(now: datetime, *, hours: float, token_ends: float) -> datetime:
+    """Return when a certificate ends that is made now: never after the token."""
+    return min(now + timedelta(hours=hours), datetime.fromtimestamp(token_ends, UTC)).replace(microsecond=0)

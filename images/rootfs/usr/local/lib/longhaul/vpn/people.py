@@ -1,0 +1,116 @@
+"""Question about a person, to kube-apiserver, with the person's own token. It alone judges tokens: issuers, claims,
+audiences, clocks and whose access was revoked. Here nothing of a token is believed before it has answered."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+import ssl
+import urllib.parse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from json_object import json_object
+
+from vpn.certificate import LONGEST_NAME
+
+TIMEOUT_S = 10.0
+MOST = 1024 * 1024
+"""Largest answer in bytes."""
+
+WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+MAY = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+OWN = ("system:", "longhaul:")
+"""Beginnings of names of Kubernetes' own and of Longhaul's programs (components/model/sign_in.py, ``TAKEN``)."""
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}")
+"""Name of a person, whose access can be revoked by it (components/model/revoked.py)."""
+
+
+class RefusedError(Exception):
+    """The person is refused; ``status`` is the answer's."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """A person who may use the VPN."""
+
+    name: str
+    token_ends: float
+    """End of the token, seconds since the epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """The API that knows people."""
+
+    url: str
+    authority: Path
+    right: str
+    """Non-resource URL for which a person needs the verb ``get``."""
+
+    def find(self, token: str) -> Person:
+        """Return the person whose token it is; ``RefusedError`` when the token or the person is refused, ``OSError``
+        when the API does not answer."""
+        user = self._ask(token, WHO, "SelfSubjectReview", "authentication.k8s.io/v1", {})
+        name = str(_inside(user, "status", "userInfo").get("username", ""))
+        asked = {"nonResourceAttributes": {"path": self.right, "verb": "get"}}
+        found = self._ask(token, MAY, "SelfSubjectAccessReview", "authorization.k8s.io/v1", asked)
+        if _inside(found, "status").get("allowed") is not True:
+            raise RefusedError(403, f"{name} is in no group with `vpn`")
+        if name.startswith(OWN) or not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise RefusedError(403, f"{name!r} is not the name of a person in at most {LONGEST_NAME} characters")
+        return Person(name=name, token_ends=_end(token))
+
+    def _ask(self, token: str, path: str, kind: str, version: str, spec: dict[str, Any]) -> dict[str, Any]:
+        document = {"apiVersion": version, "kind": kind, **({"spec": spec} if spec else {})}
+        status, answer = self._post(token, path, json.dumps(document))
+        if status == 401:
+            raise RefusedError(401, "the API server does not believe the token: sign in again")
+        if status == 403:
+            raise RefusedError(403, "the API server refuses this person")
+        if status != 201:
+            raise OSError(f"the API server answered {status}")
+        try:
+            return json_object(answer)
+        except ValueError as error:
+            raise OSError(f"the API server's answer cannot be read: {error}") from None
+
+    def _post(self, token: str, path: str, body: str) -> tuple[int, bytes]:
+        parts = urllib.parse.urlsplit(self.url)
+        context = ssl.create_default_context(cafile=str(self.authority))
+        connection = http.client.HTTPSConnection(
+            parts.hostname or "", parts.port or 443, timeout=TIMEOUT_S, context=context
+        )
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "application/json"}
+        try:
+            connection.request("POST", path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read(MOST)
+        except http.client.HTTPException as error:
+            raise OSError(f"the API server's answer cannot be read: {type(error).__name__}") from None
+        finally:
+            connection.close()
+
+
+def _inside(found: dict[str, Any], *keys: str) -> dict[str, Any]:
+    for key in keys:
+        found = found.get(key, {}) if isinstance(found.get(key, {}), dict) else {}
+    return found
+
+
+def _end(token: str) -> float:
+    """Return the end of a token that the API server has believed; ``RefusedError`` when it tells none."""
+    try:
+        claims = token.split(".")[1]
+        return float(json_object(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])
+    except (ValueError, LookupError, TypeError, OverflowError):
+        raise RefusedError(401, "the token does not say when it ends") from None

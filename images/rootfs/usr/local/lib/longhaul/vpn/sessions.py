@@ -1,0 +1,108 @@
+"""Sessions of laptops, by OpenVPN's management socket (OpenVPN 2.6, doc/management-notes.txt)."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SOCKET = Path("/run/longhaul-vpn/management.sock")
+TIMEOUT_S = 10.0
+GONE_S = 15.0
+RETRY_S = 0.2
+LAST = 1 << 20
+"""Most bytes of an answer: 500 laptops take a tenth of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """One laptop's session."""
+
+    person: str
+    client: str
+    """OpenVPN's number of it."""
+
+
+def sessions(path: Path = SOCKET) -> tuple[Session, ...]:
+    """Return the sessions that are open; ``OSError`` when OpenVPN does not answer."""
+    with _Management(path) as asked:
+        return tuple(_listed(asked.lines("status 3")))
+
+
+def end_sessions(people: Collection[str], path: Path = SOCKET) -> int:
+    """End the sessions of ``people``, and return their number once they are gone; ``OSError`` when OpenVPN does not
+    answer, or keeps one of them. A laptop that is told HALT does not try again. OpenVPN gives it five seconds, and then
+    ends the session by itself (src/openvpn/push.c, ``send_restart``)."""
+    deadline = time.monotonic() + GONE_S
+    with _Management(path) as asked:
+        found = [one for one in _listed(asked.lines("status 3")) if one.person in people]
+        for one in found:
+            # By number: `kill` would read a name with a colon as an address (src/openvpn/manage.c, ``man_kill``).
+            asked.line(f"client-kill {one.client} HALT")
+        while any(one in found for one in _listed(asked.lines("status 3"))):
+            if time.monotonic() > deadline:
+                raise OSError("OpenVPN keeps a session that was to end")
+            time.sleep(RETRY_S)
+    return len(found)
+
+
+def _listed(lines: list[str]) -> Iterator[Session]:
+    """Yield the sessions in an answer to ``status 3``, whose columns its headers name. Those that have not shown a
+    certificate yet have no name."""
+    columns: list[str] = []
+    for line in lines:
+        words = line.split("\t")
+        if words[:2] == ["HEADER", "CLIENT_LIST"]:
+            columns = words[2:]
+        elif words[0] == "CLIENT_LIST":
+            told = dict(zip(columns, words[1:], strict=False))
+            yield Session(person=told.get("Common Name", ""), client=told.get("Client ID", ""))
+
+
+class _Management:
+    """A connection to the socket. OpenVPN speaks with one at a time; the next one waits."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> _Management:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(TIMEOUT_S)
+        try:
+            self._socket.connect(str(self._path))
+        except OSError:
+            self._socket.close()
+            raise
+        self._input = self._socket.makefile("r", encoding="utf-8", errors="replace", newline="\n")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._input.close()
+        self._socket.close()
+
+    def lines(self, command: str) -> list[str]:
+        """Return the lines of an answer that ends with END."""
+        self._send(command)
+        found: list[str] = []
+        while (line := self._read()) != "END":
+            found.append(line)
+        return found
+
+    def line(self, command: str) -> str:
+        """Return an answer of one line."""
+        self._send(command)
+        return self._read()
+
+    def _send(self, command: str) -> None:
+        self._socket.sendall(f"{command}\n".encode())
+
+    def _read(self) -> str:
+        """Return the next line that is no notification."""
+        while True:
+            line = self._input.readline(LAST)
+            if not line.endswith("\n"):
+                raise OSError("OpenVPN ended its answer early")
+            if not line.startswith(">"):
+                return line.rstrip("\r\n")

@@ -1,0 +1,56 @@
+"""Health checks of a VPN machine, and the people whom it refuses."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import quarantine_list
+from api_checks import health, unverified
+from checks import Check
+from node_config import Node
+from quarantine_list import Refused
+from vpn.sessions import SOCKET, end_sessions, sessions
+
+KUBE_PROXY = "http://127.0.0.1:10256/livez"
+"""kube-proxy's health without its Node's (kubernetes 1.36, pkg/proxy/healthcheck): this machine is none."""
+
+
+def checks(node: Node, *, management: Path = SOCKET) -> tuple[Check, ...]:
+    """Check that OpenVPN, the sign-in endpoint and kube-proxy work."""
+    return (
+        _openvpn(management),
+        # Not verified: the certificate does not name the loopback address.
+        health("sign-in", f"https://127.0.0.1:{node.sign_in_port}/healthz", unverified()),
+        health("kube-proxy", KUBE_PROXY, unverified()),
+    )
+
+
+def _openvpn(management: Path) -> Check:
+    try:
+        return Check(name="openvpn", ok=True, detail=f"{len(sessions(management))} laptops")
+    except OSError as error:
+        return Check(name="openvpn", ok=False, detail=f"{management}: {error}")
+
+
+def refused(*, path: Path = quarantine_list.PEOPLE, management: Path = SOCKET) -> Refused:
+    """End the sessions of those whose access was revoked, and return their names. Nobody of them gets a new one:
+    OpenVPN asks vpn_verify.py, which reads the same file."""
+    found: tuple[str, ...] = ()
+    try:
+        found = quarantine_list.names(path)
+        end_sessions(found, management)
+    except (OSError, ValueError) as error:
+        return Refused(names=found, loaded=False, error=f"it is not known who is connected: {error}")
+    return Refused(names=found, loaded=True, ended=True)
+
+
+def await_refused(*, wanted: tuple[str, ...], wait_s: float) -> Refused:
+    """Return the same once the sessions of ``wanted`` have ended, or the last answer after ``wait_s`` seconds. Another
+    list in the file is not waited for."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        found = refused()
+        if found.loaded or found.names != wanted or time.monotonic() + quarantine_list.RETRY_S > deadline:
+            return found
+        time.sleep(quarantine_list.RETRY_S)

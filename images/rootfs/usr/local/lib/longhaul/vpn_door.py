@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Sign-in endpoint of a VPN machine: takes a person's token and a laptop's certificate request, and hands both to the
+signer. It holds no key that signs, and decides nothing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from attest.join_endpoint import Answer
+from attest.protocol import HEALTH
+from attest.server import Connection, Server, length_of
+from controller.bucket import Buckets
+from json_object import json_object
+from node_config import PATH as NODE
+from node_config import PKI, Node
+
+log = logging.getLogger(__name__)
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
+SIGNER = Path("/run/longhaul-vpn-signer.sock")
+CERTIFICATE = "/v1/certificate"
+
+LARGEST = 64 * 1024
+"""Largest body in bytes; a request of an elliptic curve has 500."""
+HEAD = 32 * 1024
+"""Largest size in bytes of a request's first line and headers. A token with 200 groups has 12 KiB (Entra puts no more
+into one: "ID token claims reference", "Groups overage claim")."""
+ANSWER = 256 * 1024
+SIGNER_S = 30.0
+"""Longest time in seconds of a signature: two questions to the API server."""
+
+A_SECOND, AT_ONCE = 5.0, 20.0
+"""Questions to the API server, per second and at once: each starts a program. A laptop asks once an hour."""
+SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
+"""Questions from one address, per second and at once; an office may be behind one."""
+
+_TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,24576})", re.IGNORECASE)
+"""A token in a header (RFC 6750, 2.1)."""
+
+
+class Door:
+    """Answers laptops, from many threads."""
+
+    def __init__(self, ask: Callable[[bytes], bytes], *, clock: Callable[[], float] = time.monotonic) -> None:
+        """``ask`` hands a question to the signer, and returns its answer; ``OSError`` when it has none."""
+        self._ask = ask
+        self._all = Buckets(rate=A_SECOND, burst=AT_ONCE, clock=clock)
+        self._senders = Buckets(rate=SENDER_A_SECOND, burst=SENDER_AT_ONCE, clock=clock)
+
+    def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> Answer:
+        """Return the answer to a laptop at the address ``sender``."""
+        if not (self._senders.take(sender) and self._all.take("")):
+            return refusal(429, "too many ask at once: try again in a few seconds")
+        token = _TOKEN.fullmatch(authorization)
+        if token is None:
+            return refusal(401, "send a token as `Authorization: Bearer`")
+        try:
+            request = json_object(posted)["csr"]
+        except (ValueError, LookupError):
+            return refusal(400, "write JSON with `csr`")
+        try:
+            answer = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
+            return Answer(status=int(answer["status"]), body=dict(answer["body"]))
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            log.warning("%s: the signer cannot be asked: %s", sender, error)
+            return refusal(503, "nothing can be signed at present: try again")
+
+
+class Handler(Connection):
+    """Handles one connection of a laptop."""
+
+    head = HEAD
+    server: Server[Door]
+
+    def do_GET(self) -> None:  # noqa: N802  (as http.server names it)
+        """Answer whether this machine can help."""
+        self._say(Answer(status=200, body={}) if self.path == HEALTH else refusal(404, "there is nothing here"))
+
+    def do_POST(self) -> None:  # noqa: N802
+        """Take a token and a request."""
+        length = length_of(self.headers.get("Content-Length", ""))
+        if self.path != CERTIFICATE or not 0 <= length <= LARGEST:
+            # The body was not read, so the position of the next request on this connection is unknown.
+            self.close_connection = True
+            known = self.path == CERTIFICATE
+            status = 413 if known and length > LARGEST else 400 if known else 404
+            self._say(refusal(status, f"post {LARGEST} bytes at most to {CERTIFICATE}"))
+            return
+        posted = self.rfile.read(length)
+        if len(posted) == length:
+            self._say(self.server.endpoint.sign_in(self.headers.get("Authorization", ""), posted, sender=self._sender))
+
+
+def refusal(status: int, why: str) -> Answer:
+    """Return an answer that says why there is no certificate."""
+    return Answer(status=status, body={"error": why})
+
+
+def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
+    """Hand a question to the signer, and return its answer; ``OSError`` when it has none."""
+    deadline = time.monotonic() + SIGNER_S
+    found = bytearray()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
+        asked.settimeout(SIGNER_S)
+        asked.connect(str(path))
+        asked.sendall(question)
+        asked.shutdown(socket.SHUT_WR)
+        while part := asked.recv(65536):
+            found += part
+            if len(found) > ANSWER or time.monotonic() > deadline:
+                raise OSError("its answer is too long")
+    return bytes(found)
+
+
+def main() -> int:
+    """Run the service and return its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
+    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificate is")
+    parser.add_argument("--address", default=EVERYWHERE, help="where it listens")
+    arguments = parser.parse_args()
+    # The format has no time, because the journal adds it.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    port = Node.read(arguments.node).sign_in_port
+    certificate = arguments.pki / "vpn-door.pem"
+    server = Server((arguments.address, port), Door(ask_signer), certificate=certificate, handler=Handler)
+    server.context()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    stop.wait()
+    server.shutdown()
+    server.server_close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

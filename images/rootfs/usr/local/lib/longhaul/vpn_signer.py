@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Sign a laptop's certificate for a person's token: reads ``token`` and ``csr`` as JSON, and answers with ``status``
+and ``body``.
+
+systemd starts it for each connection to longhaul-vpn-signer.socket, which the sign-in endpoint alone may open. The
+endpoint, which strangers talk to, holds no key that signs, and this program believes nothing that it says: it asks
+kube-apiserver itself about each token.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from json_object import json_object
+from node_config import PKI
+from vpn.certificate import RequestError, Signer, end, key_of
+from vpn.people import People, RefusedError
+
+log = logging.getLogger(__name__)
+
+SETTINGS = Path("/etc/longhaul/vpn-signer.json")
+REMOTES = Path("/etc/longhaul/vpn-remotes.json")
+LARGEST = 256 * 1024
+"""Largest question in bytes: a body and a token as the endpoint takes them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """Everything that a signature needs."""
+
+    people: People
+    signer: Signer
+    hours: float
+    told: dict[str, Any]
+    """Facts that a laptop is told beside its certificate."""
+
+    @classmethod
+    def read(cls, *, settings: Path = SETTINGS, remotes: Path = REMOTES, pki: Path = PKI) -> Desk:
+        """Read the machine's files; ``OSError``, ``ValueError`` or ``LookupError`` when one is not as it should be."""
+        own = json.loads(settings.read_text())
+        signer = Signer.parse((pki / "vpn-authority.pem").read_text())
+        told = {
+            "authority": (pki / "vpn-ca.crt").read_text(),
+            "tls_crypt": (pki / "laptop-key").read_text(),
+            "remotes": json.loads(remotes.read_text()),
+            "cluster": own["cluster"],
+        }
+        people = People(url=own["api"], authority=pki / "kubernetes-ca.crt", right=own["right"])
+        return cls(people=people, signer=signer, hours=own["hours"], told=told)
+
+    def answer(self, question: bytes, *, now: datetime) -> dict[str, Any]:
+        """Return the answer to a question."""
+        try:
+            asked = json_object(question)
+            token, request = asked["token"], asked["csr"]
+            if not (isinstance(token, str) and isinstance(request, str)):
+                raise RequestError("write a certificate request in PEM as `csr`")
+            key = key_of(request)
+            person = self.people.find(token)
+            until = end(now, hours=self.hours, token_ends=person.token_ends)
+            if until <= now:
+                raise RefusedError(401, "the token has ended: sign in again")
+        except (RequestError, ValueError, LookupError) as error:
+            return _refusal(400, str(error) if isinstance(error, RequestError) else "write JSON with `csr`")
+        except RefusedError as error:
+            log.warning("refused: %s", error)
+            return _refusal(error.status, str(error))
+        except OSError as error:
+            log.warning("the API server cannot be asked: %s", error)
+            return _refusal(503, "the API server does not answer: try again")
+        certificate = self.signer.sign(key, name=person.name, now=now, until=until)
+        log.info("%s has a certificate until %s", person.name, until.isoformat())
+        return {"status": 200, "body": {"certificate": certificate, "expires": until.isoformat(), **self.told}}
+
+
+def _refusal(status: int, why: str) -> dict[str, Any]:
+    return {"status": status, "body": {"error": why}}
+
+
+def main() -> int:
+    """Answer one question."""
+    # The format has no time, because the journal adds it.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    question = sys.stdin.buffer.read(LARGEST + 1)
+    if len(question) > LARGEST:
+        found = _refusal(413, "the question is too long")
+    else:
+        found = Desk.read().answer(question, now=datetime.now(UTC))
+    json.dump(found, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
