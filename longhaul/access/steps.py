@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from components.model.quarantine import moment
 from components.model.revoked import Person
 from longhaul.exits import CommandError
-from longhaul.quarantine.servers import PEOPLE, end_connections, hand_to, servers
+from longhaul.quarantine.servers import PEOPLE, end_connections, hand_to, servers, vpn_machines
 
 if TYPE_CHECKING:
     from components.model.revoked import Revoked
@@ -37,18 +37,18 @@ class Steps:
     """Seconds, for how long it takes."""
 
     def revoke(self, name: str, *, by: str, keep_connections: bool) -> None:
-        """Have every API server refuse a person, and end what they have open."""
+        """Have every API server and VPN machine refuse a person, and end what they have open."""
         person = Person(name=name, since=moment(self.now()), by=by)
         self._put(lambda revoked: revoked.with_(person))
         if not keep_connections:
             end_connections(self.people, tell=self.tell, refusal=PEOPLE)
 
     def restore(self, name: str) -> None:
-        """Have every API server take a person again."""
+        """Have them all take a person again."""
         self._put(lambda revoked: revoked.without(name))
 
     def apply(self) -> None:
-        """Have every API server fetch the vault's list of people, and with it the issuers, at once."""
+        """Have them all fetch the vault's list of people, and API servers with it the issuers, at once."""
         self._hand_out()
 
     def _put(self, change: Callable[[Revoked], Revoked]) -> None:
@@ -63,8 +63,8 @@ class Steps:
         raise CommandError("others change the list of people at the same time, and undo this change: run this again")
 
     def _hand_out(self) -> None:
-        """Have every API server use the list; ``CommandError`` when any does not, after all were asked."""
-        began, names = self.clock(), servers(self.people)
+        """Have every API server and VPN machine use the list; ``CommandError`` when any does not, after all were asked."""
+        began, names = self.clock(), [*servers(self.people), *vpn_machines(self.people)]
         failed: list[str] = []
 
         def wanted() -> tuple[str, ...]:

@@ -75,8 +75,18 @@ def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal:
 
 def servers(vault: VaultRecord) -> list[str]:
     """Return the names of the API servers' machines."""
+    return _of(vault, Role.API)
+
+
+def vpn_machines(vault: VaultRecord) -> list[str]:
+    """Return the names of the VPN's machines, which refuse people as API servers do, and end what they have open at
+    once."""
+    return _of(vault, Role.VPN)
+
+
+def _of(vault: VaultRecord, role: Role) -> list[str]:
     machines = control_machines(vault.environment, plan(vault.environment))
-    return [machine.name for machine in members(machines, Role.API)]
+    return [machine.name for machine in members(machines, role)]
 
 
 def asked(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import issuer_list
 import pytest
+from vpn.people import People, RefusedError
 
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.issuers import Identity, Issuer
@@ -24,6 +25,7 @@ from components.model.quarantine import Quarantine
 from components.model.revoked import Person, Revoked
 from components.model.sign_in import MOST_GROUPS, settings
 from components.model.vault import ISSUERS, QUARANTINE, REVOKED
+from components.model.vpn import RIGHT
 from components.render import api_server as rendered
 from components.render.quarantine import AUTHORIZATION, CLIENT, refusing_client
 from lab import tools
@@ -267,3 +269,44 @@ def test_a_machine_tells_its_issuers_and_whether_its_server_uses_them(
     monkeypatch.undo()
     unknown = issuer_list.issuers(node, pki=tmp_path, path=tmp_path / "none")
     assert (unknown.loaded, bool(unknown.error)) == (False, True)
+
+
+VPN_ROLE = "longhaul-vpn"
+
+
+def test_a_vpn_machine_has_the_api_judge_tokens_people_and_rights(issued: World) -> None:
+    """A token of another audience, a person of another group, and one whose access was revoked get nothing."""
+    server = issued.server
+    url = f"https://127.0.0.1:{server.port}"
+    people = People(url=url, authority=server.folder / "ca.crt", right=RIGHT)
+
+    def refusal(**claims: Any) -> int:
+        with pytest.raises(RefusedError) as caught:
+            people.find(issued.corp.token(**claims))
+        return caught.value.status
+
+    assert refusal() == 403
+    server.kubectl("create", "clusterrole", VPN_ROLE, "--verb=get", f"--non-resource-url={RIGHT}")
+    server.kubectl("create", "clusterrolebinding", VPN_ROLE, f"--clusterrole={VPN_ROLE}", "--group=corp:ml")
+    found = eventually(lambda: _found(people, issued.corp.token()), what="the group has the right")
+    claims = issued.corp.token().split(".")[1]
+    assert found.name == "corp:a-1"
+    assert abs(found.token_ends - json.loads(urlsafe_b64decode(claims + "=="))["exp"]) < 60
+    assert refusal(groups=["ops"]) == 403
+    assert refusal(groups=["system:masters"]) == 403
+    assert refusal(aud=OTHER_CLIENT) == 401
+    assert refusal(exp=int(time.time()) - 60) == 401
+    assert refusal(iss=issued.rival.url) == 401
+    person = Person(name="corp:a-1", since="2030-01-01T00:00:00+00:00", by="anna")
+    issued.write(AUTHORIZATION, revoked=Revoked(people=(person,)))
+    # What denies does not run here, and its silence is a denial.
+    eventually(lambda: _found(people, issued.corp.token()) is None, what="the person is refused")
+    assert people.find(issued.corp.token(oid="b-2")).name == "corp:b-2"
+    issued.write(AUTHORIZATION)
+
+
+def _found(people: People, token: str) -> Any:
+    try:
+        return people.find(token)
+    except (RefusedError, OSError):
+        return None

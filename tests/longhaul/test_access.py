@@ -22,6 +22,7 @@ from components.model.places import place_of
 from components.model.revoked import Person, Revoked
 from components.model.sign_in import settings
 from components.model.vault import REVOKED
+from components.model.vpn import Vpn
 from longhaul.access.people import People, require_person
 from longhaul.access.profile import profile_of
 from longhaul.access.show import document, text, views
@@ -118,6 +119,19 @@ def test_a_person_is_refused_by_every_server_and_what_was_open_ends(world: World
     world.run().restore(ALICE)
     assert world.refused() == {()}
     assert f"{SERVERS[0]} refuses nobody, after 0 s" in world.said
+
+
+def test_vpn_machines_refuse_a_person_too(world: World) -> None:
+    """They end what is open when they are told, and nothing of theirs is started anew."""
+    machines = ("lab-vpn-0", "lab-vpn-1")
+    world.environment = world.environment.model_copy(update={"vpn": Vpn(machine_type="Standard_D2s_v5")})
+    world.lists |= dict.fromkeys(machines, ())
+    world.open |= set(machines)
+    world.revoke()
+    assert (world.refused(), world.open) == ({(ALICE,)}, set(machines))
+    world.away.add(machines[1])
+    with pytest.raises(CommandError, match="lab-vpn-1 cannot be asked: it is off"):
+        world.revoke(OBRIEN)
 
 
 def test_servers_are_told_at_the_same_time(world: World) -> None:

@@ -1,0 +1,369 @@
+"""Sign-in endpoint of a VPN machine and its signer: what a stranger can have, which is nothing."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import vpn_checks
+import vpn_verify
+from attest import server as attest_server
+from attest.server import Server
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from vpn.certificate import LONGEST_NAME, Signer
+from vpn.people import MAY, WHO, People
+from vpn_door import CERTIFICATE, LARGEST, SENDER_AT_ONCE, Door, Handler
+from vpn_signer import Desk
+
+from components.control_plane import issuing
+from components.model.revoked import Person, Revoked
+from components.model.vpn import RIGHT
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+ALICE = "corp:a-1"
+
+
+def token(**claims: Any) -> str:
+    """Return a token as a kube-apiserver here believes it, whoever signed it."""
+    said = {"exp": (NOW + timedelta(minutes=30)).timestamp(), **claims}
+    body = base64.urlsafe_b64encode(json.dumps(said).encode()).decode().rstrip("=")
+    return f"e30.{body}.c2ln"
+
+
+def request(key: Any = None, *, name: str = "system:masters", authority: bool = False) -> str:
+    key = key or ec.generate_private_key(ec.SECP256R1())
+    builder = x509.CertificateSigningRequestBuilder().subject_name(
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    )
+    if authority:
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    digest = None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    return builder.sign(key, digest).public_bytes(serialization.Encoding.PEM).decode()
+
+
+@dataclass
+class FakeApi:
+    """An API server that answers as it is told."""
+
+    name: str = ALICE
+    allowed: object = True
+    status: int = 201
+    asked: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+
+    def answer(self, path: str, bearer: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        self.asked.append((path, bearer, document))
+        status = {WHO: {"userInfo": {"username": self.name}}, MAY: {"allowed": self.allowed}}[path]
+        return self.status, {"status": status}
+
+
+@contextmanager
+def served(api: FakeApi, folder: Path) -> Iterator[People]:
+    authority = issuing.new_authority(common_name="kubernetes", days=1, key=issuing.new_key())
+    subject = issuing.Subject(common_name="kube-apiserver", addresses=["127.0.0.1"], usages=["server"], days=1)
+    pair = issuing.issue(subject, authority=authority)
+    (folder / "api.pem").write_text(pair.certificate + pair.key)
+    (folder / "kubernetes-ca.crt").write_text(authority.certificate)
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, body = api.answer(self.path, self.headers["Authorization"], document)
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "api.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"https://127.0.0.1:{server.server_address[1]}"
+        yield People(url=url, authority=folder / "kubernetes-ca.crt", right=RIGHT)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(name="api")
+def _api() -> FakeApi:
+    return FakeApi()
+
+
+@pytest.fixture(name="desk")
+def _desk(api: FakeApi, tmp_path: Path) -> Iterator[Desk]:
+    authority = issuing.new_authority(common_name="lab VPN", days=1, key=issuing.new_key())
+    with served(api, tmp_path) as people:
+        signer = Signer.parse(f"{authority.certificate}\n{authority.key}\n")
+        yield Desk(people=people, signer=signer, hours=1, told={"tls_crypt": "key", "remotes": []})
+
+
+def ask(desk: Desk, csr: object, *, bearer: str | None = None) -> tuple[int, dict[str, Any]]:
+    found = desk.answer(json.dumps({"token": bearer or token(), "csr": csr}).encode(), now=NOW)
+    return found["status"], found["body"]
+
+
+@pytest.mark.parametrize("make", [lambda: ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate])
+def test_a_certificate_says_what_the_api_says_and_nothing_of_the_request(desk: Desk, api: FakeApi, make: Any) -> None:
+    key = make()
+    status, body = ask(desk, request(key, authority=True))
+    assert status == 200
+    found = x509.load_pem_x509_certificate(body["certificate"].encode())
+    assert found.subject.rfc4514_string() == f"CN={ALICE}"
+    assert found.public_key() == key.public_key()
+    assert issuing.is_issued_by(body["certificate"], desk.signer.pem)
+    assert found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca is False
+    assert list(found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value) == [
+        ExtendedKeyUsageOID.CLIENT_AUTH
+    ]
+    assert body["tls_crypt"] == "key"
+    assert [path for path, _, _ in api.asked] == [WHO, MAY]
+    assert {bearer for _, bearer, _ in api.asked} == {f"Bearer {token()}"}
+    assert api.asked[1][2]["spec"] == {"nonResourceAttributes": {"path": "/longhaul/vpn", "verb": "get"}}
+
+
+@pytest.mark.parametrize(("minutes", "lasts"), [(30, 30), (300, 60)])
+def test_it_ends_with_the_token_or_after_an_hour(desk: Desk, minutes: int, lasts: int) -> None:
+    ends = NOW + timedelta(minutes=minutes)
+    _, body = ask(desk, request(), bearer=token(exp=ends.timestamp()))
+    found = x509.load_pem_x509_certificate(body["certificate"].encode())
+    assert found.not_valid_after_utc == NOW + timedelta(minutes=lasts)
+    assert body["expires"] == (NOW + timedelta(minutes=lasts)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"status": 401}, 401),
+        ({"status": 403}, 403),
+        ({"allowed": False}, 403),
+        ({"allowed": "yes"}, 403),
+        ({"status": 500}, 503),
+        ({"status": 200}, 503),
+        ({"name": "system:serviceaccount:research:default"}, 403),
+        ({"name": "longhaul:node-controller"}, 403),
+        ({"name": "alice"}, 403),
+        ({"name": "corp:a b"}, 403),
+        ({"name": "corp:" + "a" * LONGEST_NAME}, 403),
+        ({"name": ""}, 403),
+    ],
+    ids=str,
+)
+def test_whoever_the_api_refuses_or_no_person_gets_none(
+    desk: Desk, api: FakeApi, change: dict[str, Any], status: int
+) -> None:
+    for key, value in change.items():
+        setattr(api, key, value)
+    found, body = ask(desk, request())
+    assert (found, list(body)) == (status, ["error"])
+
+
+@pytest.mark.parametrize("bearer", ["abcdef.0123456789abcdef", "opaque", "a.b.c", f"a.{'A' * 9000}.c"])
+def test_a_token_without_an_end_is_refused(desk: Desk, bearer: str) -> None:
+    assert ask(desk, request(), bearer=bearer)[0] == 401
+
+
+def test_a_token_that_has_ended_is_refused(desk: Desk) -> None:
+    assert ask(desk, request(), bearer=token(exp=NOW.timestamp() - 1))[0] == 401
+
+
+def altered() -> str:
+    """Return a request whose name was changed after it was signed."""
+    der = x509.load_pem_x509_csr(request(name="mallory").encode()).public_bytes(serialization.Encoding.DER)
+    body = base64.encodebytes(der.replace(b"mallory", b"someone")).decode()
+    return f"-----BEGIN CERTIFICATE REQUEST-----\n{body}-----END CERTIFICATE REQUEST-----\n"
+
+
+@pytest.mark.parametrize(
+    "csr",
+    [
+        "",
+        "text",
+        "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n",
+        None,
+        5,
+        altered(),
+        request(rsa.generate_private_key(65537, 2048)),
+        request(ec.generate_private_key(ec.SECP384R1())),
+    ],
+)
+def test_what_is_no_request_of_ours_reaches_no_api(desk: Desk, api: FakeApi, csr: object) -> None:
+    assert ask(desk, csr)[0] == 400
+    assert api.asked == []
+
+
+def test_an_api_that_is_away_is_said(desk: Desk, tmp_path: Path) -> None:
+    away = People(url="https://127.0.0.1:1", authority=tmp_path / "kubernetes-ca.crt", right=RIGHT)
+    assert ask(Desk(people=away, signer=desk.signer, hours=1, told={}), request())[0] == 503
+
+
+# The door.
+
+
+@contextmanager
+def door(folder: Path, ask_signer: Any) -> Iterator[int]:
+    authority = issuing.new_authority(common_name="lab VPN", days=1, key=issuing.new_key())
+    subject = issuing.Subject(common_name="vpn.test", dns_names=["vpn.test"], usages=["server"], days=1)
+    pair = issuing.issue(subject, authority=authority)
+    (folder / "door.pem").write_text(pair.certificate + pair.key)
+    server = Server(("127.0.0.1", 0), Door(ask_signer), certificate=folder / "door.pem", handler=Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def post(port: int, body: bytes, *, path: str = CERTIFICATE, **headers: str) -> tuple[int, dict[str, Any]]:
+    own = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=ssl._create_unverified_context())
+    try:
+        own.request("POST", path, body, headers)
+        answer = own.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        own.close()
+
+
+def say_nothing(_question: bytes) -> bytes:
+    raise AssertionError("the signer was asked")
+
+
+GOOD = {"Authorization": f"Bearer {token()}"}
+BODY = b'{"csr": "x"}'
+
+
+def test_the_door_hands_on_what_it_got(tmp_path: Path) -> None:
+    asked: list[bytes] = []
+
+    def answer(question: bytes) -> bytes:
+        asked.append(question)
+        return json.dumps({"status": 403, "body": {"error": "no"}}).encode()
+
+    with door(tmp_path, answer) as port:
+        assert post(port, BODY, **GOOD) == (403, {"error": "no"})
+        large = "Bearer " + "A" * 12_000
+        assert post(port, BODY, Authorization=large)[0] == 403
+    assert json.loads(asked[0]) == {"token": token(), "csr": "x"}
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "status"),
+    [
+        (BODY, {}, 401),
+        (BODY, {"Authorization": "Basic YTpi"}, 401),
+        (BODY, {"Authorization": "Bearer a b"}, 401),
+        (b"", GOOD, 400),
+        (b"[1]", GOOD, 400),
+        (b"[" * 60_000, GOOD, 400),
+        (b"\xff\xfe", GOOD, 400),
+        (b'{"other": 1}', GOOD, 400),
+        (b"x" * (LARGEST + 1), GOOD, 413),
+        (BODY, {**GOOD, "path": "/v1/other"}, 404),
+        (b"", {**GOOD, "Content-Length": "-1"}, 400),
+    ],
+)
+def test_what_the_door_refuses_by_itself(tmp_path: Path, body: bytes, more: dict[str, str], status: int) -> None:
+    with door(tmp_path, say_nothing) as port:
+        found, said = post(port, body, **more)
+    assert (found, list(said)) == (status, ["error"])
+
+
+def test_one_address_asks_only_so_often(tmp_path: Path) -> None:
+    answer = json.dumps({"status": 403, "body": {"error": "no"}}).encode()
+    with door(tmp_path, lambda _question: answer) as port:
+        found = [post(port, BODY, **GOOD)[0] for _ in range(int(SENDER_AT_ONCE) + 5)]
+    assert set(found) == {403, 429}
+
+
+def test_a_signer_that_is_away_or_talks_nonsense_is_said(tmp_path: Path) -> None:
+    for wrong in (b"", b"[]", b'{"status": "x"}'):
+        with door(tmp_path, lambda _question, said=wrong: said) as port:
+            assert post(port, BODY, **GOOD)[0] == 503
+
+
+def test_slow_connections_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attest_server, "SILENCE_S", 0.2)
+    monkeypatch.setattr(attest_server.Connection, "timeout", 0.2)
+    with door(tmp_path, say_nothing) as port, socket.create_connection(("127.0.0.1", port), timeout=30) as plain:
+        assert plain.recv(1) == b""
+
+
+# People whose access was revoked.
+
+
+def test_openvpn_refuses_the_revoked_and_everybody_without_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "revoked.json"
+    person = Person(name=ALICE, since="2030-01-01T00:00:00+00:00", by="anna")
+    path.write_text(Revoked(people=(person,)).text())
+    assert not vpn_verify.is_let_in("0", ALICE, path=path)
+    assert vpn_verify.is_let_in("0", "corp:b-2", path=path)
+    assert vpn_verify.is_let_in("1", "", path=path)
+    assert not vpn_verify.is_let_in("0", "", path=path)
+    path.write_text("[]")
+    assert not vpn_verify.is_let_in("0", "corp:b-2", path=path)
+    path.unlink()
+    assert not vpn_verify.is_let_in("0", "corp:b-2", path=path)
+
+
+def test_a_machine_tells_whom_it_refuses_once_their_sessions_are_over(tmp_path: Path) -> None:
+    path, management = tmp_path / "revoked.json", tmp_path / "management.sock"
+    path.write_text(Revoked(people=(Person(name=ALICE, since="x", by="anna"),)).text())
+    silent = vpn_checks.refused(path=path, management=management)
+    assert (silent.names, silent.loaded) == ((ALICE,), False)
+    commands: list[str] = []
+    with _management(management, commands):
+        told = vpn_checks.refused(path=path, management=management)
+    assert (told.names, told.loaded, told.error) == ((ALICE,), True, "")
+    assert [one for one in commands if one.startswith("client-kill")] == ["client-kill 7 HALT"]
+
+
+@contextmanager
+def _management(path: Path, commands: list[str]) -> Iterator[None]:
+    """OpenVPN's side of the socket, with a session of each of two people."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    listening.listen()
+    open_ = {"7": ALICE, "8": "corp:b-2"}
+
+    def serve() -> None:
+        one, _ = listening.accept()
+        with one, one.makefile("rw", newline="\n") as stream:
+            stream.write(">INFO:OpenVPN Management Interface\r\n")
+            stream.flush()
+            for line in stream:
+                commands.append(line.strip())
+                if line.startswith("status"):
+                    rows = [f"CLIENT_LIST\t{name}\t1.2.3.4:5\t{number}\r\n" for number, name in open_.items()]
+                    head = "HEADER\tCLIENT_LIST\tCommon Name\tReal Address\tClient ID\r\n"
+                    stream.write("".join((">NOTE\r\n", head, *rows, "END\r\n")))
+                else:
+                    open_.pop(line.split()[1])
+                    stream.write("SUCCESS: client-kill command succeeded\r\n")
+                stream.flush()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield
+    thread.join(timeout=10)
+    listening.close()
