@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.client.errors import SignInError
 from longhaul.client.tokens import Store, Tokens
+from longhaul.say import say
 
 if TYPE_CHECKING:
     from longhaul.client.oidc import Provider
@@ -40,11 +41,6 @@ def token_of(issuer: Issuer, *, device: bool, may_ask: bool) -> Tokens:
         return fresh
 
 
-def say(line: str) -> None:
-    """Print a line for the person. Standard output is for programs."""
-    print(f"longhaul: {line}", file=sys.stderr, flush=True)
-
-
 def _refreshed(provider: Provider, tokens: Tokens) -> Tokens | None:
     """Return fresh tokens; None when the issuer wants the person to sign in anew."""
     from longhaul.client.oidc import RefusedError
@@ -52,7 +48,7 @@ def _refreshed(provider: Provider, tokens: Tokens) -> Tokens | None:
     try:
         return provider.refresh(tokens)
     except RefusedError as error:
-        if error.code in ("invalid_grant", "interaction_required", "login_required"):
+        if error.reason in ("invalid_grant", "interaction_required", "login_required"):
             return None
         raise
 

@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-from longhaul.client.files import write_private
+from longhaul.client.files import state_folder, write_private
 from longhaul.client.profile import Issuer
 
 EARLY_S = 60
@@ -40,10 +39,8 @@ class Store:
     take a refresh token once only."""
 
     def __init__(self, issuer: Issuer) -> None:
-        base = os.environ.get("XDG_STATE_HOME")
-        folder = (Path(base) if base else Path.home() / ".local" / "state") / "longhaul" / "tokens"
         digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes}".encode()).hexdigest()[:16]
-        self._path = folder / f"{digest}.json"
+        self._path = state_folder("tokens") / f"{digest}.json"
 
     @contextmanager
     def held(self) -> Iterator[None]:

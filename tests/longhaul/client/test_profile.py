@@ -180,20 +180,6 @@ def test_a_private_file_replaces_another_whole(home: Path) -> None:
 LIST = "import sys; print('\\n'.join(sys.modules))"
 
 
-def test_the_client_needs_the_standard_library_and_nothing_else() -> None:
-    """Whatever it loads before a person is asked, and when one is."""
-    modules = ["__main__", "browser", "device", "errors", "files", "kubeconfig", "oidc", "profile", "sign_in", "tokens"]
-    assert {path.stem for path in Path(sign_in.__file__).parent.glob("*.py")} == {*modules, "__init__"}
-    load = f"import {', '.join(f'longhaul.client.{name}' for name in modules)}; {LIST}"
-    done = subprocess.run([sys.executable, "-I", "-c", load], capture_output=True, text=True, check=True)
-    own = {name for name in done.stdout.split() if name.partition(".")[0] == "longhaul"}
-    assert all(name == "longhaul" or name.startswith("longhaul.client") for name in own)
-    # The launcher of an editable installation is loaded by every start of this Python.
-    bare = subprocess.run([sys.executable, "-I", "-c", LIST], capture_output=True, text=True, check=True)
-    others = {name.partition(".")[0] for name in set(done.stdout.split()) - own - set(bare.stdout.split())}
-    assert others <= set(sys.stdlib_module_names)
-
-
 def test_a_kept_token_is_given_without_loading_what_asks_for_one(home: Path) -> None:
     """That is why the program starts at once: TLS and HTTP take longer to load than all the rest."""
     Store(CORP).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
