@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from longhaul.client import login
+from longhaul.client.vpn import command as vpn
 from longhaul.exits import CommandError, Exit, help_text
 from longhaul.say import say
 
@@ -30,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def commands() -> dict[str, ModuleType]:
     """Return the commands by name."""
-    return {"login": login}
+    return {"login": login, "vpn": vpn}
 
 
 def parser() -> argparse.ArgumentParser:

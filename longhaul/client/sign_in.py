@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from longhaul.client.errors import SignInError
-from longhaul.client.tokens import Store, Tokens
+from longhaul.client.tokens import EARLY_S, Store, Tokens
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from longhaul.client.profile import Issuer
 
 
-def token_of(issuer: Issuer, *, device: bool, may_ask: bool) -> Tokens:
-    """Return tokens that can be used now. Unless ``may_ask``, nobody is asked to sign in: ``SignInError`` says so
-    then."""
+def token_of(issuer: Issuer, *, device: bool, may_ask: bool, left_s: float = EARLY_S) -> Tokens:
+    """Return tokens that can be used for ``left_s`` seconds, or fresh ones, whatever their life. Unless ``may_ask``,
+    nobody is asked to sign in: ``SignInError`` says so then."""
     store = Store(issuer)
     tokens = store.read()
-    if tokens is not None and tokens.good():
+    if tokens is not None and tokens.good(left_s):
         return tokens
     with store.held():
         # Another program may have had its turn.
         tokens = store.read()
-        if tokens is not None and tokens.good():
+        if tokens is not None and tokens.good(left_s):
             return tokens
         # Loaded here: hardly any call gets this far, and each should be quick.
         from longhaul.client.oidc import discover

@@ -29,9 +29,9 @@ class Tokens:
     """Time at which the ID token ends, in seconds since 1970 by this machine's clock. It is reckoned from the token's
     life, so a clock that is wrong does no harm."""
 
-    def good(self) -> bool:
-        """Return whether the ID token can be used now."""
-        return time.time() < self.ends - EARLY_S
+    def good(self, left_s: float = EARLY_S) -> bool:
+        """Return whether the ID token can be used for so many seconds from now."""
+        return time.time() < self.ends - left_s
 
 
 class Store:

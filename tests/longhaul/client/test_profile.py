@@ -19,7 +19,7 @@ from longhaul.client.__main__ import credential
 from longhaul.client.errors import SignInError
 from longhaul.client.files import write_private
 from longhaul.client.oidc import claims_of
-from longhaul.client.profile import LARGEST, Issuer, Profile, read_profile
+from longhaul.client.profile import LARGEST, Issuer, Profile, Vpn, read_profile
 from longhaul.client.tokens import EARLY_S, Store, Tokens
 
 CORP = Issuer(url="https://corp.example.com", client_id="longhaul", scopes=("openid", "email"))
@@ -46,8 +46,14 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+VPN = Vpn(endpoints=("https://203.0.113.7",), authority="PEM", name="vpn.lab.example.com")
+
+
 def test_a_profile_is_read_as_it_was_written(home: Path) -> None:
     assert read_profile(written(home, PROFILE.text()), now=NOW) == PROFILE
+    assert "vpn" not in json.loads(PROFILE.text())
+    through = replace(PROFILE, vpn=VPN)
+    assert read_profile(written(home, through.text()), now=NOW) == through
 
 
 def change(key: str, value: object) -> str:
@@ -74,6 +80,9 @@ def redigested(**changes: Any) -> str:
         redigested(issuers={}),
         redigested(issuers={"corp": replace(CORP, url="http://corp.example.com")}),
         redigested(name="../x"),
+        redigested(vpn=replace(VPN, endpoints=())),
+        redigested(vpn=replace(VPN, endpoints=("http://203.0.113.7",))),
+        redigested(vpn=replace(VPN, name='vpn"\nup /bin/sh')),
         redigested(expires="soon"),
         redigested(expires="2030-06-01T00:00:00"),
         " " * (LARGEST + 1),
