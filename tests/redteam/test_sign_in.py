@@ -138,7 +138,7 @@ def test_a_person_is_out_at_once_and_what_they_had_open_ends(company: Company) -
     assert "this person's access was revoked" in refused.stderr
     fresh = company.kubectl(["get", "nodes"], jti="another", groups=["ops"])
     assert "this person's access was revoked" in fresh.stderr
-    assert company.kubectl(["get", "nodes"], oid="b-2", groups=["ops"]).returncode == 0
+    assert company.kubectl(["get", "pods", "--all-namespaces"], oid="b-2", groups=["ops"]).returncode == 0
     (person,) = json.loads(project.longhaul("access", "show", "--json").stdout)["revoked"]
     assert (person["name"], bool(person["by"])) == (ALICE, True)
     project.await_healthy()
