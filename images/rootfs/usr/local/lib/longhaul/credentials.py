@@ -5,12 +5,9 @@ client/pkg/transport/listener.go, which kube-apiserver uses as well)."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import subprocess
 import time
-from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +15,7 @@ from typing import Any
 
 import api_leave
 import etcd_checks
+from digests import digests
 from etcd_client import Etcdctl
 from node_config import Node
 
@@ -41,7 +39,6 @@ COPIED = {API: (ACCOUNTS, MEMBERS), CONTROLLER_MANAGER: (ACCOUNTS,), ETCD: (MEMB
 READY_S = 120.0
 """Longest time in seconds that a member gets to commit again after its start."""
 RETRY_S = 1.0
-PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +63,6 @@ def held(node: Node, *, pki: Path) -> Held:
         unused=_unused(node, pki),
         rotations=_rotations(pki),
     )
-
-
-def digests(text: str) -> tuple[str, ...]:
-    """Return the SHA-256 of every certificate and public key (PEM) in a text, hexadecimal."""
-    return tuple(hashlib.sha256(b64decode(match[2])).hexdigest() for match in PUBLIC.finditer(text))
 
 
 def take_over(node: Node, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> Held:
