@@ -1,6 +1,7 @@
 """Certificates and public keys that this machine has, by their digests, and those that its programs read only at their
 start: keys of service accounts (kubernetes 1.36, pkg/controlplane/apiserver/options/options.go and
-cmd/kube-controller-manager/app/service_accounts.go), and the authorities of an etcd cluster (etcd 3.6,
+cmd/kube-controller-manager/app/service_accounts.go), the authorities of API servers that are published
+(cmd/kube-controller-manager/app/certificates.go), and those of an etcd cluster (etcd 3.6,
 client/pkg/transport/listener.go, which kube-apiserver uses as well)."""
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ MEMBERS = "etcd-ca.crt"
 """File with the authorities of etcd members."""
 CLIENTS = "etcd-client-ca.crt"
 """File with the authorities of an etcd member's clients."""
+AUTHORITIES = "kubernetes-ca.crt"
+"""File with the authorities of API servers, which kube-controller-manager publishes for nodes and pods."""
 ROTATIONS = "rotations.json"
 API = "kube-apiserver.service"
 CONTROLLER_MANAGER = "kube-controller-manager.service"
@@ -34,7 +37,7 @@ COPIES = {
     ETCD: Path("/run/longhaul"),
 }
 """Folders into which units copy at their start what they read only then: what is there is what they use."""
-COPIED = {API: (ACCOUNTS, MEMBERS), CONTROLLER_MANAGER: (ACCOUNTS,), ETCD: (MEMBERS, CLIENTS)}
+COPIED = {API: (ACCOUNTS, MEMBERS), CONTROLLER_MANAGER: (ACCOUNTS, AUTHORITIES), ETCD: (MEMBERS, CLIENTS)}
 """Names of the copied files."""
 READY_S = 120.0
 """Longest time in seconds that a member gets to commit again after its start."""
