@@ -19,8 +19,7 @@ from digests import digests
 from node_authorities import KUBELET, PUBLISHED, TOLD, Authorities
 
 from components.control_plane import issuing
-from components.objects.rbac import PUBLISHED as NAME
-from longhaul.rotation import servers
+from longhaul.rotation import followers, servers
 
 OBJECT = "/api/v1/nodes/n"
 
@@ -84,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, objects = urlsplit(self.path).path, {}
-        objects[PUBLISHED] = {"data": {"ca.crt": self.server.published}}
+        objects[PUBLISHED] = {"data": {"ca.crt": self.server.published + "\n"}}
         objects[OBJECT] = {"metadata": {"annotations": self.server.annotations}}
         self._answer(objects[path])
 
@@ -156,8 +155,8 @@ def test_it_says_nothing_that_its_kubelet_does_not_use(cluster: Cluster) -> None
     assert cluster.told == ",".join(digests(cluster.both))
 
 
-def test_programs_and_permissions_name_the_same(root: Path) -> None:
-    assert PUBLISHED.endswith(f"/{NAME}")
+def test_programs_and_rotations_name_the_same(root: Path) -> None:
+    assert (TOLD, node_authorities.FIELD, PUBLISHED) == (followers.TOLD, followers.FIELD, followers.ROOT)
     unit = (root / "images/rootfs/etc/systemd/system/kubelet.service").read_text()
     used, file = Authorities.used, "/etc/longhaul/pki/kubernetes-ca.crt"
     assert f"ExecStartPre=/usr/bin/install -m 0444 {file} {used}\n" in unit

@@ -57,7 +57,8 @@ class Authorities:
         if digests(published) == digests(file.read_text()):
             return
         new = file.with_name(f".{file.name}.new")
-        new.write_text(published)
+        # As user-data and `longhaul hosts` write it, which so find nothing to change.
+        new.write_text(published.strip() + "\n")
         new.chmod(0o444)
         try:
             replace(self.api, authority=new).get(PUBLISHED, **CACHED)
