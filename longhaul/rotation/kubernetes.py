@@ -65,6 +65,11 @@ class KubernetesRotation(AuthorityRotation):
         self.new_machines.learn()
         self.followers.but(self._quarantined()).await_all(authorities)
         self.followers.restart_own(authorities)
+        if len(self.believed()) > 1 and self.vault.environment.identity.issuers:
+            self.tell(
+                "profiles for `longhaul login` hold the former authority alone: hand out new ones before the next run "
+                f"(`longhaul access profile --env {self.vault.environment.name}`)"
+            )
 
     def _quarantined(self) -> set[str]:
         """Return the machines that API servers refuse, and that therefore learn nothing."""

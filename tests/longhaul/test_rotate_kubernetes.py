@@ -153,6 +153,17 @@ def test_the_run_itself_goes_on_believing(make: Make) -> None:
     assert len(digests(world.trusted)) == 2
 
 
+def test_profiles_are_handed_out_anew_where_people_sign_in(environment: Environment) -> None:
+    identity = environment.identity.model_copy(update={"issuers": {"people": None}})
+    signing_in = environment.model_copy(update={"identity": identity})
+    world = KubernetesWorld(signing_in, first_vault(environment))
+    world.finish()
+    assert sum("profiles for `longhaul login`" in line for line in world.told) == 2, "once in each run that trusts"
+    world = KubernetesWorld(environment, first_vault(environment))
+    world.finish()
+    assert not any("profiles" in line for line in world.told)
+
+
 def resource(type_: str, name: str, *, on: tuple[str, ...] = (), **inputs: Any) -> dict[str, Any]:
     return {"type": type_, "urn": f"urn::{name}", "inputs": inputs, "dependencies": [f"urn::{one}" for one in on]}
 
