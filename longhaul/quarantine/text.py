@@ -48,7 +48,9 @@ GONE = (
     "look at the name: a machine that gets it later is refused as well",
 )
 HOST = (
-    "nothing cuts it off from its own site: take it off its switch, or power it off",
+    "what cuts it off is in the hosts file: write `quarantined: true` into its entry, then `longhaul hosts`: the "
+    "gateways and the other hosts of its site drop what it sends. It can still take a neighbour's address there, so "
+    "take it off its switch, or power it off",
     "its machine and its disks stay as they are; nothing takes its place",
 )
 

@@ -58,6 +58,11 @@ class Machine:
     def take_over(self, frontend: str = FRONTEND) -> credentials.Held:
         return credentials.take_over(NODE, frontend=frontend, pki=self.pki, etcdctl=None)
 
+    @property
+    def manager_keys(self) -> Path:
+        """Keys that kube-controller-manager was started with."""
+        return self.copies[credentials.CONTROLLER_MANAGER] / credentials.ACCOUNTS
+
     def run_member(self) -> None:
         """Have etcd run with other authorities than the machine has."""
         for name in credentials.COPIED[credentials.ETCD]:
@@ -73,6 +78,7 @@ def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine.keys.write_text(SigningKeys.alone(issuing.new_key()).file)
     for name in (credentials.MEMBERS, credentials.CLIENTS, credentials.AUTHORITIES):
         (machine.pki / name).write_text(authority().certificate)
+    machine.manager_keys.write_text("former ones")
     return machine
 
 
@@ -122,6 +128,13 @@ def test_it_stays_where_no_other_server_answers(machine: Machine) -> None:
 def test_the_only_server_starts_anew_at_once(machine: Machine) -> None:
     assert machine.take_over(frontend="").unused == ()
     assert machine.asked == [("restart", credentials.API), ("restart", credentials.CONTROLLER_MANAGER)]
+
+
+def test_a_controller_manager_that_is_between_two_starts_is_left_alone(machine: Machine) -> None:
+    """It ends by itself where it loses its lease, such as when the only member of etcd starts anew."""
+    machine.manager_keys.unlink()
+    assert machine.take_over().unused == ()
+    assert ("restart", credentials.CONTROLLER_MANAGER) not in machine.asked
 
 
 def test_a_start_that_fails_is_told_and_the_timer_that_starts_it_again_stays(machine: Machine) -> None:

@@ -128,10 +128,10 @@ def _unused(node: Node, pki: Path) -> tuple[str, ...]:
 
 
 def _differs(unit: str, name: str, pki: Path) -> bool:
-    """Return whether a unit was started with another content of a file than it has. A member that is down has no copy:
-    it starts with what there is then."""
+    """Return whether a unit was started with another content of a file than it has. One that is down has no copy: it
+    starts with what there is then. kube-apiserver may have left the load balancer for a start, which has to come."""
     copy = _content(COPIES[unit] / name)
-    return copy != _content(pki / name) and (unit != ETCD or copy is not None)
+    return copy != _content(pki / name) and (unit == API or copy is not None)
 
 
 def _content(path: Path) -> bytes | None:
