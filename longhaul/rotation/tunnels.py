@@ -17,6 +17,7 @@ from components.control_plane import issuing
 from components.model.tunnel_keys import TUNNELS, TunnelKeys
 from components.model.vault import next_secret
 from longhaul.exits import CommandError
+from longhaul.rotation.overlap import OfServers
 from longhaul.rotation.servers import behind, hand_out
 from longhaul.rotation.vault import RotationVault
 
@@ -55,7 +56,7 @@ def _nothing(_secret: str) -> bool:
 
 
 @dataclass(kw_only=True)
-class TunnelRotation:
+class TunnelRotation(OfServers):
     """The keys of all tunnels, as an ``overlap.Subject``."""
 
     vault: RotationVault

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from components.model.certificates import ETCD_CLIENT
+from components.model.certificates import ETCD_CLIENT, KUBERNETES
 from components.model.machines import Role
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing
 from components.model.rotation import ENCRYPTION, Phase, phase_of
@@ -54,7 +54,8 @@ def _restarting(role: str) -> tuple[str, ...]:
     """Return the rotations of which a phase has programs of a role's machines start anew."""
     clients = AUTHORITY + ETCD_CLIENT
     members = tuple(f"{AUTHORITY}{one}" for one in Role if one.is_etcd)
-    return (SERVICE_ACCOUNTS, *members, clients) if role == Role.API else (AUTHORITY + role, clients)
+    own = (SERVICE_ACCOUNTS, AUTHORITY + KUBERNETES)
+    return (*own, *members, clients) if role == Role.API else (AUTHORITY + role, clients)
 
 
 def _overlap(
@@ -68,7 +69,7 @@ def _overlap(
     if late:
         reason = f"programs of {', '.join(late)} use something else than these machines have: {again}"
     elif standing.until and standing.until > now:
-        reason = f"the new key signs, both are believed until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
+        reason = f"{_PHASES[standing.phase]} until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
     else:
         reason = f"{_PHASES[standing.phase]}: {again}"
     return RotationStatus(

@@ -76,7 +76,7 @@ class Machine:
 def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path, monkeypatch)
     machine.keys.write_text(SigningKeys.alone(issuing.new_key()).file)
-    for name in (credentials.MEMBERS, credentials.CLIENTS):
+    for name in (credentials.MEMBERS, credentials.CLIENTS, credentials.AUTHORITIES):
         (machine.pki / name).write_text(authority().certificate)
     machine.manager_keys.write_text("former ones")
     return machine
@@ -92,7 +92,7 @@ def test_it_tells_what_is_public_by_its_digest(machine: Machine) -> None:
     pair = authority()
     (machine.pki / "nodes-authority.pem").write_text(pair.certificate + pair.key)
     (machine.pki / "rotations.json").write_text('{"service-accounts": {"phase": "trust"}}')
-    for name in (credentials.MEMBERS, credentials.CLIENTS):
+    for name in (credentials.MEMBERS, credentials.CLIENTS, credentials.AUTHORITIES):
         (machine.pki / name).unlink()
     found = credentials.held(NODE, pki=machine.pki)
     assert found.files == {
@@ -151,6 +151,15 @@ def test_a_server_starts_anew_with_the_authorities_of_members(machine: Machine) 
     assert machine.take_over().unused == ()
     assert ("restart", credentials.CONTROLLER_MANAGER) not in machine.asked
     assert ("restart", credentials.API) in machine.asked
+
+
+def test_what_is_published_changes_with_controller_manager_alone(machine: Machine) -> None:
+    machine.take_over()
+    machine.asked.clear()
+    (machine.pki / credentials.AUTHORITIES).write_text(authority().certificate + authority().certificate)
+    assert credentials.held(NODE, pki=machine.pki).unused == (credentials.CONTROLLER_MANAGER,)
+    assert machine.take_over().unused == ()
+    assert machine.asked == [("restart", credentials.CONTROLLER_MANAGER)]
 
 
 def survival(*, voters: int, survives: bool, member: bool = True) -> etcd_checks.Survival:
