@@ -65,28 +65,28 @@ def _project(shared_lab: SharedLab) -> Iterator[Project]:
 
 @pytest.fixture(scope="module", name="company")
 def _company(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    """Declare the company's issuer, and have running API servers get it."""
     folder = tmp_path_factory.mktemp("company")
-    address = str(OPERATOR_PUBLIC)
+    address, before = str(OPERATOR_PUBLIC), started(project)
     with identity_provider(folder / "corp", address=address, under=[str(project.state / "enter")]) as provider:
+        found = f"{provider.url}/.well-known/openid-configuration"
+        closed = project.on(SERVERS[0], f"curl -ks --max-time 5 --output /dev/null {found}", check=False)
+        assert closed.returncode == 28, "a way out that nobody needs yet"
         issuer = provider.issuer().model_dump(mode="json", exclude_defaults=True)
         groups = {"corp:ml": {"namespaces": {MADE: "edit"}}, "corp:ops": {"everywhere": "view"}}
         project.write({**project.read(), "identity": {"issuers": {"corp": issuer}, "groups": groups}})
+        said = project.longhaul("up", "--yes", "--only", "infrastructure").stderr
+        for server in SERVERS:
+            assert f"{server} has its changed issuers" in said
+        project.longhaul("up", "--yes", "--only", "objects")
+        assert started(project) == before
+        (folder / "profile.json").write_text(project.longhaul("access", "profile").stdout)
         yield Company(project=project, provider=provider, folder=folder)
 
 
 def test_issuers_reach_running_servers(company: Company) -> None:
-    project, before = company.project, started(company.project)
-    found = f"{company.provider.url}/.well-known/openid-configuration"
-    closed = project.on(SERVERS[0], f"curl -ks --max-time 5 --output /dev/null {found}", check=False)
-    assert closed.returncode == 28, "a way out that nobody needs yet"
-    said = project.longhaul("up", "--yes", "--only", "infrastructure").stderr
-    for server in SERVERS:
-        assert f"{server} has its changed issuers" in said
-    project.longhaul("up", "--yes", "--only", "objects")
-    shown = json.loads(project.longhaul("access", "show", "--json").stdout)
+    shown = json.loads(company.project.longhaul("access", "show", "--json").stdout)
     assert [one["issuers"] for one in shown["servers"]] == ["those of the file"] * len(SERVERS)
-    assert started(project) == before
-    (company.folder / "profile.json").write_text(project.longhaul("access", "profile").stdout)
     assert read_profile(company.folder / "profile.json").issuers["corp"].client_id == CLIENT
 
 
