@@ -9,15 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from components.objects.labels import MANAGER, SYSTEM
-from components.objects.rbac import PUBLISHED
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import Object
 from longhaul.rotation.servers import digests
 from longhaul.status.cluster import BELIEVED
 
-FIELD = "ca.crt"
+SYSTEM, PUBLISHED, FIELD = "kube-system", "kube-root-ca.crt", "ca.crt"
 PATIENCE = timedelta(minutes=15)
 """Longest wait for nodes. They look every five minutes or so (longhaul-authorities.timer)."""
 LOOK_S = 10.0
@@ -25,7 +23,8 @@ LOOK_S = 10.0
 ROOT = f"/api/v1/namespaces{path_of(SYSTEM, 'configmaps', PUBLISHED)}"
 NODES = "/api/v1/nodes"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments"
-OURS = f"app.kubernetes.io/managed-by={MANAGER}"
+OURS = "app.kubernetes.io/managed-by=longhaul"
+"""Label of our own objects (components/objects/labels.py)."""
 
 
 class Objects(Protocol):

@@ -21,6 +21,7 @@ from node_authorities import KUBELET, PUBLISHED, TOLD, Authorities
 from node_place import Worker
 
 from components.control_plane import issuing
+from components.objects import labels, rbac
 from longhaul.rotation import followers, servers
 from tests.images.test_worker_checks import WORKER
 
@@ -177,6 +178,8 @@ def test_a_node_that_is_answered_by_nobody_stays_as_it_is(
 
 def test_programs_and_rotations_name_the_same(root: Path) -> None:
     assert (TOLD, node_authorities.FIELD, PUBLISHED) == (followers.BELIEVED, followers.FIELD, followers.ROOT)
+    assert (rbac.PUBLISHED, labels.SYSTEM) == (followers.PUBLISHED, followers.SYSTEM)
+    assert followers.OURS in [f"{name}={value}" for name, value in labels.labels("dns").items()]
     unit = (root / "images/rootfs/etc/systemd/system/kubelet.service").read_text()
     used, file = Authorities.used, "/etc/longhaul/pki/kubernetes-ca.crt"
     assert f"ExecStartPre=/usr/bin/install -m 0444 {file} {used}\n" in unit
