@@ -38,7 +38,9 @@ def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen) -> list[st
         lines.append(f"whoever was root on it was {_some(seen.accounts)}: look in the audit log for what they did")
     if seen.secrets:
         lines.append(
-            f"and knows {counted(len(seen.secrets), 'Secret')}, which have to be changed: {_some(seen.secrets)}"
+            f"and knows {counted(len(seen.secrets), 'Secret')} of pods that are there now, which have to be changed: "
+            f"{_some(seen.secrets)}. Those of earlier pods are in the audit log: `get` of Secrets by "
+            f"system:node:{entry.name}"
         )
     return lines
 

@@ -126,10 +126,13 @@ class Overlap:
         does not wait until what the former key has signed ends."""
         standing = self.record.of(self.subject.name)
         if standing.phase is Phase.STEADY and (behind := self.subject.behind()):
-            # A run was killed at its end: a further key would be another rotation, which nobody has asked for.
-            self.tell(f"{', '.join(behind)}: still to learn that {self.subject.name} is replaced")
+            # A run was killed at its end: a further key would be another rotation, which nobody has asked for. Who does
+            # not wait has asked for one.
+            self.tell(f"{', '.join(behind)}: still to use what the vault says of {self.subject.name}")
             self.subject.hand_out()
-            return standing
+            if not now:
+                self.tell("they do now. This run has made no new key: another one does")
+                return standing
         if standing.phase is Phase.STEADY:
             self.subject.prepare()
             standing = self._go(Phase.TRUST, "a new key is made: all learn to believe it beside the former one")

@@ -88,7 +88,9 @@ class TunnelRotation(OfServers):
                 self.vault.change(tunnel.secret, self._keys(tunnel).trusting(new).text())
 
     def use(self) -> None:
-        """Have the ends of one tunnel after the other use the new key: first the gateways of racks, then the cloud."""
+        """Have the ends of one tunnel after the other use the new key: first the gateways of racks, then the cloud.
+        API servers tell the phase before that, since it takes minutes for each."""
+        hand_out(self.vault, _nothing, tell=self.tell)
         for tunnel in self.ends.tunnels():
             new = self._next(tunnel)
             if not new:
