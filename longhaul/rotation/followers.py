@@ -9,16 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from components.objects.labels import MANAGER, SYSTEM
-from components.objects.rbac import PUBLISHED
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import Object
 from longhaul.rotation.servers import digests
+from longhaul.status.cluster import BELIEVED
 
-TOLD = "longhaul.dev/authorities"
-"""Annotation with which a Node says what it believes, and with which our Deployments say with what they started."""
-FIELD = "ca.crt"
+SYSTEM, PUBLISHED, FIELD = "kube-system", "kube-root-ca.crt", "ca.crt"
 PATIENCE = timedelta(minutes=15)
 """Longest wait for nodes. They look every five minutes or so (longhaul-authorities.timer)."""
 LOOK_S = 10.0
@@ -26,7 +23,8 @@ LOOK_S = 10.0
 ROOT = f"/api/v1/namespaces{path_of(SYSTEM, 'configmaps', PUBLISHED)}"
 NODES = "/api/v1/nodes"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments"
-OURS = f"app.kubernetes.io/managed-by={MANAGER}"
+OURS = "app.kubernetes.io/managed-by=longhaul"
+"""Label of our own objects (components/objects/labels.py)."""
 
 
 class Objects(Protocol):
@@ -79,10 +77,10 @@ class Followers:
     def restart_own(self, authorities: str) -> None:
         """Have the pods of our Deployments start anew with these authorities: such as read them once would not know an
         API server that shows a certificate of the new one."""
-        told = {TOLD: ",".join(digests(authorities))}
+        told = {BELIEVED: ",".join(digests(authorities))}
         for one in self.api.items(DEPLOYMENTS, labelSelector=OURS):
             template = one["spec"]["template"].get("metadata") or {}
-            if (template.get("annotations") or {}).get(TOLD) != told[TOLD]:
+            if (template.get("annotations") or {}).get(BELIEVED) != told[BELIEVED]:
                 name = one["metadata"]["name"]
                 body = {"spec": {"template": {"metadata": {"annotations": told}}}}
                 self.api.patch(f"{DEPLOYMENTS}/{name}", body)
@@ -104,5 +102,5 @@ class Followers:
 
 
 def _believed(metadata: Mapping[str, Any]) -> set[str]:
-    told = str((metadata.get("annotations") or {}).get(TOLD) or "")
+    told = str((metadata.get("annotations") or {}).get(BELIEVED) or "")
     return set(told.split(",")) - {""}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from components.model.certificates import ETCD_CLIENT, KUBERNETES
@@ -12,6 +12,9 @@ from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standi
 from components.model.rotation import ENCRYPTION, Phase, phase_of
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import EncryptionView, Observed
+
+NAMED = 10
+"""Largest number of nodes that are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,20 @@ def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
     for name in sorted(names | late.keys()):
         standings = {server: known.get(name, STEADY) for server, known in told.items()}
         again = f"`longhaul rotate --env {env} {name}` goes on"
-        yield _overlap(name, standings, late.get(name, ()), again=again, now=observed.now)
+        status = _overlap(name, standings, late.get(name, ()), again=again, now=observed.now)
+        yield _followed(status, observed) if name == AUTHORITY + KUBERNETES else status
+
+
+def _followed(status: RotationStatus, observed: Observed) -> RotationStatus:
+    """Return the rotation of the authority of API servers with the nodes that do not believe what all servers do."""
+    views = [one.credentials for one in observed.answers.values() if one.credentials is not None]
+    wanted = {view.authorities for view in views if view.role == Role.API}
+    left = [node.name for node in observed.cluster.nodes if {node.authorities} != wanted]
+    if len(wanted) != 1 or not left:
+        return status
+    more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    said = f"{status.reason}; nodes that have not followed yet: {', '.join(left[:NAMED])}{more}"
+    return replace(status, reason=said)
 
 
 def _restarting(role: str) -> tuple[str, ...]:

@@ -14,12 +14,16 @@ from urllib.parse import urlsplit
 
 import node_authorities
 import pytest
+import worker_checks
 from controller.api import Api, ApiError
 from digests import digests
 from node_authorities import KUBELET, PUBLISHED, TOLD, Authorities
+from node_place import Worker
 
 from components.control_plane import issuing
+from components.objects import labels, rbac
 from longhaul.rotation import followers, servers
+from tests.images.test_worker_checks import WORKER
 
 OBJECT = "/api/v1/nodes/n"
 
@@ -155,8 +159,27 @@ def test_it_says_nothing_that_its_kubelet_does_not_use(cluster: Cluster) -> None
     assert cluster.told == ",".join(digests(cluster.both))
 
 
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_node_that_is_answered_by_nobody_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, joined: bool
+) -> None:
+    paths = worker_checks.Paths(
+        environment=tmp_path / "node.env", certificate=tmp_path / "c.pem", authority=tmp_path / "ca.crt"
+    )
+    paths.environment.write_text("NODE_NAME=n\n")
+    paths.authority.write_text(authority().certificate)
+    if joined:
+        paths.certificate.touch()
+    monkeypatch.setattr(worker_checks, "Paths", lambda: paths)
+    monkeypatch.setattr(Worker, "read", lambda: WORKER)
+    assert node_authorities.main() == 0
+    assert ("the authorities stay as they are" in capsys.readouterr().err) == joined
+
+
 def test_programs_and_rotations_name_the_same(root: Path) -> None:
-    assert (TOLD, node_authorities.FIELD, PUBLISHED) == (followers.TOLD, followers.FIELD, followers.ROOT)
+    assert (TOLD, node_authorities.FIELD, PUBLISHED) == (followers.BELIEVED, followers.FIELD, followers.ROOT)
+    assert (rbac.PUBLISHED, labels.SYSTEM) == (followers.PUBLISHED, followers.SYSTEM)
+    assert followers.OURS in [f"{name}={value}" for name, value in labels.labels("dns").items()]
     unit = (root / "images/rootfs/etc/systemd/system/kubelet.service").read_text()
     used, file = Authorities.used, "/etc/longhaul/pki/kubernetes-ca.crt"
     assert f"ExecStartPre=/usr/bin/install -m 0444 {file} {used}\n" in unit

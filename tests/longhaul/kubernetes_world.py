@@ -10,10 +10,11 @@ from components.model import Environment
 from components.model.certificates import ADMINISTRATOR_HOURS, KUBERNETES
 from components.model.overlap import AUTHORITY
 from longhaul.exits import CommandError
-from longhaul.rotation.followers import DEPLOYMENTS, FIELD, NODES, ROOT, TOLD, Followers
+from longhaul.rotation.followers import DEPLOYMENTS, FIELD, NODES, ROOT, Followers
 from longhaul.rotation.kubernetes import KubernetesRotation
 from longhaul.rotation.overlap import Subject
 from longhaul.rotation.servers import digests
+from longhaul.status.cluster import BELIEVED
 from tests.longhaul.overlap_world import SERVERS, World
 
 WHAT = AUTHORITY + KUBERNETES
@@ -92,7 +93,7 @@ class KubernetesWorld(World):
     def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
         if path == NODES:
             for name, text in self.nodes.items():
-                said = {} if name in self.silent else {TOLD: ",".join(digests(text))}
+                said = {} if name in self.silent else {BELIEVED: ",".join(digests(text))}
                 yield {"metadata": {"name": name, "annotations": said}}
         else:
             assert (path, query) == (DEPLOYMENTS, {"labelSelector": "app.kubernetes.io/managed-by=longhaul"})

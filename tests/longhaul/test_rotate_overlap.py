@@ -6,6 +6,7 @@ import json
 import re
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,9 +29,10 @@ from longhaul.rotation.known import KNOWN
 from longhaul.rotation.overlap import PATIENCE
 from longhaul.rotation.servers import digests
 from longhaul.rotation.service_accounts import TOKEN_HOURS
+from longhaul.status.cluster import BELIEVED, node
 from longhaul.status.collect import parse_answer
 from longhaul.status.fleet import Verdict
-from longhaul.status.observed import Endpoint, Observed
+from longhaul.status.observed import ClusterView, Endpoint, Observed
 from longhaul.status.rotations import judge_rotations
 from tests.longhaul.overlap_world import KilledError, World, first_vault
 
@@ -333,6 +335,21 @@ def test_status_tells_servers_that_differ_or_use_other_keys() -> None:
     (found,) = judged(a=told(unused=("kube-apiserver.service",)), b=told())
     assert (found.name, found.verdict) == (SERVICE_ACCOUNTS, Verdict.DEGRADED)
     assert found.reason.startswith("programs of a use something else than these machines have")
+
+
+def test_status_names_nodes_that_have_not_followed() -> None:
+    answer = told(authority_kubernetes={"phase": "trust", "until": ""})
+    server = replace(answer, credentials=replace(answer.credentials, authorities=frozenset("ab")))
+    nodes = [{"metadata": {"name": name, "annotations": {BELIEVED: said}}} for name, said in (("n", "a,b"), ("m", "a"))]
+    observed = Observed(
+        cloud={},
+        answers={"a": server},
+        endpoint=Endpoint(url="", reached=True),
+        cluster=ClusterView(nodes=tuple(map(node, nodes))),
+        now=datetime(2026, 11, 1, tzinfo=UTC),
+    )
+    (found,) = judge_rotations("lab", observed)
+    assert found.reason.endswith("goes on; nodes that have not followed yet: m")
 
 
 def test_status_tells_members_that_use_another_authority() -> None:
