@@ -133,7 +133,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="store_true", help="say the version and exit")
-    shells = f"print a script with which a shell completes ({', '.join(SHELLS)}), and exit"
+    shells = f"print a shell's script and exit: {', '.join(SHELLS)}"
     top.add_argument("--completion", choices=SHELLS, metavar="SHELL", help=shells)
     subparsers = top.add_subparsers(prog="longhaul", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
     known = commands()
