@@ -225,7 +225,7 @@ def grow(project: Project) -> None:
 def test_the_authority_of_api_servers_is_replaced_by_runs_that_are_killed_while_machines_come(project: Project) -> None:
     former = project.on(SERVERS[0], "cat /etc/longhaul/pki/kubernetes-ca.crt").stdout
     with secrets_in_use(project) as failed:
-        for said in (f"{SERVERS[0]} has .*kubernetes-ca.crt", "waiting: the nodes"):
+        for said in (f"{SERVERS[0]} has .*kubernetes-ca.crt", "waiting"):
             assert killed_when(command(project, *OF_SERVERS), lambda told, said=said: bool(re.search(said, told)))
         half = json.loads(project.longhaul(*OF_SERVERS).stdout)
     assert failed == []
