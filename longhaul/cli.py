@@ -73,6 +73,7 @@ def groups() -> dict[str, dict[str, Command]]:
         status,
         up,
         validate,
+        vpn,
     )
 
     return {
@@ -99,6 +100,7 @@ def groups() -> dict[str, dict[str, Command]]:
             "status": status,
             "backups": backups,
             "login": login,
+            "vpn": vpn,
             "kubeconfig": kubeconfig,
             "shell": shell,
         },
@@ -131,7 +133,8 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="store_true", help="say the version and exit")
-    top.add_argument("--completion", choices=SHELLS, help="print a script with which a shell completes, and exit")
+    shells = f"print a shell's script and exit: {', '.join(SHELLS)}"
+    top.add_argument("--completion", choices=SHELLS, metavar="SHELL", help=shells)
     subparsers = top.add_subparsers(prog="longhaul", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
     known = commands()
     for name, command in known.items():

@@ -24,7 +24,8 @@ cluster. The lab's depot is such a folder, and its plugin is such a client. Thes
 the command, nor of the lab."""
 
 CLIENT = "longhaul.client"
-"""The part of the command that people install who run nothing: it knows nothing of the rest."""
+"""The part of the command that people install who run nothing: it knows nothing of the rest but how it speaks."""
+SPEECH = ("longhaul.exits", "longhaul.say")
 
 LAB_SEAM = "longhaul.lab_seam"
 """The one module of the command that knows the lab."""
@@ -114,7 +115,7 @@ MAY_IMPORT = {
     "components.render": ("components.render", "components.model", "clouds"),
     "components": ("components", "clouds"),
     "stacks": ("components",),
-    CLIENT: (CLIENT,),
+    CLIENT: (CLIENT, *SPEECH),
     LAB_SEAM: ("longhaul", "clouds", "components.model", "components.render", "lab"),
     **dict.fromkeys(SUPPLY, (*SUPPLY, "clouds", "components.model", "components.render")),
     # Certificates on demand, and keys that are rotated, are made as `up` makes them, without Pulumi.
@@ -188,7 +189,8 @@ def test_imports_go_one_way() -> None:
         ("longhaul.cli", "from lab import state", True),
         ("longhaul.lab_seam", "from lab import state", False),
         ("longhaul.client.profile", "from longhaul.client import files", False),
-        ("longhaul.client.profile", "from longhaul.say import say", True),
+        ("longhaul.client.profile", "from longhaul.say import say", False),
+        ("longhaul.client.profile", "from longhaul.context import context", True),
         ("longhaul.cli", "from longhaul.client import files", False),
         ("lab.daemon", "from longhaul import cli", True),
         ("lab.daemon", "from longhaul.depot.app import depot_app", False),

@@ -8,6 +8,7 @@ less than a third of a certificate's life is left, or when its content should ch
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from clouds.azure.api import Vault
 from components.control_plane import issuing
 from components.control_plane.secrets import Properties, VaultEntryProvider, changed, one_at_a_time
 from components.model import Authority, Certificate
-from components.model.overlap import STEADY, parse_standings, rotation_of
+from components.model.overlap import READ_VARIABLE, STEADY, parse_standings, rotation_of
 from components.model.rotation import Phase
 from components.model.vault import ROTATIONS
 
@@ -53,6 +54,18 @@ class AuthorityProvider(_RenewedProvider):
 
     inputs = ("vault_url", "secret", "trust_secret", "common_name", "days")
 
+    def diff(self, id_: str, olds: Properties, news: Properties) -> DiffResult:
+        """Report that others are believed as an update, where a rotation has that read."""
+        found = super().diff(id_, olds, news)
+        if found.changes or not os.environ.get(READ_VARIABLE):
+            return found
+        return DiffResult(changes=olds["certificate"] != _stored(news)["certificate"], replaces=[])
+
+    def update(self, id_: str, olds: Properties, news: Properties) -> UpdateResult:
+        """Make the certificate anew, or read which ones are believed."""
+        renewed = super().diff(id_, olds, news).changes or not os.environ.get(READ_VARIABLE)
+        return UpdateResult(outs=self.make(news) if renewed else _stored(news))
+
     def create(self, props: Properties) -> CreateResult:
         """Adopt or make the authority."""
         vault = Vault(props["vault_url"])
@@ -76,7 +89,7 @@ class AuthorityProvider(_RenewedProvider):
         certificate = value["certificate"]
         others = _others(vault, props, certificate) if _rotates(vault, props["secret"]) else ""
         vault.set(props["trust_secret"], certificate + others, content_type="application/x-pem-file")
-        return {**props, "certificate": certificate, "fingerprint": issuing.key_fingerprint(certificate)}
+        return _state(props, certificate, others)
 
     def delete(self, _id: str, props: Properties) -> None:
         """Delete key and certificate from the vault."""
@@ -120,6 +133,22 @@ class CertificateProvider(_RenewedProvider):
         return {**props, "certificate": pair.certificate, "not_after": issuing.expiry(pair.certificate)}
 
 
+def _state(props: Properties, certificate: str, others: str) -> Properties:
+    """Return what the state keeps of an authority, and of those that are believed beside it."""
+    return {**props, "certificate": certificate + others, "fingerprint": issuing.key_fingerprint(certificate)}
+
+
+def _stored(props: Properties) -> Properties:
+    """Return what the state should keep, as the vault has it."""
+    vault = Vault(props["vault_url"])
+    certificate = json.loads(vault.get(props["secret"]) or "{}").get("certificate")
+    if not certificate:
+        raise RuntimeError(
+            f"the vault has no {props['secret']}; docs/certificates.md says how to make an authority anew"
+        )
+    return _state(props, certificate, _others(vault, props, certificate))
+
+
 def _rotates(vault: Vault, secret: str) -> bool:
     """Return whether a second authority is believed beside the one in ``secret`` just now."""
     found = parse_standings(vault.get(ROTATIONS) or "{}").get(rotation_of(secret), STEADY)
@@ -150,9 +179,9 @@ class CertificateAuthority(Resource, module="longhaul", name="CertificateAuthori
     secret: Output[str]
     """Name of the secret that holds the key."""
     certificate: Output[str]
-    """The certificate, PEM."""
+    """The certificate, and after it those that are believed beside it while it is replaced, PEM."""
     fingerprint: Output[str]
-    """SHA-256 of the public key, which a renewal keeps."""
+    """SHA-256 of its public key, which a renewal keeps."""
 
     def __init__(
         self,

@@ -46,6 +46,10 @@ class Host(Section):
     all adapters of that kind. Left out, the host has none for pods."""
     huge_pages_gib: int = Field(default=0, ge=0)
     """Memory in GiB that is reserved for huge pages of 1 GiB, as `huge_pages_gib` of a pool."""
+    quarantined: bool = False
+    """True for a host that somebody else may be root on. The gateways and the other hosts of its site drop what comes
+    from it and its pods, but for answers over SSH to operators, and it is set up no more. `longhaul machine quarantine`
+    does the rest."""
 
 
 class Hosts(Section):

@@ -116,8 +116,9 @@ Role = Literal["view", "edit", "admin"]
 class GroupRights(Section):
     """Rights of a group of people."""
 
-    everywhere: Literal["view", "edit", "admin", "cluster-admin"] | None = None
-    """Role in the whole cluster. `cluster-admin` is everything, as an administrator's certificate is."""
+    everywhere: Literal["view", "cluster-admin"] | None = None
+    """Role in the whole cluster. `cluster-admin` is everything, as an administrator's certificate is. There is no
+    `edit` in between: whoever makes pods in `kube-system` has the cluster."""
     namespaces: dict[Namespace, Role] = Field(default_factory=dict, max_length=256, examples=[{"research": "edit"}])
     """Role in each namespace. Namespaces that are not there are made, and stay when they are taken out of the file;
     those that begin with `kube-` are refused."""

@@ -20,6 +20,10 @@ SERVICE_ACCOUNTS = "service-accounts"
 AUTHORITY = "authority-"
 """Beginning of the name of an authority's rotation."""
 
+READ_VARIABLE = "LONGHAUL_AUTHORITIES"
+"""Environment variable with which the program reads from the vault which authorities are believed. A rotation sets it;
+otherwise what is in the state stays."""
+
 
 def rotation_of(secret: str) -> str:
     """Return the name of the rotation of the authority whose key is in the vault's secret ``secret``."""

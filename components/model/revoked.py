@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 
 from components.model.vault import fitting
 
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}")
-"""Name of a person with its issuer's prefix: in ASCII, without what YAML, CEL, shells or our lists read otherwise
-(space, quotation marks, ``$``, comma, backslash, backquote). Names and ids of Entra and Okta have none of these."""
+NAME = r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}"
+"""Pattern of a person's name with its issuer's prefix, which CEL (RE2) and Python read alike: in ASCII, without what
+YAML, CEL, shells or our lists read otherwise (space, quotation marks, ``$``, comma, backslash, backquote). Names and
+ids of Entra and Okta have none of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,4 +75,4 @@ class Revoked:
 
 def is_name(name: str) -> bool:
     """Return whether a person may be refused by this name."""
-    return _NAME.fullmatch(name) is not None
+    return re.fullmatch(NAME, name) is not None

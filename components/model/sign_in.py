@@ -14,9 +14,10 @@ from typing import Any
 
 from clouds.base.fault import Fault, Location
 from clouds.base.words import choices
-from components.model.authority_pem import certificates_in, signs
+from components.model.authority_pem import authority_fault
 from components.model.environment import Environment
 from components.model.issuers import ClaimName, Issuer
+from components.model.revoked import NAME
 from components.model.vault import LARGEST
 
 MOST_GROUPS = 500
@@ -63,6 +64,8 @@ def authenticator(issuer: Issuer) -> dict[str, Any]:
                 "message": "a group of Kubernetes' own",
             },
             {"expression": f"size(user.groups) <= {MOST_GROUPS}", "message": f"more than {MOST_GROUPS} groups"},
+            # A name that no list of ours can hold could not be revoked.
+            {"expression": f"user.username.matches(r'^{NAME}$')", "message": "a name that could not be revoked"},
         ],
     }
 
@@ -89,9 +92,9 @@ def check_sign_in(environment: Environment) -> Iterator[Fault]:
         for index, audience in enumerate(issuer.audiences):
             if audience in issuer.audiences[:index]:
                 yield Fault(at=(*at, "audiences", index), wrong=f"{audience!r} is named before", write="each once")
-        if fault := _bad_authority(issuer.certificate_authority):
-            write = "the PEM certificates of the authority that signed its server's certificate"
-            yield Fault(at=(*at, "certificate_authority"), wrong=fault, write=write)
+        if issuer.certificate_authority and (fault := authority_fault(issuer.certificate_authority)):
+            write = "the PEM certificates of the authority that signed its server's certificate, and nothing else"
+            yield Fault(at=(*at, "certificate_authority"), wrong=f"it {fault}", write=write)
     for part in ("username", "groups"):
         yield from _check_prefixes(environment, part)
     yield from _check_groups(environment)
@@ -125,6 +128,7 @@ def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
 def _check_groups(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each group that no issuer can name, and for each that would have no rights."""
     identity = environment.identity
+    exempt = environment.pod_security.exempt_namespaces
     prefixes = [issuer.groups.prefix for issuer in identity.issuers.values() if issuer.groups is not None]
     prefixed = (("identity", "issuers", name, "groups", "prefix") for name in identity.issuers)
     basis: tuple[Location, ...] = (("identity", "issuers"), *prefixed)
@@ -139,19 +143,16 @@ def _check_groups(environment: Environment) -> Iterator[Fault]:
             if namespace.startswith("kube-"):
                 wrong = f"{namespace} is Kubernetes' own: whoever may make pods there has the cluster"
                 yield Fault(at=(*at, "namespaces", namespace), wrong=wrong, write="a namespace of your own")
+            elif namespace in exempt and rights.namespaces[namespace] != "view":
+                wrong = f"Pod Security does not hold in {namespace}: whoever may make pods there has every node"
+                yield Fault(
+                    at=(*at, "namespaces", namespace),
+                    wrong=wrong,
+                    write="`view`, or another namespace",
+                    basis=(("pod_security", "exempt_namespaces"),),
+                )
         if rights.everywhere is None and not rights.namespaces and not rights.vpn:
             yield Fault(at=at, wrong="it has no rights", write="`everywhere`, `vpn`, or `namespaces` with a role each")
         if rights.vpn and environment.vpn is None:
             wrong = "the environment has no VPN"
             yield Fault(at=(*at, "vpn"), wrong=wrong, write="`vpn` in the environment as well", basis=(("vpn",),))
-
-
-def _bad_authority(pem: str | None) -> str:
-    """Return what is wrong with an issuer's authority; empty when it can be read, or is left to the system."""
-    if pem is None:
-        return ""
-    try:
-        found = certificates_in(pem)
-    except ValueError:
-        return "it cannot be read as certificates in PEM"
-    return "" if all(map(signs, found)) else "a certificate in it is not an authority's"

@@ -38,6 +38,16 @@ HOST = "longhaul.dev/node"
 """Label of a host's token: the host's name."""
 LEASE = "longhaul-node-controller"
 
+AUTHORITIES, PUBLISHED = "longhaul:node-authorities", "kube-root-ca.crt"
+"""Role with which nodes read the authorities of API servers, and the ConfigMap that holds them (images/rootfs,
+node_authorities.py)."""
+AUTHORITIES_RULE: PolicyRuleArgsDict = {
+    "api_groups": [""],
+    "resources": ["configmaps"],
+    "resource_names": [PUBLISHED],
+    "verbs": ["get"],
+}
+
 LOOKED_AT = "longhaul-node-labels"
 """ConfigMap in which the node controller says that it looks at new Nodes (:mod:`components.objects.node_labels`)."""
 
@@ -153,6 +163,7 @@ class NodeAccess(ComponentResource):
         # Makes certificate requests and sees their outcome.
         self._bind_group("longhaul:node-bootstrappers", BOOTSTRAPPERS, "system:node-bootstrapper")
         self._bind_group("longhaul:node-proxiers", NODES, "system:node-proxier")
+        self._authorities()
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
         # An API server's machine asks its own server which encryption keys it uses.
         self._bind_group("longhaul:api-servers-metrics", KUBELET_CLIENTS, "system:monitoring")
@@ -160,6 +171,18 @@ class NodeAccess(ComponentResource):
         self._program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, held=held)
         self._program(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
         self.register_outputs({})
+
+    def _authorities(self) -> None:
+        """Let nodes read the authorities of API servers. The Node authorizer would, for their pods alone."""
+        metadata = meta(AUTHORITIES, part=PART, namespace=SYSTEM)
+        role = Role(AUTHORITIES, metadata=metadata, rules=[AUTHORITIES_RULE], opts=self._child)
+        RoleBinding(
+            f"{AUTHORITIES}-binding",
+            metadata=metadata,
+            role_ref={"api_group": API, "kind": "Role", "name": AUTHORITIES},
+            subjects=[{"kind": "Group", "name": NODES, "api_group": API}],
+            opts=ResourceOptions(parent=self, depends_on=[role]),
+        )
 
     def _tokens_alone(self) -> Resource:
         """Keep the node controller from all Secrets but the tokens of hosts."""

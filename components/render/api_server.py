@@ -28,8 +28,6 @@ from components.render.secrets import PKI, SecretFile, authority, certificate, t
 USER = "kube"
 NODE_CONTROLLER_USER = "node-controller"
 JOIN_USER = "node-join"
-API = "kube-apiserver.service"
-CONTROLLER_MANAGER = "kube-controller-manager.service"
 
 AUTHENTICATION = "/etc/longhaul/authentication.yaml"
 """File with the issuers by whose tokens people sign in."""
@@ -63,9 +61,10 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets that the machine fetches. The programs themselves reload certificates, the authorities of
-    clients, of kubelets (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, the
+    clients, of servers (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, the
     issuers of people's tokens, and whom they refuse; they read the rest only at their start. `longhaul rotate` has them
-    start anew, one after the other, with authorities of etcd members and keys of service accounts."""
+    start anew, one after the other, with keys of service accounts and with authorities of etcd members and API
+    servers."""
     return (
         certificate(machine, "apiserver", user=USER),
         certificate(machine, "kubelet-client", user=USER),
@@ -74,7 +73,7 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         certificate(machine, "controller-manager", user=USER),
         certificate(machine, "scheduler", user=USER),
         authority(f"{PKI}/nodes-authority.pem", NODES, user=USER),
-        trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES, restart=(API, CONTROLLER_MANAGER)),
+        trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES),
         # Authorities of clients' certificates: of programs, of nodes, and of people.
         trust(f"{PKI}/client-ca.crt", KUBERNETES, NODES, ADMINISTRATORS),
         trust(f"{PKI}/nodes-ca.crt", NODES),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from components.model import AddressPlan, Environment
 from components.model.access import ssh_sources
+from components.model.host_places import quarantined_ranges
 from components.model.joining import JOIN_PORT
 from components.render.documents import HEADER
 from components.render.file import File
@@ -21,5 +22,6 @@ def filter_file(environment: Environment, addresses: AddressPlan, site: str) -> 
         f"forward ip daddr {servers} tcp dport {JOIN_PORT} counter drop",
         f"input tcp dport 22 ip saddr != {{ {operators} }} counter drop",
         "input tcp dport 22 meta nfproto ipv6 counter drop",
+        *(f"prerouting ip saddr {range_} counter drop" for range_ in quarantined_ranges(environment, addresses, site)),
     )
     return File(content=HEADER + "".join(f"add rule inet longhaul {rule}\n" for rule in rules))

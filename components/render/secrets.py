@@ -36,8 +36,6 @@ class SecretFile:
     mode: int = 0o400
     user: str = "root"
     """Owner, and also the name of the group."""
-    restart: tuple[str, ...] = ()
-    """Units that read the file only at their start."""
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -52,10 +50,10 @@ def certificate(machine: Machine, part: str, *, user: str) -> SecretFile:
     return SecretFile(path=f"{PKI}/{part}.pem", content=content, user=user)
 
 
-def trust(path: str, *authorities: str, restart: tuple[str, ...] = ()) -> SecretFile:
+def trust(path: str, *authorities: str) -> SecretFile:
     """Return the file of authorities' certificates, without their keys."""
     content = "".join(f"${{trust-{authority}}}\n" for authority in authorities)
-    return SecretFile(path=path, content=content, mode=0o444, restart=restart)
+    return SecretFile(path=path, content=content, mode=0o444)
 
 
 def authority(path: str, name: str, *, user: str) -> SecretFile:
@@ -76,7 +74,6 @@ def document(environment: Environment, secret_files: Iterable[SecretFile]) -> di
                 "content": file.content,
                 "mode": f"{file.mode:04o}",
                 "owner": f"{file.user}:{file.user}",
-                **({"restart": file.restart} if file.restart else {}),
             }
             for file in secret_files
         ],

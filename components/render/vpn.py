@@ -28,10 +28,6 @@ SIGNER_USER = "vpn-signer"
 TUNNEL_USER = "vpn-tunnel"
 """User of OpenVPN."""
 
-OPENVPN = "longhaul-vpn.service"
-DOOR = "longhaul-vpn-door.service"
-KUBE_PROXY = "longhaul-vpn-proxy.service"
-
 DEVICE = "tun0"
 MANAGEMENT = "/run/longhaul-vpn/management.sock"
 KUBE_PROXY_KUBECONFIG = "/etc/longhaul/kube-proxy.kubeconfig"
@@ -69,17 +65,18 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
-    """Return the secrets that the machine fetches. The key that signs is its signer's alone. Server certificates are
-    written twice: OpenVPN reads its own as root, and the endpoint is another user."""
+    """Return the secrets that the machine fetches. The key that signs is its signer's alone. The server's certificate
+    is written twice: OpenVPN reads its own as root, and the endpoint is another user. OpenVPN reads certificates at its
+    start alone, and starts anew when they change (longhaul-vpn-renewed.path); the other programs read them again."""
     server = f"${{{machine.name}-vpn:certificate}}\n${{{machine.name}-vpn:key}}\n"
     return (
         certificate(machine, "kube-proxy", user="root"),
-        SecretFile(path=f"{PKI}/vpn.pem", content=server, restart=(OPENVPN,)),
+        SecretFile(path=f"{PKI}/vpn.pem", content=server),
         SecretFile(path=f"{PKI}/vpn-door.pem", content=server, user=DOOR_USER),
-        trust(f"{PKI}/vpn-ca.crt", VPN, restart=(OPENVPN,)),
-        trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES, restart=(KUBE_PROXY,)),
+        trust(f"{PKI}/vpn-ca.crt", VPN),
+        trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES),
         authority(f"{PKI}/vpn-authority.pem", VPN, user=SIGNER_USER),
-        SecretFile(path=f"{PKI}/vpn-key", content=f"${{{VPN_KEY}}}", restart=(OPENVPN,)),
+        SecretFile(path=f"{PKI}/vpn-key", content=f"${{{VPN_KEY}}}"),
         SecretFile(path=f"{PKI}/laptop-key", content=f"${{{VPN_KEY}}}", user=SIGNER_USER),
         SecretFile(path="/etc/longhaul/vpn-remotes.json", content=f"${{{VPN_REMOTES}}}\n", mode=0o444),
         SecretFile(path=PEOPLE, content=f"${{{REVOKED}}}\n", mode=0o444),
@@ -87,8 +84,8 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
 
 
 def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine) -> str:
-    """Return OpenVPN's configuration (OpenVPN 2.6, doc/man-sections). A person may have several laptops
-    (``duplicate-cn``). Laptops do not see each other, and no route leads through one."""
+    """Return OpenVPN's configuration (OpenVPN 2.6, doc/man-sections). A person may have several laptops, each with a
+    mark of its own (images/rootfs, vpn/certificate.py). They do not see each other, and no route leads through one."""
     tunnel, supernet = addresses.tunnel_range(machine.index), addresses.supernet
     pushed = (
         f"route {supernet.network_address} {supernet.netmask}",
@@ -102,7 +99,7 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
         "topology subnet",
         f"server {tunnel.network_address} {tunnel.netmask}",
         f"max-clients {MOST_LAPTOPS}",
-        "duplicate-cn",
+        "x509-username-field CN UID",
         *(f'push "{one}"' for one in pushed),
         f"ca {PKI}/vpn-ca.crt",
         f"cert {PKI}/vpn.pem",
@@ -116,8 +113,8 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
         "tls-verify /usr/local/lib/longhaul/vpn_verify.py",
         f"reneg-sec {RENEW_S}",
         f"tran-window {OLD_KEYS_S}",
-        "keepalive 10 60",
-        "explicit-exit-notify 1",
+        "keepalive 5 15",
+        "explicit-exit-notify 2",
         f"management {MANAGEMENT} unix",
         "management-client-user root",
         f"user {TUNNEL_USER}",

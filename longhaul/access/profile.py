@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from components.model.certificates import KUBERNETES, Authority
-from longhaul.client.profile import DAYS, Issuer, Profile
+from components.model.certificates import KUBERNETES, VPN, Authority, vpn_name
+from components.model.vault import VPN_REMOTES
+from longhaul.client.profile import DAYS, Issuer, Profile, Vpn
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import secret_of
 
@@ -40,4 +42,15 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
             for one, issuer in issuers.items()
         },
         expires=(now + timedelta(days=DAYS)).isoformat(timespec="seconds"),
+        vpn=_vpn(environment) if environment.vpn else None,
+    )
+
+
+def _vpn(environment: Environment) -> Vpn:
+    """Return the doors for laptops, as the vault notes them."""
+    remotes = json.loads(secret_of(environment, VPN_REMOTES))
+    return Vpn(
+        endpoints=tuple(f"https://{one['address']}" for one in remotes),
+        authority=secret_of(environment, Authority(name=VPN, common_name="").trust_secret),
+        name=vpn_name(environment),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.model.sign_in import settings
 from longhaul.exits import CommandError
-from longhaul.quarantine.servers import asked, servers
+from longhaul.quarantine.servers import asked, digest_of, servers
 from longhaul.report.text import table
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _issuers(answer: Mapping[str, Any], digest: str) -> str:
 def _revoked(answer: Mapping[str, Any], revoked: Revoked) -> str:
     if answer.get("error"):
         return f"{UNKNOWN}: {answer['error']}"
-    if tuple(answer.get("names", ())) != revoked.names:
+    if answer.get("digest") != digest_of(revoked.names):
         return "another list: `longhaul access apply` has it fetch this one"
     return ALL if answer.get("loaded") else "fetched, and not used yet"
 

@@ -63,7 +63,7 @@ class Steps:
         raise CommandError("others change the list of people at the same time, and undo this change: run this again")
 
     def _hand_out(self) -> None:
-        """Have every API server and VPN machine use the list; ``CommandError`` when one does not, once all were asked."""
+        """Have every API server and VPN machine use the list; ``CommandError`` when one does not, after all were."""
         began, names = self.clock(), [*servers(self.people), *vpn_machines(self.people)]
         failed: list[str] = []
 

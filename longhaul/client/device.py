@@ -36,9 +36,9 @@ def sign_in(
         try:
             return provider.exchange({"grant_type": GRANT, "device_code": code})
         except RefusedError as error:
-            if error.code not in ("authorization_pending", "slow_down"):
+            if error.reason not in ("authorization_pending", "slow_down"):
                 raise
-            interval += SLOWER_S if error.code == "slow_down" else 0.0
+            interval += SLOWER_S if error.reason == "slow_down" else 0.0
     raise SignInError("nobody signed in before the code expired: try again")
 
 

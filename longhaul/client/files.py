@@ -22,5 +22,14 @@ def write_private(path: Path, text: str) -> None:
 
 def config_folder(name: str) -> Path:
     """Return the folder with what a person keeps of an environment (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "longhaul" / name
+    return _folder("XDG_CONFIG_HOME", ".config") / name
+
+
+def state_folder(name: str) -> Path:
+    """Return a folder with what the program keeps between runs (the same specification)."""
+    return _folder("XDG_STATE_HOME", ".local/state") / name
+
+
+def _folder(variable: str, default: str) -> Path:
+    base = os.environ.get(variable)
+    return (Path(base) if base else Path.home() / default) / "longhaul"

@@ -34,7 +34,8 @@ class RefusedError(SignInError):
 
     def __init__(self, issuer: str, code: str, description: str) -> None:
         super().__init__(f"{issuer} refused: {code}{': ' if description else ''}{description[:300]}")
-        self.code = code
+        self.reason = code
+        """The error in the words of RFC 6749, such as ``invalid_grant``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,18 @@ class Issuer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Vpn:
+    """Doors of an environment for laptops."""
+
+    endpoints: tuple[str, ...]
+    """URLs of the sign-in endpoints, of which any will do."""
+    authority: str
+    """Authority of the VPN machines' certificates, PEM."""
+    name: str
+    """Name in those certificates."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """Everything that a sign-in needs to know of an environment."""
 
@@ -54,10 +66,14 @@ class Profile:
     """Issuers by name."""
     expires: str
     """Time after which it is refused, RFC 3339."""
+    vpn: Vpn | None = None
+    """VPN, where the environment has one."""
 
     def text(self) -> str:
         """Return the file's content."""
         said = {"format": FORMAT, **asdict(self)}
+        if self.vpn is None:
+            del said["vpn"]
         return json.dumps({**said, "digest": digest(said)}, indent=1) + "\n"
 
     def issuer(self, name: str | None) -> Issuer:
@@ -101,11 +117,20 @@ def parse(content: bytes) -> Profile:
     issuers = {
         str(name): Issuer(**{**one, "scopes": tuple(map(str, one["scopes"]))}) for name, one in said["issuers"].items()
     }
-    profile = Profile(**{**said, "issuers": issuers})
-    urls = [profile.server, *(issuer.url for issuer in issuers.values())]
+    vpn = _vpn(said["vpn"]) if "vpn" in said else None
+    profile = Profile(**{**said, "issuers": issuers, "vpn": vpn})
+    urls = [profile.server, *(issuer.url for issuer in issuers.values()), *(vpn.endpoints if vpn else ())]
     if not issuers or not all(url.startswith("https://") for url in urls) or not _is_plain(profile.name):
         raise ValueError("not a profile")
     return profile
+
+
+def _vpn(said: Mapping[str, Any]) -> Vpn:
+    vpn = Vpn(**{**said, "endpoints": tuple(map(str, said["endpoints"]))})
+    # It becomes part of a file that OpenVPN reads as root.
+    if not vpn.endpoints or not all(map(_is_plain, vpn.name.split("."))):
+        raise ValueError("no VPN")
+    return vpn
 
 
 def _is_plain(name: str) -> bool:

@@ -8,24 +8,25 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from longhaul.client.errors import SignInError
-from longhaul.client.tokens import Store, Tokens
+from longhaul.client.tokens import EARLY_S, Store, Tokens
+from longhaul.say import say
 
 if TYPE_CHECKING:
     from longhaul.client.oidc import Provider
     from longhaul.client.profile import Issuer
 
 
-def token_of(issuer: Issuer, *, device: bool, may_ask: bool) -> Tokens:
-    """Return tokens that can be used now. Unless ``may_ask``, nobody is asked to sign in: ``SignInError`` says so
-    then."""
+def token_of(issuer: Issuer, *, device: bool, may_ask: bool, left_s: float = EARLY_S) -> Tokens:
+    """Return tokens that can be used for ``left_s`` seconds, or fresh ones, whatever their life. Unless ``may_ask``,
+    nobody is asked to sign in: ``SignInError`` says so then."""
     store = Store(issuer)
     tokens = store.read()
-    if tokens is not None and tokens.good():
+    if tokens is not None and tokens.good(left_s):
         return tokens
     with store.held():
         # Another program may have had its turn.
         tokens = store.read()
-        if tokens is not None and tokens.good():
+        if tokens is not None and tokens.good(left_s):
             return tokens
         # Loaded here: hardly any call gets this far, and each should be quick.
         from longhaul.client.oidc import discover
@@ -40,11 +41,6 @@ def token_of(issuer: Issuer, *, device: bool, may_ask: bool) -> Tokens:
         return fresh
 
 
-def say(line: str) -> None:
-    """Print a line for the person. Standard output is for programs."""
-    print(f"longhaul: {line}", file=sys.stderr, flush=True)
-
-
 def _refreshed(provider: Provider, tokens: Tokens) -> Tokens | None:
     """Return fresh tokens; None when the issuer wants the person to sign in anew."""
     from longhaul.client.oidc import RefusedError
@@ -52,7 +48,7 @@ def _refreshed(provider: Provider, tokens: Tokens) -> Tokens | None:
     try:
         return provider.refresh(tokens)
     except RefusedError as error:
-        if error.code in ("invalid_grant", "interaction_required", "login_required"):
+        if error.reason in ("invalid_grant", "interaction_required", "login_required"):
             return None
         raise
 

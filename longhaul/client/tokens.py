@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-from longhaul.client.files import write_private
+from longhaul.client.files import state_folder, write_private
 from longhaul.client.profile import Issuer
 
 EARLY_S = 60
@@ -30,9 +29,9 @@ class Tokens:
     """Time at which the ID token ends, in seconds since 1970 by this machine's clock. It is reckoned from the token's
     life, so a clock that is wrong does no harm."""
 
-    def good(self) -> bool:
-        """Return whether the ID token can be used now."""
-        return time.time() < self.ends - EARLY_S
+    def good(self, left_s: float = EARLY_S) -> bool:
+        """Return whether the ID token can be used for so many seconds from now."""
+        return time.time() < self.ends - left_s
 
 
 class Store:
@@ -40,10 +39,8 @@ class Store:
     take a refresh token once only."""
 
     def __init__(self, issuer: Issuer) -> None:
-        base = os.environ.get("XDG_STATE_HOME")
-        folder = (Path(base) if base else Path.home() / ".local" / "state") / "longhaul" / "tokens"
         digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes}".encode()).hexdigest()[:16]
-        self._path = folder / f"{digest}.json"
+        self._path = state_folder("tokens") / f"{digest}.json"
 
     @contextmanager
     def held(self) -> Iterator[None]:

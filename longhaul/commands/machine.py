@@ -29,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("verb", choices=("quarantine",), help="quarantine: take a machine out and keep it for a look")
     parser.add_argument("name", metavar="NAME", help="its Node's name, as `longhaul status` shows it")
     parser.add_argument("--release", action="store_true", help="end its quarantine: delete what is kept of it")
+    parser.add_argument(
+        "--without-disk", action="store_true", help="replace it though its cloud does not keep its disk"
+    )
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the machine's name")
     parser.add_argument("--json", action="store_true", help="the result for programs")
 
@@ -52,7 +55,7 @@ def run(invocation: Invocation) -> int:
     refuse_half_restored(environment)
     record = record_of(environment)
     try:
-        with _steps(where, record) as steps:
+        with _steps(where, record, keep_disk=not options.without_disk) as steps:
             return _release(steps, options) if options.release else _quarantine(steps, options)
     except (ApiError, CloudError) as error:
         code = Exit.UNREACHABLE if error.passing else Exit.FAILED
@@ -91,7 +94,11 @@ def _release(steps: Steps, options: argparse.Namespace) -> int:
     if entry is None or entry.released:
         raise CommandError(f"{options.name} is not in quarantine, so nothing was done", code=Exit.USAGE)
     steps.refuse_release(entry)
-    machine = recorded_machine(steps.record.environment, entry)
+    machine = None
+    if entry.site in steps.record.environment.sites:
+        machine = recorded_machine(steps.record.environment, entry)
+    elif entry.kept:
+        say(f"{', '.join(entry.kept)} in {entry.site} stays: the file has no such site any more, so delete it yourself")
     confirm(released(entry), what=f"release {entry.name}", name=entry.name, noun="machine", yes=options.yes)
     entry = steps.release(entry, machine)
     if options.json:
@@ -101,7 +108,7 @@ def _release(steps: Steps, options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _steps(where: Context, record: Record) -> Iterator[Steps]:
+def _steps(where: Context, record: Record, *, keep_disk: bool) -> Iterator[Steps]:
     """Give the steps with the cluster's API, as long as no other run has them."""
     from longhaul.cluster import api_of
     from longhaul.quarantine.steps import Steps
@@ -112,4 +119,4 @@ def _steps(where: Context, record: Record) -> Iterator[Steps]:
         api_of(where, record.environment, os.environ) as api,
         sole_run(api, "longhaul-quarantine", words) as held,
     ):
-        yield Steps(record=record, api=api, tell=say, now=lambda: datetime.now(UTC), held=held)
+        yield Steps(record=record, api=api, tell=say, now=lambda: datetime.now(UTC), held=held, keep_disk=keep_disk)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.rotation.known import KNOWN, NOT_YET, Asked, Known
+from longhaul.rotation.known import KNOWN, Asked, Known
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LEASE = "longhaul-rotate"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rotate``."""
     known = "; ".join(f"{one.name}: {one.what}" for one in KNOWN.values())
-    parser.add_argument("what", metavar="WHAT", choices=[*KNOWN, *NOT_YET], help=known)
+    parser.add_argument("what", metavar="WHAT", choices=[*KNOWN], help=known)
     parser.add_argument(
         "--now",
         action="store_true",
@@ -36,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         default="",
         help="have API servers read with a former key again, for data from a backup; the next run retires it again",
+    )
+    parser.add_argument(
+        "--without",
+        metavar="NODE",
+        action="append",
+        default=[],
+        help="do not wait for this node, which drops out if it learns nothing; may be repeated",
     )
     parser.add_argument("--json", action="store_true", help="for programs: the phase and the keys at the end, by name")
 
@@ -64,14 +71,8 @@ def run(invocation: Invocation) -> int:
 
 def _known(options: argparse.Namespace) -> Known:
     """Return what is to be rotated; ``CommandError`` when that is not possible, or an option is not for it."""
-    if options.what in NOT_YET:
-        said = (
-            f"{options.what} cannot be replaced without an interruption yet, since nodes have no way to learn of a "
-            "second authority: docs/certificates.md#an-authority-is-lost-or-stolen says how it is, and what is missing"
-        )
-        raise CommandError(said, code=Exit.USAGE)
     known = KNOWN[options.what]
-    for option in ("now", "readmit"):
+    for option in ("now", "readmit", "without"):
         if getattr(options, option) and option not in known.takes:
             raise CommandError(f"--{option} is not for {known.name}", code=Exit.USAGE)
     return known
@@ -101,5 +102,6 @@ def _rotate(where: Context, environment: Environment, known: Known, options: arg
             tell=say,
             readmit=options.readmit,
             now=options.now,
+            without=tuple(options.without),
         )
         return known.run(asked)

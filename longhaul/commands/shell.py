@@ -32,7 +32,7 @@ def run(invocation: Invocation) -> int:
     where = context(invocation)
     environment = where.project.load(where.env)
     addresses = plan(environment)
-    reached = {machine.name: machine for machine in machines(environment, addresses)}
+    reached = {machine.name: machine for machine in machines(environment, addresses, and_quarantined=True)}
     names = [*(machine.name for machine in control_machines(environment, addresses)), *reached]
     machine = invocation.options.machine
     if machine not in names and not _of_a_pool(machine, environment):

@@ -18,7 +18,7 @@ from components.model import AddressPlan, Environment, plan
 from components.model.access import operators_inside
 from components.model.certificates import NODES as NODE_AUTHORITY
 from components.model.certificates import authorities
-from components.model.host_places import gateway_places, host_places
+from components.model.host_places import gateway_places, host_places, quarantined_ranges
 from components.model.nodes import TUNNEL_MSS, api_url, host_node_name, pod_mtu
 
 GATEWAYS = "gateways"
@@ -72,8 +72,11 @@ class Reach:
     """True when a machine may be booting, or a tunnel to it coming up; false when it must answer now."""
 
 
-def machines(environment: Environment, addresses: AddressPlan) -> Iterator[OnpremMachine]:
-    """Yield every gateway and bare-metal host, in the files' order."""
+def machines(
+    environment: Environment, addresses: AddressPlan, *, and_quarantined: bool = False
+) -> Iterator[OnpremMachine]:
+    """Yield every gateway and bare-metal host, in the files' order. Hosts in quarantine are left out, since they are
+    neither set up nor expected, unless asked for."""
     env = environment.name
     for gateway in gateway_places(environment, addresses):
         yield OnpremMachine(
@@ -88,6 +91,8 @@ def machines(environment: Environment, addresses: AddressPlan) -> Iterator[Onpre
         )
     hosts = {host.name: host for host in environment.hosts}
     for place in host_places(environment, addresses):
+        if hosts[place.name].quarantined and not and_quarantined:
+            continue
         yield OnpremMachine(
             name=host_node_name(environment, place.name),
             declared=place.name,
@@ -111,7 +116,7 @@ def has_hosts(environment: Environment) -> bool:
 def known_hosts(environment: Environment) -> str:
     """Return the pinned host keys in the format of ``ssh``, by the machine's name: an address may pass to another
     machine."""
-    found = machines(environment, plan(environment))
+    found = machines(environment, plan(environment), and_quarantined=True)
     return "".join(f"{machine.name} {machine.host_key}\n" for machine in found if machine.host_key)
 
 
@@ -163,7 +168,11 @@ def _host(machine: OnpremMachine, reach: Reach) -> dict[str, Any]:
 
 
 def _site(environment: Environment, addresses: AddressPlan, name: str) -> dict[str, Any]:
-    return {"depot": environment.sites[name].depot or "", "site_block": str(addresses.sites[name].block)}
+    return {
+        "depot": environment.sites[name].depot or "",
+        "site_block": str(addresses.sites[name].block),
+        "quarantined": [str(range_) for range_ in quarantined_ranges(environment, addresses, name)],
+    }
 
 
 def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:

@@ -74,6 +74,10 @@ class Api(Client):
                 self._load(self.access.context)
                 self.reconnect()
 
+    def believe(self, authorities: str) -> None:
+        """Believe further authorities (PEM) of API servers."""
+        self.access.context.load_verify_locations(cadata=authorities)
+
     def _load(self, context: ssl.SSLContext) -> None:
         load_chain(context, self._identity["certificate"] + "\n" + self._identity["key"])
 

@@ -14,6 +14,10 @@ TAINT = {"key": "longhaul.dev/quarantine", "value": "true", "effect": "NoExecute
 """Taint of a Node that is about to be deleted, so that nothing new is put there meanwhile."""
 
 
+CLOSE_TRIES = 20
+"""Number of times that a Node is written which others write meanwhile."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Seen:
     """Everything that whoever is root on a node can be and read, each as ``namespace/name``."""
@@ -38,11 +42,22 @@ def seen(api: Api, node: str) -> Seen:
 
 
 def close(api: Api, node: str) -> None:
-    """Keep everything new off a Node; do nothing when there is none."""
+    """Keep everything new off a Node; do nothing when there is none. Raise ``ApiError`` when others write it each
+    time."""
+    for left in reversed(range(CLOSE_TRIES)):
+        try:
+            _close(api, node)
+            return
+        except ApiError as error:
+            if error.status != 409 or not left:
+                raise
+
+
+def _close(api: Api, node: str) -> None:
     path = NODES + path_of(node)
     found = api.find(path)
     if found is None:
-        return None
+        return
     others = [one for one in found["spec"].get("taints") or () if one.get("key") != TAINT["key"]]
     body = {
         "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
@@ -51,8 +66,6 @@ def close(api: Api, node: str) -> None:
     try:
         api.patch(path, body)
     except ApiError as error:
-        if error.status == 409:
-            return close(api, node)
         if error.status != 404:
             raise
 
@@ -80,16 +93,27 @@ def _secrets(spec: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of the Secrets that a pod uses."""
     for one in spec.get("imagePullSecrets") or ():
         yield str(one.get("name", ""))
-    for volume in spec.get("volumes") or ():
-        yield str((volume.get("secret") or {}).get("secretName", ""))
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            yield str((source.get("secret") or {}).get("name", ""))
+    yield from _of_volumes(spec.get("volumes") or ())
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(kind) or ():
             for one in container.get("envFrom") or ():
                 yield str((one.get("secretRef") or {}).get("name", ""))
             for one in container.get("env") or ():
                 yield str(((one.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name", ""))
+
+
+def _of_volumes(found: Any) -> Iterator[str]:
+    """Yield the names of the Secrets in a pod's volumes, of whatever kind (kubernetes 1.36, pkg/api/v1/pod,
+    ``VisitPodSecretNames``)."""
+    if isinstance(found, Mapping):
+        yield str(found.get("secretName", ""))
+        for key, value in found.items():
+            if key in ("secret", "secretRef", "nodePublishSecretRef") and isinstance(value, Mapping):
+                yield str(value.get("name", ""))
+            yield from _of_volumes(value)
+    elif isinstance(found, list | tuple):
+        for one in found:
+            yield from _of_volumes(one)
 
 
 def _named(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:

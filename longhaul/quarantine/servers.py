@@ -3,8 +3,8 @@ they present."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,15 +50,19 @@ def hand_to(vault: VaultRecord, server: str, wanted: Callable[[], Sequence[str]]
     answer: Mapping[str, Any] = {}
     fetched, names = False, tuple(wanted())
     for _ in range(TRIES):
-        script = f"{FETCH} && {refusal.ask} --names {shlex.quote(','.join(names))} --wait {LOAD_S}"
-        answer = asked(vault, server, script)
-        fetched = tuple(answer.get("names", ())) == names
+        answer = asked(vault, server, f"{FETCH} && {refusal.ask} --digest {digest_of(names)} --wait {LOAD_S}")
+        fetched = answer.get("digest") == digest_of(names)
         if fetched:
             break
         names = tuple(wanted())
     if not fetched or not answer.get("loaded"):
         raise CommandError(f"{server} {_why(answer, vault.environment.name, fetched=fetched)}")
     return names
+
+
+def digest_of(names: Sequence[str]) -> str:
+    """Return the SHA-256 of names, as an API server's machine tells it of its list."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
 def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: Refusal = MACHINES) -> None:

@@ -2,7 +2,8 @@
 
 The list in the vault is written first: from then on the machine is refused wherever the list is read, whatever
 interrupts this run. Its disk is kept and it is cut off next, by its cloud alone: no silent API server holds it up, and
-nothing in the cluster warns whoever is on it. Each later step may be repeated, so the next run does them all again."""
+nothing in the cluster warns whoever is on it. A cloud that refuses holds up nothing but its replacement. Each later
+step may be repeated, so the next run does them all again."""
 
 from __future__ import annotations
 
@@ -33,6 +34,8 @@ class Steps:
     now: Callable[[], datetime]
     held: Callable[[], bool]
     """Tells whether this run is still the only one."""
+    keep_disk: bool = True
+    """False to replace a machine whose disk its cloud does not keep."""
 
     def quarantine(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
         """Carry out every step, and return the entry of the list; ``machine`` is None for a host, and for one
@@ -40,19 +43,21 @@ class Steps:
         name = entry.name
         self._write(entry)
         self.tell(f"{name} is in the list of machines in quarantine")
-        if machine is not None:
-            entry = self._cut_off(entry, machine)
-        node.close(self.api, name)
+        entry, refused = self._cut_off(entry, machine)
         servers.hand_out(self.record, self.record.read().names, tell=self.tell)
+        # From here on nobody writes its Node with its certificate.
+        node.close(self.api, name)
         # Until now an API server may have renewed its certificate, which lives on from then.
         entry = replace(entry, since=moment(self.now()))
         self._write(entry)
         pods = node.remove(self.api, name)
         self.tell(f"{counted(pods, 'pod')} and its Node deleted: the pods' tokens are void")
-        if machine is not None:
+        if machine is not None and refused is None:
             machine.cloud.replace(machine.place, machine.suspect)
             self.tell(f"{machine.suspect.group} makes another machine")
         servers.end_connections(self.record, tell=self.tell)
+        if refused is not None:
+            raise refused
         entry = replace(entry, done=True)
         self._write(entry)
         return entry
@@ -86,20 +91,28 @@ class Steps:
                 code=Exit.REFUSED,
             )
 
-    def _cut_off(self, entry: Quarantined, machine: PoolMachine) -> Quarantined:
-        """Keep a machine's disk, then cut it off: whoever is on it notices that, and may end it. A disk that cannot be
-        kept leaves nobody connected."""
+    def _cut_off(self, entry: Quarantined, machine: PoolMachine | None) -> tuple[Quarantined, CloudError | None]:
+        """Keep a machine's disk, then cut it off: whoever is on it notices that, and may end it. Return the entry, and
+        what its cloud refused: neither holds up that the API servers refuse the machine, which is replaced by a
+        later run only, when its disk is kept."""
+        refused: CloudError | None = None
+        if machine is None:
+            return entry, refused
+        if self.keep_disk:
+            try:
+                entry = replace(entry, kept=machine.cloud.keep(machine.place, machine.suspect) or entry.kept)
+                self._write(entry)
+                self.tell(f"kept: {', '.join(entry.kept) or 'nothing, since its machine has ended'}")
+            except CloudError as error:
+                refused = error
+                self.tell(f"the disk of {entry.name} is not kept yet: {error}")
         try:
-            entry = replace(entry, kept=machine.cloud.keep(machine.place, machine.suspect) or entry.kept)
-        except CloudError:
             machine.cloud.isolate(machine.place, machine.suspect)
-            self.tell(f"{entry.name} is cut off, but its disk is not kept yet")
-            raise
-        self._write(entry)
-        self.tell(f"kept: {', '.join(entry.kept) or 'nothing, since its machine has ended'}")
-        machine.cloud.isolate(machine.place, machine.suspect)
-        self.tell(f"{entry.name} is cut off")
-        return entry
+            self.tell(f"{entry.name} is cut off")
+        except CloudError as error:
+            refused = error
+            self.tell(f"{entry.name} is not cut off yet: {error}")
+        return entry, refused
 
     def _write(self, entry: Quarantined) -> None:
         """Write the entry into the list, and leave out those that are no longer needed."""

@@ -38,7 +38,9 @@ def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen) -> list[st
         lines.append(f"whoever was root on it was {_some(seen.accounts)}: look in the audit log for what they did")
     if seen.secrets:
         lines.append(
-            f"and knows {counted(len(seen.secrets), 'Secret')}, which have to be changed: {_some(seen.secrets)}"
+            f"and knows {counted(len(seen.secrets), 'Secret')} of pods that are there now, which have to be changed: "
+            f"{_some(seen.secrets)}. Those of earlier pods are in the audit log: `get` of Secrets by "
+            f"system:node:{entry.name}"
         )
     return lines
 
@@ -48,7 +50,9 @@ GONE = (
     "look at the name: a machine that gets it later is refused as well",
 )
 HOST = (
-    "nothing cuts it off from its own site: take it off its switch, or power it off",
+    "what cuts it off is in the hosts file: write `quarantined: true` into its entry, then `longhaul hosts`: the "
+    "gateways and the other hosts of its site drop what it sends. It can still take a neighbour's address there, so "
+    "take it off its switch, or power it off",
     "its machine and its disks stay as they are; nothing takes its place",
 )
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, Self
 
 from components.control_plane import issuing
 from components.model import Authority, Certificate, authorities, certificates, plan
@@ -14,6 +15,7 @@ from components.model.certificates import (
     ADMINISTRATORS,
     ETCD_CLIENT,
     FRONT_PROXY,
+    KUBERNETES,
     NODE_DAYS,
     NODES,
 )
@@ -21,6 +23,7 @@ from components.model.machines import Role
 from components.model.overlap import rotation_of
 from components.model.vault import next_secret
 from longhaul.exits import CommandError
+from longhaul.rotation.overlap import OfServers
 from longhaul.rotation.published import ConfigMaps, unpublish
 from longhaul.rotation.servers import behind, hand_out
 from longhaul.rotation.vault import RotationVault
@@ -29,9 +32,9 @@ RELOAD = timedelta(seconds=90)
 """Time in which Kubernetes' programs read a certificate or an authority of clients that has changed: they look once a
 minute, and when the file system tells (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
 
-RELOAD_KUBELETS = timedelta(seconds=330)
-"""The same for the authority of kubelets' servers (client-go 0.36, transport/ca_rotation.go, ``caRefreshDuration``:
-five minutes)."""
+RELOAD_SERVERS = timedelta(seconds=330)
+"""The same for an authority of servers, such as kubelets (client-go 0.36, transport/ca_rotation.go,
+``caRefreshDuration``: five minutes)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +52,7 @@ TIMES = {
     ADMINISTRATORS: Lasting(
         learn=RELOAD, life=timedelta(hours=ADMINISTRATOR_HOURS), signed="administrators' certificates"
     ),
-    NODES: Lasting(learn=RELOAD_KUBELETS, life=timedelta(days=NODE_DAYS), signed="nodes' certificates"),
+    NODES: Lasting(learn=RELOAD_SERVERS, life=timedelta(days=NODE_DAYS), signed="nodes' certificates"),
     FRONT_PROXY: Lasting(learn=RELOAD, life=timedelta(0), signed="API servers' certificates for extension servers"),
     # Programs start anew with these authorities, and read certificates at each handshake (etcd 3.6,
     # client/pkg/transport/listener.go).
@@ -57,6 +60,11 @@ TIMES = {
         str(role): Lasting(learn=timedelta(0), life=timedelta(0), signed="members' certificates")
         for role in (Role.ETCD, Role.EVENTS)
     },
+    KUBERNETES: Lasting(
+        learn=RELOAD_SERVERS,
+        life=timedelta(hours=ADMINISTRATOR_HOURS),
+        signed="certificates of `longhaul up`, and copies of the break-glass one,",
+    ),
     ETCD_CLIENT: Lasting(
         learn=timedelta(0), life=timedelta(0), signed="API servers' certificates for the etcd clusters"
     ),
@@ -65,7 +73,7 @@ TIMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuthorityRotation:
+class AuthorityRotation(OfServers):
     """An authority, as an ``overlap.Subject``."""
 
     vault: RotationVault
@@ -74,10 +82,10 @@ class AuthorityRotation:
     tell: Callable[[str], None]
 
     @classmethod
-    def of(cls, vault: RotationVault, name: str, *, api: ConfigMaps, tell: Callable[[str], None]) -> AuthorityRotation:
-        """Return the rotation of the authority ``name``."""
+    def of(cls, vault: RotationVault, name: str, *, api: ConfigMaps, tell: Callable[[str], None], **more: Any) -> Self:
+        """Return the rotation of the authority ``name``; ``more`` is for a class of its own."""
         (found,) = (one for one in authorities(vault.environment) if one.name == name)
-        return cls(vault=vault, authority=found, api=api, tell=tell)
+        return cls(vault=vault, authority=found, api=api, tell=tell, **more)
 
     @property
     def name(self) -> str:

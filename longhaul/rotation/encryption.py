@@ -47,6 +47,7 @@ class Rotation:
             # A run was killed at its end: a further key would be another rotation, which nobody has asked for.
             self.tell(f"{', '.join(behind)}: still to use {names(keys.keys)} alone, with which this rotation ends")
             self._hand_out(keys)
+            self.tell("they do now. This run has made no new key: another one does")
             return keys
         if keys.phase is Phase.STEADY:
             keys = self._write(keys.trusting(self.new_key(), retired=self.record.retired()))

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from components.model.overlap import Standing
     from longhaul.context import Context
     from longhaul.kubernetes.api import Api
-
-NOT_YET = (AUTHORITY + KUBERNETES,)
-"""Rotations that are refused: this authority is replaced with an interruption
-(docs/certificates.md#an-authority-is-lost-or-stolen)."""
+    from longhaul.rotation.stack import Stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +35,23 @@ class Asked:
     tell: Callable[[str], None]
     readmit: str
     now: bool
+    without: tuple[str, ...]
+
+    def stack(self, variable: str) -> Stack:
+        """Return the environment's stack, whose program reads what is rotated by an environment variable."""
+        from longhaul.rotation.stack import Stack
+        from longhaul.run_log import new_log
+
+        log = new_log(self.where, "rotate", os.environ)
+        return Stack(
+            where=self.where,
+            environment=self.environment,
+            environ=os.environ,
+            title=self.what,
+            variable=variable,
+            log=log,
+            began=time.monotonic(),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,17 +102,34 @@ def _authority(asked: Asked) -> dict[str, Any]:
     return _told(standing, digests("".join(subject.believed())))
 
 
+def _kubernetes(asked: Asked) -> dict[str, Any]:
+    from components.model.overlap import READ_VARIABLE
+    from longhaul.rotation.followers import Followers
+    from longhaul.rotation.kubernetes import KubernetesRotation, StackMachines
+    from longhaul.rotation.overlap import Overlap, Standings
+    from longhaul.rotation.servers import digests
+
+    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    subject = KubernetesRotation.of(
+        record,
+        KUBERNETES,
+        api=asked.api,
+        tell=asked.tell,
+        followers=Followers(api=asked.api, tell=asked.tell, without=asked.without),
+        new_machines=StackMachines(stack=asked.stack(READ_VARIABLE)),
+    )
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
+    return _told(standing, digests("".join(subject.believed())))
+
+
 def _tunnels(asked: Asked) -> dict[str, Any]:
+    from components.model.tunnel_keys import READ_VARIABLE
     from longhaul.rotation.overlap import Overlap, Standings
     from longhaul.rotation.tunnel_ends import StackEnds
     from longhaul.rotation.tunnels import TunnelRotation
-    from longhaul.run_log import new_log
 
     record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
-    log = new_log(asked.where, "rotate", os.environ)
-    ends = StackEnds(
-        where=asked.where, environment=asked.environment, environ=os.environ, log=log, began=time.monotonic()
-    )
+    ends = StackEnds(stack=asked.stack(READ_VARIABLE))
     subject = TunnelRotation(vault=record, ends=ends, tell=asked.tell)
     standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run()
     return _told(standing, ())
@@ -122,6 +153,12 @@ _ALL = (
     ),
     Known(name=AUTHORITY + FRONT_PROXY, what="the authority for extension servers", run=_authority, takes=_NOW),
     Known(name=AUTHORITY + NODES, what="the authority of kubelets' certificates", run=_authority, takes=_NOW),
+    Known(
+        name=AUTHORITY + KUBERNETES,
+        what="the authority of API servers, and of the programs that they know by certificate",
+        run=_kubernetes,
+        takes=_NOW | {"without"},
+    ),
     Known(name=AUTHORITY + "etcd", what="the authority of etcd members", run=_authority, takes=_NOW),
     Known(name=AUTHORITY + "events", what="the authority of the events' etcd members", run=_authority, takes=_NOW),
     Known(name=AUTHORITY + ETCD_CLIENT, what="the authority of etcd's clients", run=_authority, takes=_NOW),

@@ -24,6 +24,18 @@ PATIENCE = timedelta(minutes=15)
 one."""
 
 
+class OfServers:
+    """Base of subjects that machines of the control plane alone know."""
+
+    @property
+    def copies(self) -> timedelta:
+        """Longest life of copies of what is believed: nobody has one."""
+        return timedelta(0)
+
+    def spread(self) -> None:
+        """Do nothing: nobody else believes it."""
+
+
 class Subject(Protocol):
     """Subject of a rotation. Every method may be called again after it was interrupted."""
 
@@ -38,6 +50,10 @@ class Subject(Protocol):
     @property
     def life(self) -> timedelta:
         """Longest life of what the former key has signed."""
+
+    @property
+    def copies(self) -> timedelta:
+        """Longest life of copies of what is believed, which nobody makes anew."""
 
     @property
     def signed(self) -> str:
@@ -60,6 +76,10 @@ class Subject(Protocol):
 
     def hand_out(self) -> None:
         """Have machines use what the vault says, one after the other; ``CommandError`` for the first that does not."""
+
+    def spread(self) -> None:
+        """Have those believe what the vault says who are no machines of the control plane; ``CommandError`` when one
+        does not."""
 
     def behind(self) -> tuple[str, ...]:
         """Return the machines that have not learnt yet that the rotation is over; ``CommandError`` for the first that
@@ -106,17 +126,20 @@ class Overlap:
         does not wait until what the former key has signed ends."""
         standing = self.record.of(self.subject.name)
         if standing.phase is Phase.STEADY and (behind := self.subject.behind()):
-            # A run was killed at its end: a further key would be another rotation, which nobody has asked for.
-            self.tell(f"{', '.join(behind)}: still to learn that {self.subject.name} is replaced")
+            # A run was killed at its end: a further key would be another rotation, which nobody has asked for. Who does
+            # not wait has asked for one.
+            self.tell(f"{', '.join(behind)}: still to use what the vault says of {self.subject.name}")
             self.subject.hand_out()
-            return standing
+            if not now:
+                self.tell("they do now. This run has made no new key: another one does")
+                return standing
         if standing.phase is Phase.STEADY:
             self.subject.prepare()
             standing = self._go(Phase.TRUST, "a new key is made: all learn to believe it beside the former one")
         if standing.phase is Phase.TRUST:
-            self.subject.trust()
-            self.subject.hand_out()
-            self._wait(self.clock() + self.subject.learn, "programs have read what is to be believed")
+            standing = self._trust(standing)
+            if not self._learnt(standing, now=now):
+                return standing
             standing = self._go(Phase.USE, "all believe both: from now on the new key signs")
         if standing.phase is Phase.USE:
             standing = self._use(standing)
@@ -125,11 +148,36 @@ class Overlap:
             standing = self._go(Phase.DISTRUST, "the former key is not needed any more: nobody is to believe it")
         self.subject.distrust()
         self.subject.hand_out()
+        self.subject.spread()
         self._wait(self.clock() + self.subject.learn, "programs have forgotten the former key")
         self.subject.end()
         standing = self._go(Phase.STEADY, f"{self.subject.name} is replaced")
         self.subject.hand_out()
         return standing
+
+    def _trust(self, standing: Standing) -> Standing:
+        """Have everybody believe both, and return until when copies of what was believed before may live."""
+        self.subject.trust()
+        self.subject.hand_out()
+        self.subject.spread()
+        self._wait(self.clock() + self.subject.learn, "programs have read what is to be believed")
+        if standing.until is not None or not self.subject.copies:
+            return standing
+        return self._until(Phase.TRUST, self.subject.copies)
+
+    def _learnt(self, standing: Standing, *, now: bool) -> bool:
+        """Return whether no copy of what was believed before is left, or nobody is to wait for that."""
+        until = standing.until or self.clock()
+        if now:
+            return True
+        if until - self.clock() > PATIENCE:
+            self.tell(
+                f"both are believed. Kubeconfigs from before live until {until:%Y-%m-%d %H:%M} UTC: run this again "
+                "then, and the new key signs"
+            )
+            return False
+        self._wait(until, "the last kubeconfig from before has ended")
+        return True
 
     def _use(self, standing: Standing) -> Standing:
         """Have the new key sign everywhere, and return until when what the former one has signed may live."""
@@ -137,8 +185,11 @@ class Overlap:
         self.subject.hand_out()
         if standing.until is not None:
             return standing
-        until = self.clock() + self.subject.learn + self.subject.life
-        found = self._write(Standing(phase=Phase.USE, until=until))
+        return self._until(Phase.USE, self.subject.learn + self.subject.life)
+
+    def _until(self, phase: Phase, life: timedelta) -> Standing:
+        """Record until when the phase lasts."""
+        found = self._write(Standing(phase=phase, until=self.clock() + life))
         # For `longhaul status`, which asks the servers.
         self.subject.hand_out()
         return found
@@ -147,6 +198,7 @@ class Overlap:
         """Return whether nothing of the former key is left, or nobody is to wait for that."""
         until = standing.until or self.clock()
         if now:
+            self._wait(until - self.subject.life, "all show what the new key has signed")
             self.tell(f"not waiting: {self.subject.signed} of the former key stop working")
             return True
         if until - self.clock() > PATIENCE:

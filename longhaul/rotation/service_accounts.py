@@ -12,6 +12,7 @@ from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model.overlap import SERVICE_ACCOUNTS
 from components.model.vault import SIGNING_KEYS, next_secret
+from longhaul.rotation.overlap import OfServers
 from longhaul.rotation.servers import behind, hand_out
 from longhaul.rotation.vault import RotationVault
 from longhaul.vault_record import unusable
@@ -29,7 +30,7 @@ NEXT = next_secret(SIGNING_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceAccounts:
+class ServiceAccounts(OfServers):
     """The key of service accounts' tokens, as an ``overlap.Subject``."""
 
     vault: RotationVault

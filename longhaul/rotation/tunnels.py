@@ -17,6 +17,7 @@ from components.control_plane import issuing
 from components.model.tunnel_keys import TUNNELS, TunnelKeys
 from components.model.vault import next_secret
 from longhaul.exits import CommandError
+from longhaul.rotation.overlap import OfServers
 from longhaul.rotation.servers import behind, hand_out
 from longhaul.rotation.vault import RotationVault
 
@@ -55,7 +56,7 @@ def _nothing(_secret: str) -> bool:
 
 
 @dataclass(kw_only=True)
-class TunnelRotation:
+class TunnelRotation(OfServers):
     """The keys of all tunnels, as an ``overlap.Subject``."""
 
     vault: RotationVault
@@ -87,7 +88,9 @@ class TunnelRotation:
                 self.vault.change(tunnel.secret, self._keys(tunnel).trusting(new).text())
 
     def use(self) -> None:
-        """Have the ends of one tunnel after the other use the new key: first the gateways of racks, then the cloud."""
+        """Have the ends of one tunnel after the other use the new key: first the gateways of racks, then the cloud.
+        API servers tell the phase before that, since it takes minutes for each."""
+        hand_out(self.vault, _nothing, tell=self.tell)
         for tunnel in self.ends.tunnels():
             new = self._next(tunnel)
             if not new:

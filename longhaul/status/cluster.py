@@ -34,6 +34,8 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LATE = timedelta(seconds=12)
 """Age of a node's lease from which its kubelet is late: it renews every ten seconds, a quarter of what a lease is for
 (kubernetes 1.36, pkg/kubelet/kubelet.go, ``nodeLeaseRenewIntervalFraction``)."""
+BELIEVED = "longhaul.dev/authorities"
+"""Annotation with the authorities of API servers that a node believes (images/rootfs, node_authorities.py)."""
 GPU_CONDITION = "longhaul.dev/GpuHealthy"
 """Condition in which a node with GPUs reports their health (docs/gpus.md)."""
 
@@ -70,6 +72,7 @@ def node(item: Mapping[str, Any]) -> NodeView:
         gpus=_gpus(item) if GPU_LABEL in labels else "",
         created=str(metadata.get("creationTimestamp", "")),
         version=str(status.get("nodeInfo", {}).get("kubeletVersion", "")),
+        authorities=frozenset(filter(None, metadata.get("annotations", {}).get(BELIEVED, "").split(","))),
     )
 
 

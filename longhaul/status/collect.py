@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from longhaul.hosts.inventory import OnpremMachine
     from longhaul.hosts.knock import Knock
 
+AUTHORITIES = "kubernetes-ca.crt"
+"""File of API server machines with the authorities of API servers."""
 COMMAND = "longhaul-node status"
 ANSWER_S = 60.0
 """Time limit of a machine's answer, seconds: Azure's agent alone takes about ten."""
@@ -216,6 +218,7 @@ def _credentials(told: Mapping[str, Any] | None, *, role: str) -> CredentialsVie
         role=role,
         unused=tuple(map(str, told.get("unused") or ())),
         rotations=None if known is None else parse_standings(json.dumps(known)),
+        authorities=frozenset(map(str, (told.get("files") or {}).get(AUTHORITIES) or ())),
     )
 
 

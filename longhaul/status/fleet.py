@@ -151,7 +151,9 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
     if observed.cluster.error:
         return ()
     there = {view.name for view in observed.cluster.nodes}
-    missing = [host for host in host_nodes(environment, plan(environment)).values() if host.node_name not in there]
+    hosts = host_nodes(environment, plan(environment))
+    expected = [hosts[host.name] for host in environment.hosts if not host.quarantined]
+    missing = [host for host in expected if host.node_name not in there]
     held = {one.name for one in observed.quarantine.held}
     return (
         *(_node(view, observed, lab=lab) for view in observed.cluster.nodes),

@@ -48,6 +48,8 @@ class CredentialsView:
     """Units that use other keys or authorities than the machine has."""
     rotations: Mapping[str, Standing] | None = None
     """Rotations that are not over, by name; None on a machine that is not told of them."""
+    authorities: frozenset[str] = frozenset()
+    """SHA-256 of the authorities of API servers that it believes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +117,8 @@ class NodeView:
     version: str
     gpus: str = ""
     """Reason why its GPUs are held back; empty when they are not, or it has none."""
+    authorities: frozenset[str] = frozenset()
+    """SHA-256 of the authorities of API servers that it believes; empty when it says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

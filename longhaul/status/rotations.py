@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from components.model.certificates import ETCD_CLIENT
+from components.model.certificates import ETCD_CLIENT, KUBERNETES
 from components.model.machines import Role
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing
 from components.model.rotation import ENCRYPTION, Phase, phase_of
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import EncryptionView, Observed
+
+NAMED = 10
+"""Largest number of nodes that are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +50,28 @@ def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
     for name in sorted(names | late.keys()):
         standings = {server: known.get(name, STEADY) for server, known in told.items()}
         again = f"`longhaul rotate --env {env} {name}` goes on"
-        yield _overlap(name, standings, late.get(name, ()), again=again, now=observed.now)
+        status = _overlap(name, standings, late.get(name, ()), again=again, now=observed.now)
+        yield _followed(status, observed) if name == AUTHORITY + KUBERNETES else status
+
+
+def _followed(status: RotationStatus, observed: Observed) -> RotationStatus:
+    """Return the rotation of the authority of API servers with the nodes that do not believe what all servers do."""
+    views = [one.credentials for one in observed.answers.values() if one.credentials is not None]
+    wanted = {view.authorities for view in views if view.role == Role.API}
+    left = [node.name for node in observed.cluster.nodes if {node.authorities} != wanted]
+    if len(wanted) != 1 or not left:
+        return status
+    more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    said = f"{status.reason}; nodes that have not followed yet: {', '.join(left[:NAMED])}{more}"
+    return replace(status, reason=said)
 
 
 def _restarting(role: str) -> tuple[str, ...]:
     """Return the rotations of which a phase has programs of a role's machines start anew."""
     clients = AUTHORITY + ETCD_CLIENT
     members = tuple(f"{AUTHORITY}{one}" for one in Role if one.is_etcd)
-    return (SERVICE_ACCOUNTS, *members, clients) if role == Role.API else (AUTHORITY + role, clients)
+    own = (SERVICE_ACCOUNTS, AUTHORITY + KUBERNETES)
+    return (*own, *members, clients) if role == Role.API else (AUTHORITY + role, clients)
 
 
 def _overlap(
@@ -68,7 +85,7 @@ def _overlap(
     if late:
         reason = f"programs of {', '.join(late)} use something else than these machines have: {again}"
     elif standing.until and standing.until > now:
-        reason = f"the new key signs, both are believed until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
+        reason = f"{_PHASES[standing.phase]} until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
     else:
         reason = f"{_PHASES[standing.phase]}: {again}"
     return RotationStatus(

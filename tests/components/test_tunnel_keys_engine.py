@@ -21,17 +21,19 @@ pytestmark = pytest.mark.engine
 
 
 class Stack:
-    """A project with one stack of ``tunnel_keys_program.py``."""
+    """A project with one stack of a program beside this module."""
+
+    program = "tunnel_keys_program"
 
     def __init__(self, folder: Path) -> None:
         self._folder, self.vault = folder, folder / "vault"
         self._pulumi = tools.ensure(["pulumi"], log_dir=folder / "log", progress=print)["pulumi"]
         self.vault.mkdir()
         (folder / "Pulumi.yaml").write_text("name: longhaul\nruntime: python\n")
-        (folder / "__main__.py").write_text("from tests.components.tunnel_keys_program import main\n\nmain()\n")
+        (folder / "__main__.py").write_text(f"from tests.components.{self.program} import main\n\nmain()\n")
         self.run("stack", "init", "dev")
 
-    def run(self, *words: str, **variables: str) -> str:
+    def run(self, *words: str, fails: bool = False, **variables: str) -> str:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")}
         environ = {
             **kept,
@@ -43,7 +45,7 @@ class Stack:
             **variables,
         }
         words = (str(self._pulumi), *words, "--color", "never", "--non-interactive")
-        return printed(words, cwd=self._folder, environ=engine_environment(environ))
+        return printed(words, cwd=self._folder, environ=engine_environment(environ), fails=fails)
 
     def up(self, *names: str) -> None:
         """Run `up`, or what a rotation runs for some resources."""

@@ -14,6 +14,7 @@ from components.control_plane import issuing
 from components.control_plane.certificates import AuthorityProvider, CertificateProvider
 from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider, VaultSettingProvider
 from components.control_plane.signing_keys import SigningKeys
+from components.model.overlap import READ_VARIABLE as READ_AUTHORITIES
 from components.model.rotation import Keys
 from components.model.tunnel_keys import READ_VARIABLE
 from components.model.vault import FIRST_KEY, FIRST_SIGNING_KEY, KEYS_IN_USE, SIGNING_KEYS
@@ -95,9 +96,33 @@ def test_an_authority_that_is_renewed_while_it_rotates_leaves_the_other_believed
     values["trust-etcd"] += other
     values["rotations"] = json.dumps({"authority-etcd": {"phase": phase, "until": ""}})
     news = provider.update("id", olds, authority(days=7300)).outs or {}
-    assert issuing.certificates_in(values["trust-etcd"])[0] == news["certificate"]
+    assert values["trust-etcd"] == news["certificate"]
     assert len(issuing.certificates_in(values["trust-etcd"])) == believed
     assert (other in values["trust-etcd"]) == (believed == 2)
+
+
+def test_what_is_believed_beside_an_authority_is_read_only_where_a_rotation_has_it_read(
+    values: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = AuthorityProvider()
+    olds = provider.create(authority()).outs or {}
+    new = issuing.new_authority(common_name="lab etcd", days=1, key=issuing.new_key())
+    values["trust-etcd"] += new.certificate
+    assert not provider.diff("id", olds, authority()).changes
+    monkeypatch.setenv(READ_AUTHORITIES, "yes")
+    assert provider.diff("id", olds, authority()).changes
+    both = provider.update("id", olds, authority()).outs or {}
+    assert (both["certificate"], both["fingerprint"]) == (values["trust-etcd"], olds["fingerprint"])
+    assert not provider.diff("id", both, authority()).changes
+    values["ca-etcd"] = json.dumps({"certificate": new.certificate, "key": new.key})
+    used = provider.update("id", both, authority()).outs or {}
+    assert used["certificate"] == new.certificate + olds["certificate"]
+    assert used["fingerprint"] == issuing.key_fingerprint(new.certificate)
+    values["trust-etcd"] = new.certificate
+    alone = provider.update("id", used, authority()).outs or {}
+    assert alone["certificate"] == new.certificate
+    renewed = provider.update("id", alone, authority(days=7300)).outs or {}
+    assert renewed["certificate"] == values["trust-etcd"] != new.certificate
 
 
 def test_an_authority_is_renewed_with_its_key_and_its_leaves_stay(values: dict[str, str]) -> None:

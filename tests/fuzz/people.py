@@ -24,6 +24,7 @@ def profile(folder: Path) -> Target:
         "authority": "PEM",
         "issuers": {"corp": issuer},
         "expires": "2100-01-01T00:00:00+00:00",
+        "vpn": {"endpoints": ["https://203.0.113.7"], "authority": "PEM", "name": "vpn.lab.example.com"},
     }
     path = folder / "profile.json"
 

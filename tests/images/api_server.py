@@ -104,6 +104,10 @@ class Machines:
         ):
             place.start(name, [sys.executable, "-B", *map(str, program)], {})
 
+    def restart_controller_manager(self) -> None:
+        self.control[API].stop(UNITS[1])
+        self._start_unit(UNITS[1])
+
     def _start_unit(self, name: str) -> None:
         place = self.control[API]
         place.copy(f"{name}.service")

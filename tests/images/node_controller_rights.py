@@ -1,12 +1,15 @@
-"""Rights that the objects stack gives to the node controller, the join endpoint and racks' tokens, as API objects."""
+"""Rights that the objects stack gives to the node controller, the join endpoint, racks' tokens and nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from components.objects.labels import SYSTEM
 from components.objects.rbac import (
     API,
+    AUTHORITIES,
+    AUTHORITIES_RULE,
     BOOTSTRAPPERS,
     CLUSTER_RULES,
     JOIN_CLUSTER_RULES,
@@ -14,6 +17,7 @@ from components.objects.rbac import (
     JOIN_USER,
     NAMESPACE_RULES,
     NODE_CONTROLLER,
+    NODES,
 )
 
 PATH = f"/apis/{API}/v1"
@@ -27,6 +31,9 @@ def rights() -> Iterator[tuple[str, dict[str, Any]]]:
     yield f"{PATH}/clusterrolebindings", bootstrapper
     yield from _program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES)
     yield from _program(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
+    nodes = {"apiGroup": API, "kind": "Group", "name": NODES}
+    yield f"{PATH}/namespaces/{SYSTEM}/roles", _role("Role", AUTHORITIES, [AUTHORITIES_RULE])
+    yield f"{PATH}/namespaces/{SYSTEM}/rolebindings", _binding("RoleBinding", AUTHORITIES, "Role", nodes)
 
 
 def _program(

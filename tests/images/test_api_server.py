@@ -10,7 +10,9 @@ from typing import Any
 
 import api_checks
 import pytest
+from node_authorities import FIELD, PUBLISHED
 
+from components.control_plane import issuing
 from components.model.health import READY_PATH
 from lab import tools
 from tests.images.api_server import API, EVENTS, MAIN, Machines
@@ -155,3 +157,28 @@ def test_the_node_controller_leads_once_it_may_and_lets_go_when_it_is_stopped(ma
         assert "longhaul_node_controller_" in answer.read().decode()
     place.stop("node-controller")
     assert client.get(lease)["spec"].get("holderIdentity", "") == ""
+
+
+def test_a_second_authority_of_servers_is_published_before_a_server_shows_a_certificate_of_it(
+    machines: Machines,
+) -> None:
+    place, client, vault = machines.control[API], machines.client, machines.control.vault.secrets
+    address = ("127.0.0.1", machines.control.environment.control_plane.api.port)
+    former, new = vault["trust-kubernetes"], issuing.new_authority(common_name="new", days=1, key=issuing.new_key())
+
+    def published() -> tuple[str, ...]:
+        return issuing.certificates_in(client.get(PUBLISHED)["data"][FIELD])
+
+    eventually(lambda: client.status(PUBLISHED) == 200, what="what is believed is published")
+    assert published() == (former,)
+    vault["trust-kubernetes"] = former + new.certificate
+    place.fetch()
+    machines.restart_controller_manager()
+    eventually(lambda: published() == (former, new.certificate), what="both are published")
+    client.administrator.load_verify_locations(cadata=new.certificate)
+    machines.control._issuers["kubernetes"] = new
+    machines.control.renew(f"{API}-apiserver")
+    place.fetch()
+    shown = lambda: issuing.is_issued_by(ssl.get_server_certificate(address), new.certificate)  # noqa: E731
+    eventually(shown, what="a certificate of the new one is shown")
+    assert published() == (former, new.certificate)

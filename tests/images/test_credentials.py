@@ -58,6 +58,11 @@ class Machine:
     def take_over(self, frontend: str = FRONTEND) -> credentials.Held:
         return credentials.take_over(NODE, frontend=frontend, pki=self.pki, etcdctl=None)
 
+    @property
+    def manager_keys(self) -> Path:
+        """Keys that kube-controller-manager was started with."""
+        return self.copies[credentials.CONTROLLER_MANAGER] / credentials.ACCOUNTS
+
     def run_member(self) -> None:
         """Have etcd run with other authorities than the machine has."""
         for name in credentials.COPIED[credentials.ETCD]:
@@ -71,8 +76,9 @@ class Machine:
 def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path, monkeypatch)
     machine.keys.write_text(SigningKeys.alone(issuing.new_key()).file)
-    for name in (credentials.MEMBERS, credentials.CLIENTS):
+    for name in (credentials.MEMBERS, credentials.CLIENTS, credentials.AUTHORITIES):
         (machine.pki / name).write_text(authority().certificate)
+    machine.manager_keys.write_text("former ones")
     return machine
 
 
@@ -86,7 +92,7 @@ def test_it_tells_what_is_public_by_its_digest(machine: Machine) -> None:
     pair = authority()
     (machine.pki / "nodes-authority.pem").write_text(pair.certificate + pair.key)
     (machine.pki / "rotations.json").write_text('{"service-accounts": {"phase": "trust"}}')
-    for name in (credentials.MEMBERS, credentials.CLIENTS):
+    for name in (credentials.MEMBERS, credentials.CLIENTS, credentials.AUTHORITIES):
         (machine.pki / name).unlink()
     found = credentials.held(NODE, pki=machine.pki)
     assert found.files == {
@@ -124,6 +130,13 @@ def test_the_only_server_starts_anew_at_once(machine: Machine) -> None:
     assert machine.asked == [("restart", credentials.API), ("restart", credentials.CONTROLLER_MANAGER)]
 
 
+def test_a_controller_manager_that_is_between_two_starts_is_left_alone(machine: Machine) -> None:
+    """It ends by itself where it loses its lease, such as when the only member of etcd starts anew."""
+    machine.manager_keys.unlink()
+    assert machine.take_over().unused == ()
+    assert ("restart", credentials.CONTROLLER_MANAGER) not in machine.asked
+
+
 def test_a_start_that_fails_is_told_and_the_timer_that_starts_it_again_stays(machine: Machine) -> None:
     machine.fails = credentials.API
     assert machine.take_over().error == "Job failed."
@@ -138,6 +151,15 @@ def test_a_server_starts_anew_with_the_authorities_of_members(machine: Machine) 
     assert machine.take_over().unused == ()
     assert ("restart", credentials.CONTROLLER_MANAGER) not in machine.asked
     assert ("restart", credentials.API) in machine.asked
+
+
+def test_what_is_published_changes_with_controller_manager_alone(machine: Machine) -> None:
+    machine.take_over()
+    machine.asked.clear()
+    (machine.pki / credentials.AUTHORITIES).write_text(authority().certificate + authority().certificate)
+    assert credentials.held(NODE, pki=machine.pki).unused == (credentials.CONTROLLER_MANAGER,)
+    assert machine.take_over().unused == ()
+    assert machine.asked == [("restart", credentials.CONTROLLER_MANAGER)]
 
 
 def survival(*, voters: int, survives: bool, member: bool = True) -> etcd_checks.Survival:

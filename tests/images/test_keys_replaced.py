@@ -20,7 +20,7 @@ from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import plan
 from lab import tools
-from longhaul.rotation.authorities import RELOAD_KUBELETS
+from longhaul.rotation.authorities import RELOAD_SERVERS
 from tests.images.test_encryption_keys import ENVIRONMENT
 from tests.support.api_server import ApiServer, api_server, eventually
 
@@ -132,7 +132,7 @@ def test_a_second_authority_of_kubelets_is_believed_without_a_restart(server: Ap
         assert "certificate" in server.kubectl("logs", "p", check=False)
         file = server.folder / KUBELETS
         file.write_text(file.read_text() + new.certificate)
-        deadline = time.monotonic() + RELOAD_KUBELETS.total_seconds()
+        deadline = time.monotonic() + RELOAD_SERVERS.total_seconds()
         while (found := server.kubectl("logs", "p", check=False)) != "said":
             assert time.monotonic() < deadline, found
             time.sleep(1)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from controller.cluster import UNCHECKED
 from controller.new_nodes import ABLE
+from node_authorities import FIELD, PUBLISHED, TOLD
 
 from components.model.nodes import GPU_LABEL, POOL_LABEL, SITE_LABEL, ZONE_LABEL
 from components.objects.node_labels import (
@@ -191,3 +192,18 @@ def test_a_node_that_was_deleted_and_registers_again_is_looked_at_again(world: W
     assert world.admin.ask("DELETE", f"/api/v1/nodes/{name}")[0] == 200
     assert TAINT in registered(kubelet, name)["spec"]["taints"]
     assert opened(world, name)["metadata"]["labels"][POOL_LABEL] == "cpu"
+
+
+def test_it_reads_the_authorities_that_are_published_and_says_of_itself_alone_what_it_believes(world: World) -> None:
+    name, other = world.cloud.put("i-000000c5", "10.65.128.54"), world.cloud.put("i-000000c6", "10.65.128.55")
+    kubelet = world.join(name)
+    registered(kubelet, name)
+    registered(world.join(other), other)
+    folder, _, own = PUBLISHED.rpartition("/")
+    # As kube-controller-manager does, which is not here.
+    world.admin.post(folder, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": own}, "data": {FIELD: "a"}})
+    assert kubelet.ask("GET", PUBLISHED)[1]["data"] == {FIELD: "a"}
+    assert kubelet.ask("PATCH", PUBLISHED, {"data": {FIELD: ""}})[0] == 403
+    assert kubelet.ask("GET", f"{folder}/{LOOKED_AT}")[0] == 403
+    said = {"metadata": {"annotations": {TOLD: "a"}}}
+    assert [kubelet.ask("PATCH", f"/api/v1/nodes/{one}", said)[0] for one in (name, other)] == [200, 403]

@@ -200,8 +200,9 @@ def test_a_machine_tells_the_people_whom_its_server_refuses(tmp_path: Path, monk
     path.write_text(content(PEOPLE, Quarantine(), revoked("corp:b", "corp:a")))
     monkeypatch.setattr(quarantine_list, "loaded", lambda _node, _metric, *, pki: "sha256:another")
     node: Any = SimpleNamespace(port=1)
-    found = quarantine_list.await_refused(node, pki=tmp_path, wanted=("corp:a",), wait_s=60, path=path)
-    assert (found.names, found.loaded, found.error) == (("corp:a", "corp:b"), False, "")
+    found = quarantine_list.await_refused(node, pki=tmp_path, wanted="another", wait_s=60, path=path)
+    digest = hashlib.sha256(b"corp:a\ncorp:b").hexdigest()
+    assert (found.names, found.digest, found.loaded, found.error) == ((), digest, False, "")
     path.write_text("{}")
     assert "no list of those who are refused" in quarantine_list.refused(node, pki=tmp_path, path=path).error
 

@@ -58,6 +58,7 @@ PROGRAMS = (
     "load_images",
     "local_ssd",
     "node",
+    "node_authorities",
     "node_controller",
     "node_join",
     "node_performance",

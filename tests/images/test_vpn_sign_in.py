@@ -25,7 +25,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from vpn.certificate import LONGEST_NAME, Signer
+from quarantine_list import digest_of
+from vpn.certificate import LONGEST_NAME, MARK, Signer
 from vpn.people import MAY, WHO, People
 from vpn_door import CERTIFICATE, LARGEST, SENDER_AT_ONCE, Door, Handler
 from vpn_signer import Desk
@@ -129,7 +130,12 @@ def test_a_certificate_says_what_the_api_says_and_nothing_of_the_request(desk: D
     status, body = ask(desk, request(key, authority=True))
     assert status == 200
     found = x509.load_pem_x509_certificate(body["certificate"].encode())
-    assert found.subject.rfc4514_string() == f"CN={ALICE}"
+    assert found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == ALICE
+    assert (
+        found.subject.get_attributes_for_oid(NameOID.USER_ID)[0].value
+        == issuing.key_fingerprint(body["certificate"])[:MARK]
+    )
+    assert len(found.subject) == 2
     assert found.public_key() == key.public_key()
     assert issuing.is_issued_by(body["certificate"], desk.signer.pem)
     assert found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca is False
@@ -330,11 +336,12 @@ def test_a_machine_tells_whom_it_refuses_once_their_sessions_are_over(tmp_path: 
     path, management = tmp_path / "revoked.json", tmp_path / "management.sock"
     path.write_text(Revoked(people=(Person(name=ALICE, since="x", by="anna"),)).text())
     silent = vpn_checks.refused(path=path, management=management)
-    assert (silent.names, silent.loaded) == ((ALICE,), False)
+    digest = digest_of((ALICE,))
+    assert (silent.digest, silent.loaded) == (digest, False)
     commands: list[str] = []
     with _management(management, commands):
         told = vpn_checks.refused(path=path, management=management)
-    assert (told.names, told.loaded, told.error) == ((ALICE,), True, "")
+    assert (told.digest, told.loaded, told.error) == (digest, True, "")
     assert [one for one in commands if one.startswith("client-kill")] == ["client-kill 7 HALT"]
 
 
@@ -344,7 +351,7 @@ def _management(path: Path, commands: list[str]) -> Iterator[None]:
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))
     listening.listen()
-    open_ = {"7": ALICE, "8": "corp:b-2"}
+    open_ = {"7": f"{ALICE}_0123456789abcdef", "8": "corp:b-2_0123456789abcdef"}
 
     def serve() -> None:
         one, _ = listening.accept()

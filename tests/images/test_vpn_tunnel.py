@@ -10,12 +10,11 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from vpn.certificate import Signer
@@ -119,9 +118,23 @@ class World:
     laptops: tuple[Namespace, ...]
     authority: issuing.Pair
 
-    def certificate(self, name: str, *, authority: issuing.Pair | None = None, usage: str = "client") -> issuing.Pair:
-        subject = issuing.Subject(common_name=name, usages=[usage], days=1 / 24)
-        return issuing.issue(subject, authority=authority or self.authority)
+    def certificate(self, name: str, *, authority: issuing.Pair | None = None, minutes: float = 60) -> issuing.Pair:
+        """Return a laptop's certificate with its key, as the signer makes it."""
+        private = ec.generate_private_key(ec.SECP256R1())
+        by, now = authority or self.authority, datetime.now(UTC)
+        signer = Signer.parse(by.certificate + by.key)
+        own = signer.sign(
+            private.public_key(), name=name, now=now - timedelta(hours=1), until=now + timedelta(minutes=minutes)
+        )
+        key = private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return issuing.Pair(certificate=own, key=key.decode())
+
+    def server_certificate(self) -> issuing.Pair:
+        name = f"vpn.{self.environment.domain}"
+        subject = issuing.Subject(common_name=name, dns_names=[name], usages=["server"], days=1)
+        return issuing.issue(subject, authority=self.authority)
 
     @contextmanager
     def laptop(self, pair: issuing.Pair, *, number: int = 0, key: str | None = None) -> Iterator[Laptop]:
@@ -233,10 +246,7 @@ def _write(world: World) -> None:
     found = vpn.files(world.environment, world.addresses, world.machine)
     pki = world.folder / "pki"
     pki.mkdir()
-    name = f"vpn.{world.environment.domain}"
-    pair = issuing.issue(
-        issuing.Subject(common_name=name, dns_names=[name], usages=["server"], days=1), authority=world.authority
-    )
+    pair = world.server_certificate()
     (pki / "vpn.pem").write_text(pair.certificate + pair.key)
     (pki / "vpn-ca.crt").write_text(world.authority.certificate)
     (pki / "vpn-key").write_text(issuing.new_static_key())
@@ -363,7 +373,7 @@ def test_strangers_get_no_tunnel(world: World) -> None:
     with world.laptop(world.certificate(ALICE), key=issuing.new_static_key()) as laptop:
         eventually(lambda: "tls-crypt unwrap error" in world.log(), what="a laptop without the key is not heard")
         assert not laptop.saw(DONE)
-    with world.laptop(world.certificate(f"vpn.{world.environment.domain}", usage="server")) as laptop:
+    with world.laptop(world.server_certificate()) as laptop:
         eventually(
             lambda: "unsuitable certificate purpose" in world.log(), what="a VPN machine's certificate is no laptop's"
         )
@@ -371,17 +381,18 @@ def test_strangers_get_no_tunnel(world: World) -> None:
 
 
 def test_a_certificate_that_has_ended_opens_nothing(world: World) -> None:
-    signer = Signer.parse(world.authority.certificate + world.authority.key)
-    private = ec.generate_private_key(ec.SECP256R1())
-    now = datetime.now(UTC)
-    ended = signer.sign(
-        private.public_key(), name=ALICE, now=now - timedelta(hours=2), until=now - timedelta(minutes=1)
-    )
-    own = x509.load_pem_x509_certificate(ended.encode())
-    assert own.issuer == signer.certificate.subject
-    key = private.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
-    with world.laptop(replace(world.certificate(ALICE), certificate=ended, key=key)) as laptop:
+    with world.laptop(world.certificate(ALICE, minutes=-1)) as laptop:
         eventually(lambda: "certificate has expired" in world.log(), what="it is refused")
         assert not laptop.saw(DONE)
+
+
+def test_a_laptop_that_comes_back_with_its_key_has_its_address(world: World) -> None:
+    pair = world.certificate(ALICE)
+    with world.connected(ALICE, number=1) as other:
+        addresses = []
+        for _ in range(2):
+            with world.laptop(pair) as laptop:
+                eventually(lambda: laptop.saw(DONE), what="the laptop is connected")
+                addresses.append(laptop.address)
+                assert laptop.address != other.address
+        assert addresses[0] == addresses[1]

@@ -8,7 +8,6 @@ SHARERS = (
     "test_depot_only",
     "test_control_plane",
     "test_rotation",
-    "test_short_drills",
     "test_hybrid",
     "test_attest",
     "test_inside",

@@ -14,15 +14,17 @@ import pytest
 from lab import tools
 from longhaul.rotation.servers import digests
 from tests.lab.test_control_plane import ETCD, ETCDCTL
+from tests.support.cloud import instances, set_desired_capacity
 from tests.support.killed import command, killed_when
 from tests.support.project import Project, eventually, run
-from tests.support.shared_lab import ENV, SERVERS, SharedLab
+from tests.support.shared_lab import ENV, GROUP, MACHINES, SERVERS, SharedLab, ready
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 ROTATE = ("rotate", "secrets-encryption", "--json")
 ACCOUNTS = ("rotate", "service-accounts", "--json")
 PUBLISHED = ("get", "configmap", "extension-apiserver-authentication", "--namespace=kube-system")
+OF_SERVERS = ("rotate", "authority-kubernetes", "--json")
 TUNNELS = ("rotate", "tunnels", "--json")
 GATEWAY = f"{ENV}-gw-0"
 MEMBERS = {"etcd": f"{ENV}-etcd-0", "events": f"{ENV}-events-0"}
@@ -195,6 +197,63 @@ def test_an_authority_of_etcd_is_replaced_by_a_run_that_is_killed_and_the_next(p
     assert now in files["etcd-client-ca.crt"]
     assert files["etcd-client-ca.crt"] != former["etcd-client-ca.crt"]
     project.kubectl("create", "secret", "generic", f"after-{name}", "--from-literal=word=w")
+    assert project.await_healthy()["rotations"] == []
+
+
+def used(project: Project, node: str) -> list[str]:
+    """Return the digests of the authorities of API servers that a node's kubelet uses."""
+    return list(digests(project.on(node, "cat /run/longhaul-kubelet/kubernetes-ca.crt").stdout))
+
+
+def is_known_by(project: Project, authority: str, server: str) -> bool:
+    """Return whether who believes this authority alone (PEM) knows an API server."""
+    ask = "curl --silent --output /dev/null --cacert /dev/stdin https://127.0.0.1:6443/livez"
+    return project.on(server, f"{ask} <<'PEM'\n{authority}\nPEM", check=False).returncode == 0
+
+
+def grow(project: Project) -> None:
+    """Have one more machine, and wait until all are nodes."""
+    set_desired_capacity(project, GROUP, MACHINES + 1)
+
+    def are_nodes() -> bool:
+        found = instances(project, GROUP)
+        return len(found) == MACHINES + 1 and {*found} <= ready(project)
+
+    eventually(are_nodes)
+
+
+def test_the_authority_of_api_servers_is_replaced_by_runs_that_are_killed_while_machines_come(project: Project) -> None:
+    former = project.on(SERVERS[0], "cat /etc/longhaul/pki/kubernetes-ca.crt").stdout
+    with secrets_in_use(project) as failed:
+        for said in (f"{SERVERS[0]} has .*kubernetes-ca.crt", "waiting"):
+            assert killed_when(command(project, *OF_SERVERS), lambda told, said=said: bool(re.search(said, told)))
+        half = json.loads(project.longhaul(*OF_SERVERS).stdout)
+    assert failed == []
+    assert (half["phase"], len(half["keys"])) == ("trust", 2)
+    assert (rotation(project)["phase"], rotation(project)["until"]) == ("trust", half["until"])
+    assert all(used(project, node) == half["keys"] for node in ready(project))
+    # A machine that comes meanwhile, and `up`, which gives hosts what the state has.
+    grow(project)
+    project.longhaul("up", "--yes")
+    assert all(used(project, node) == half["keys"] for node in ready(project))
+    assert all(is_known_by(project, former, server) for server in SERVERS)
+    # Kubeconfigs from before would have 8 hours.
+    project.longhaul("kubeconfig")
+    with secrets_in_use(project) as failed:
+        assert killed_when(command(project, *OF_SERVERS, "--now"), lambda told: "from now on the new key signs" in told)
+        over = json.loads(project.longhaul(*OF_SERVERS, "--now").stdout)
+    assert failed == []
+    assert (over["phase"], over["keys"]) == ("steady", half["keys"][1:])
+    assert all(used(project, node) == over["keys"] for node in ready(project))
+    assert not any(is_known_by(project, former, server) for server in SERVERS)
+    told = project.kubectl(*PUBLISHED, "--output=jsonpath={.data.client-ca-file}").stdout
+    assert half["keys"][0] not in digests(told)
+    # One that comes afterwards knows the new one alone. `up` issues certificates once more, and changes nothing else.
+    project.longhaul("up", "--yes")
+    set_desired_capacity(project, GROUP, MACHINES)
+    eventually(lambda: len(instances(project, GROUP)) == MACHINES)
+    grow(project)
+    set_desired_capacity(project, GROUP, MACHINES)
     assert project.await_healthy()["rotations"] == []
 
 

@@ -29,7 +29,7 @@ from tests.support.project import Project, eventually, hybrid, run
 from tests.support.strangers import CREDENTIALS, IDENTITY, PROBE, PROVE, SIGN_IN
 from tests.support.workload import PORT, Talker, talkers
 
-pytestmark = [pytest.mark.lab, pytest.mark.cluster]
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 PROVIDER = "arn:aws:iam::123456789012:oidc-provider/sts.windows.net/00000000-0000-4000-8000-000000000002/"
 PORTS = (22, 2379, 2380, 6443, JOIN_PORT, PORT, 10250)

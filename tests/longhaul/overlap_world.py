@@ -15,7 +15,7 @@ from clouds.base.control import CommandOutput
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import Environment, authorities, certificates, control_machines, plan
-from components.model.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, NODES
+from components.model.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
 from components.model.machines import Machine, Role
 from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
 from components.model.places import place_of
@@ -33,13 +33,15 @@ from longhaul.rotation.service_accounts import ServiceAccounts
 
 _PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
 ACCOUNTS, MEMBERS, CLIENTS = "service-account.pem", "etcd-ca.crt", "etcd-client-ca.crt"
-STARTED = {Role.API: (ACCOUNTS, MEMBERS), Role.ETCD: (MEMBERS, CLIENTS), Role.EVENTS: (MEMBERS, CLIENTS)}
+SERVERS = "kubernetes-ca.crt"
+STARTED = {Role.API: (ACCOUNTS, MEMBERS, SERVERS), Role.ETCD: (MEMBERS, CLIENTS), Role.EVENTS: (MEMBERS, CLIENTS)}
 """Files that programs read only at their start, by their machines' role."""
 Files = Mapping[Role, tuple[str, ...]]
 BELIEVES: Mapping[str, Files] = {
     ADMINISTRATORS: {Role.API: ("client-ca.crt",)},
     NODES: {Role.API: ("client-ca.crt", "nodes-ca.crt")},
     FRONT_PROXY: {Role.API: ("front-proxy-ca.crt",)},
+    KUBERNETES: {Role.API: (SERVERS, "client-ca.crt")},
     Role.ETCD: {Role.API: (MEMBERS,), Role.ETCD: (MEMBERS, CLIENTS)},
     Role.EVENTS: {Role.API: (MEMBERS,), Role.EVENTS: (MEMBERS, CLIENTS)},
     ETCD_CLIENT: {Role.ETCD: (CLIENTS,), Role.EVENTS: (CLIENTS,)},
@@ -48,6 +50,7 @@ BELIEVES: Mapping[str, Files] = {
 SHOWS: Mapping[str, Files] = {
     NODES: {Role.API: ("nodes-authority.pem",)},
     FRONT_PROXY: {Role.API: ("front-proxy-client.pem",)},
+    KUBERNETES: {Role.API: ("apiserver.pem", "kubelet-client.pem", "controller-manager.pem", "join.pem")},
     Role.ETCD: {Role.ETCD: ("member.pem", "client.pem")},
     Role.EVENTS: {Role.EVENTS: ("member.pem", "client.pem")},
     ETCD_CLIENT: {Role.API: ("etcd-client.pem",)},
@@ -197,6 +200,10 @@ class World:
         for name, server in self.servers.items():
             for believed in self._believed(server):
                 assert alive <= believed, f"{name} does not believe all that is signed"
+        self.check_others(signing)
+
+    def check_others(self, signing: set[str]) -> None:
+        """For those who are no machines of the control plane."""
 
     def _since(self) -> datetime:
         return self.now - self.subject.learn
@@ -248,7 +255,9 @@ class World:
         if self.what == SERVICE_ACCOUNTS:
             stand_in: Any = self
             return ServiceAccounts(vault=self.record, api=stand_in, tell=self.told.append)
-        name = self.what.removeprefix(AUTHORITY)
+        return self.rotation(self.what.removeprefix(AUTHORITY))
+
+    def rotation(self, name: str) -> Subject:
         return AuthorityRotation.of(self.record, name, api=self, tell=self.told.append)
 
     def run(self, *, now: bool = False, held: Callable[[], bool] = lambda: True) -> Standing:

@@ -15,6 +15,7 @@ from components.model.places import place_of
 from components.model.quarantine import Quarantine, Quarantined, moment
 from components.model.vault import QUARANTINE
 from longhaul.quarantine.record import Record
+from longhaul.quarantine.servers import digest_of
 from longhaul.quarantine.steps import Steps
 from longhaul.quarantine.target import PoolMachine
 
@@ -41,6 +42,7 @@ class World:
         self.deaf: set[str] = set()
         self.nodes: dict[str, dict[str, Any]] = {name: node(name) for name in (NODE, HOST)}
         self.pods = {"work": pod("work", NODE), "other": pod("other", HOST)}
+        self.keeps = True
         self.group, self.isolated, self.kept = {NODE, "i-2"}, set[str](), set[str]()
         self.steps, self.dies_at = 0, -1
         self.said: list[str] = []
@@ -64,14 +66,15 @@ class World:
         assert timeout_s > 0
         if machine in self.deaf:
             return CommandOutput(
-                stdout=json.dumps({"names": [], "loaded": True, "ended": False, "error": ""}), stderr=""
+                stdout=json.dumps({"digest": digest_of([]), "loaded": True, "ended": False, "error": ""}), stderr=""
             )
         if "--end-connections" in script:
             assert all(set(self.listed().names) <= {*names} for names in self.refuses.values()), "before all refuse"
             self.open.discard(machine)
         else:
             self.refuses[machine] = Quarantine.parse(self.vault[QUARANTINE]).names
-        told = {"names": self.refuses[machine], "loaded": True, "ended": machine not in self.open, "error": ""}
+        digest = digest_of(self.refuses[machine])
+        told = {"digest": digest, "loaded": True, "ended": machine not in self.open, "error": ""}
         return CommandOutput(stdout=json.dumps(told), stderr="")
 
     # The cluster.
@@ -124,7 +127,7 @@ class World:
         self.step()
         assert self.refusing(suspect.node)
         assert suspect.machine in self.isolated
-        assert self.kept
+        assert self.kept or not self.keeps
         assert suspect.node not in self.nodes
         if suspect.machine in self.group:
             self.group = {*self.group - {suspect.machine}, "i-3"}
@@ -152,9 +155,17 @@ class World:
         place = place_of(self.environment, self.environment.control_plane.site)
         return Record(control=stand_in, place=place, environment=self.environment)
 
-    def run(self, *, now: datetime = NOW, held: bool = True) -> Steps:
+    def run(self, *, now: datetime = NOW, held: bool = True, keep_disk: bool = True) -> Steps:
+        self.keeps = keep_disk
         stand_in: Any = self
-        return Steps(record=self.record(), api=stand_in, tell=self.said.append, now=lambda: now, held=lambda: held)
+        return Steps(
+            record=self.record(),
+            api=stand_in,
+            tell=self.said.append,
+            now=lambda: now,
+            held=lambda: held,
+            keep_disk=keep_disk,
+        )
 
     def listed(self) -> Quarantine:
         return Quarantine.parse(self.vault[QUARANTINE])

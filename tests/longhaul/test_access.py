@@ -31,6 +31,7 @@ from longhaul.client.profile import read_profile
 from longhaul.commands import access as command
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
+from longhaul.quarantine.servers import digest_of
 from tests.model.make import issuer
 
 SERVERS = ("lab-api-0", "lab-api-1")
@@ -74,7 +75,11 @@ class World:
             raise CloudError("it is off")
         if script.startswith("printf"):
             told: dict[str, Any] = {"issuers": {"digest": self.issuers[machine], "loaded": True, "error": ""}}
-            told["revoked"] = {"names": self.lists[machine], "loaded": machine not in self.deaf, "error": ""}
+            told["revoked"] = {
+                "digest": digest_of(self.lists[machine]),
+                "loaded": machine not in self.deaf,
+                "error": "",
+            }
             return CommandOutput(stdout=json.dumps(told), stderr="")
         if "--end-connections" in script:
             assert "longhaul-node revoked" in script
@@ -83,12 +88,12 @@ class World:
             return CommandOutput(stdout=json.dumps({"ended": True}), stderr="")
         if self.together is not None:
             self.together.wait()
-        asked = shlex.split(script.partition(" --names ")[2])[0]
+        asked = shlex.split(script.partition(" --digest ")[2])[0]
         self.lists[machine] = Revoked.parse(self.stale.pop(machine, self.vault[REVOKED])).names
-        loaded = ",".join(self.lists[machine]) == asked and machine not in self.deaf
+        loaded = digest_of(self.lists[machine]) == asked and machine not in self.deaf
         if self.meanwhile:
             self.meanwhile.pop(0)()
-        return CommandOutput(stdout=json.dumps({"names": self.lists[machine], "loaded": loaded}), stderr="")
+        return CommandOutput(stdout=json.dumps({"digest": digest_of(self.lists[machine]), "loaded": loaded}), stderr="")
 
     def people(self) -> People:
         control: Any = self

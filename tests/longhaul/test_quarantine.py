@@ -67,7 +67,6 @@ def test_a_server_that_does_not_refuse_it_stops_the_run_when_it_is_cut_off(world
     assert (world.isolated, world.kept) == ({NODE}, {f"vol of {NODE}"})
     assert (set(world.pods), world.group) == ({"work", "other"}, {NODE, "i-2"})
     assert (world.listed().names, world.listed().machines[0].done) == ((NODE,), False)
-    assert world.nodes[NODE]["spec"]["unschedulable"] is True
 
 
 def test_its_disk_is_kept_and_in_the_list_before_it_can_notice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,21 +81,37 @@ def test_its_disk_is_kept_and_in_the_list_before_it_can_notice(world: World, mon
     assert found == [({f"vol of {NODE}"}, (NODE, f"vol of {NODE}"))]
 
 
-def test_a_cloud_that_does_not_cut_it_off_leaves_it_in_the_list(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "isolate", refuse)
-    with pytest.raises(CloudError):
-        world.run().quarantine(world.entry, world.machine())
-    assert (world.listed().names, set(world.pods)) == ((NODE,), {"work", "other"})
-
-
-def test_a_disk_that_cannot_be_kept_leaves_nobody_connected(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["keep", "isolate"])
+def test_a_cloud_that_refuses_holds_up_its_replacement_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(world, "keep", refuse)
+        patched.setattr(world, step, refuse)
         with pytest.raises(CloudError):
             world.run().quarantine(world.entry, world.machine())
-    assert (world.isolated, world.group) == ({NODE}, {NODE, "i-2"})
-    world.run().quarantine(world.listed().machines[0], world.machine())
+    assert world.refusing(NODE)
+    assert (set(world.nodes), set(world.pods), world.open) == ({HOST}, {"other"}, set())
+    assert (world.isolated, world.group) == ({NODE} if step == "keep" else set(), {NODE, "i-2"})
+    (entry,) = world.listed().machines
+    assert not entry.done
+    world.run().quarantine(entry, world.machine())
     whole(world)
+
+
+def test_a_disk_that_is_never_kept_does_not_keep_the_machine(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world, "keep", refuse)
+    entry = world.run(keep_disk=False).quarantine(world.entry, world.machine())
+    assert (entry.done, entry.kept, world.group) == (True, (), {"i-2", "i-3"})
+
+
+def test_a_node_that_others_write_without_an_end_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def conflict(_path: str, _body: dict[str, Any]) -> dict[str, Any]:
+        raise ApiError("others wrote it", status=409)
+
+    monkeypatch.setattr(world, "patch", conflict)
+    with pytest.raises(ApiError):
+        world.run().quarantine(world.entry, world.machine())
+    assert world.refusing(NODE), "before its Node is written at all"
 
 
 def test_a_host_is_refused_and_its_pods_go_and_nothing_is_asked_of_a_cloud(world: World) -> None:

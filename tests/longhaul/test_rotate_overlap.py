@@ -6,6 +6,7 @@ import json
 import re
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,17 +25,18 @@ from components.model.vault import ROTATIONS
 from longhaul.commands.rotate import run
 from longhaul.exits import CommandError, Exit
 from longhaul.rotation.authorities import TIMES
-from longhaul.rotation.known import KNOWN, NOT_YET
+from longhaul.rotation.known import KNOWN
 from longhaul.rotation.overlap import PATIENCE
 from longhaul.rotation.servers import digests
 from longhaul.rotation.service_accounts import TOKEN_HOURS
+from longhaul.status.cluster import BELIEVED, node
 from longhaul.status.collect import parse_answer
 from longhaul.status.fleet import Verdict
-from longhaul.status.observed import Endpoint, Observed
+from longhaul.status.observed import ClusterView, Endpoint, Observed
 from longhaul.status.rotations import judge_rotations
 from tests.longhaul.overlap_world import KilledError, World, first_vault
 
-OVERLAPS = [name for name, one in KNOWN.items() if "now" in one.takes]
+OVERLAPS = [name for name, one in KNOWN.items() if one.takes == {"now"}]
 Make = Callable[[str], World]
 
 
@@ -276,24 +278,21 @@ def test_times_are_those_of_the_programs(root: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (
-            {"what": "authority-kubernetes"},
-            "authority-kubernetes cannot be replaced without an interruption yet",
-        ),
+        ({"what": "service-accounts", "without": ["a"]}, "--without is not for service-accounts"),
         ({"what": "secrets-encryption", "now": True}, "--now is not for secrets-encryption"),
         ({"what": "service-accounts", "readmit": "key1"}, "--readmit is not for service-accounts"),
     ],
 )
 def test_what_is_not_there_is_refused_before_anything_is_done(options: dict[str, Any], why: str) -> None:
-    invocation: Any = SimpleNamespace(options=Namespace(**{"now": False, "readmit": "", **options}))
+    invocation: Any = SimpleNamespace(options=Namespace(**{"now": False, "readmit": "", "without": [], **options}))
     with pytest.raises(CommandError, match=why) as raised:
         run(invocation)
     assert raised.value.code == Exit.USAGE
 
 
-def test_every_authority_is_known_or_refused(environment: Environment) -> None:
+def test_every_authority_is_known(environment: Environment) -> None:
     names = {AUTHORITY + one.name for one in authorities(environment)}
-    assert names == {AUTHORITY + name for name in TIMES} | set(NOT_YET)
+    assert names == {AUTHORITY + name for name in TIMES}
     assert {name for name in KNOWN if name.startswith(AUTHORITY)} == {AUTHORITY + name for name in TIMES}
 
 
@@ -317,6 +316,8 @@ def test_status_tells_what_is_not_over_and_when_it_may_go_on() -> None:
         "the new key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul rotate --env lab "
         "service-accounts` goes on"
     )
+    (found,) = judged(a=told(authority_kubernetes={**waits, "phase": "trust"}))
+    assert found.reason.startswith("the former key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul")
     half = {"phase": "trust", "until": ""}
     nodes, accounts = judged(a=told(authority_nodes=half, service_accounts=waits | {"until": "2026-10-01T00:00:00Z"}))
     assert (nodes.name, nodes.phase, accounts.phase) == ("authority-nodes", "trust", "use")
@@ -328,9 +329,27 @@ def test_status_tells_servers_that_differ_or_use_other_keys() -> None:
     (found,) = judged(a=told(authority_nodes=half), b=told())
     assert found.verdict is Verdict.DEGRADED
     assert found.reason.startswith("servers are in different phases (a: trust, b: steady), and fetch within fifteen")
+    started = {"unused": ("kube-controller-manager.service",), "authority_kubernetes": half}
+    (found,) = judged(a=told(**started), b=told(authority_kubernetes=half))
+    assert (found.name, found.verdict) == ("authority-kubernetes", Verdict.DEGRADED)
     (found,) = judged(a=told(unused=("kube-apiserver.service",)), b=told())
     assert (found.name, found.verdict) == (SERVICE_ACCOUNTS, Verdict.DEGRADED)
     assert found.reason.startswith("programs of a use something else than these machines have")
+
+
+def test_status_names_nodes_that_have_not_followed() -> None:
+    answer = told(authority_kubernetes={"phase": "trust", "until": ""})
+    server = replace(answer, credentials=replace(answer.credentials, authorities=frozenset("ab")))
+    nodes = [{"metadata": {"name": name, "annotations": {BELIEVED: said}}} for name, said in (("n", "a,b"), ("m", "a"))]
+    observed = Observed(
+        cloud={},
+        answers={"a": server},
+        endpoint=Endpoint(url="", reached=True),
+        cluster=ClusterView(nodes=tuple(map(node, nodes))),
+        now=datetime(2026, 11, 1, tzinfo=UTC),
+    )
+    (found,) = judge_rotations("lab", observed)
+    assert found.reason.endswith("goes on; nodes that have not followed yet: m")
 
 
 def test_status_tells_members_that_use_another_authority() -> None:

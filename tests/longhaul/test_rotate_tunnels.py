@@ -12,10 +12,12 @@ import pytest
 
 from components.model import Environment, load
 from components.model.overlap import STEADY
+from components.model.tunnel_keys import READ_VARIABLE, TUNNELS
 from components.model.vault import ROTATIONS
 from longhaul.exits import CommandError
 from longhaul.plan.places import TUNNEL_KEY
-from longhaul.rotation import tunnel_ends
+from longhaul.rotation import stack
+from longhaul.rotation.stack import Stack
 from longhaul.rotation.tunnel_ends import StackEnds, tunnels_in
 from longhaul.rotation.tunnels import Tunnel
 from tests.longhaul.overlap_world import KilledError, first_vault
@@ -107,18 +109,16 @@ def resource(type_: str, name: str, *, on: tuple[str, ...] = (), **inputs: Any) 
 def test_the_state_tells_who_has_which_key() -> None:
     """Azure's connection to AWS gets the key of AWS's, and so depends on that."""
     found = tunnels_in(
-        {
-            "resources": [
-                resource(TUNNEL_KEY, "k1", secret="tunnel-1"),
-                resource(TUNNEL_KEY, "k2", secret="tunnel-2", of_cloud=True),
-                resource(TUNNEL_KEY, "k3", secret="tunnel-3"),
-                resource("azure-native:network:LocalNetworkGateway", "remote"),
-                resource(AZURE, "c1", on=("k1", "remote"), sharedKey="s"),
-                resource(AWS, "c2", on=("k2",), tunnel1PresharedKey="s"),
-                resource(AZURE, "c3", on=("c2",), sharedKey="s"),
-                resource("aws:ec2/vpnConnectionRoute:VpnConnectionRoute", "route", on=("c2",)),
-            ]
-        }
+        [
+            resource(TUNNEL_KEY, "k1", secret="tunnel-1"),
+            resource(TUNNEL_KEY, "k2", secret="tunnel-2", of_cloud=True),
+            resource(TUNNEL_KEY, "k3", secret="tunnel-3"),
+            resource("azure-native:network:LocalNetworkGateway", "remote"),
+            resource(AZURE, "c1", on=("k1", "remote"), sharedKey="s"),
+            resource(AWS, "c2", on=("k2",), tunnel1PresharedKey="s"),
+            resource(AZURE, "c3", on=("c2",), sharedKey="s"),
+            resource("aws:ec2/vpnConnectionRoute:VpnConnectionRoute", "route", on=("c2",)),
+        ]
     )
     assert found == (
         Tunnel(secret="tunnel-1", resource="urn::k1", users=("urn::c1",)),
@@ -130,7 +130,7 @@ def test_the_state_tells_who_has_which_key() -> None:
 def test_a_tunnel_whose_key_the_program_does_not_know_yet_keeps_a_rotation_from_its_beginning() -> None:
     """As in the state of a release in which AWS's keys could not be replaced."""
     with pytest.raises(ValueError, match="the keys of c2 are not known yet"):
-        tunnels_in({"resources": [{**resource(AWS, "c2"), "outputs": {"tunnel1PresharedKey": "s"}}]})
+        tunnels_in([{**resource(AWS, "c2"), "outputs": {"tunnel1PresharedKey": "s"}}])
 
 
 def test_only_named_resources_are_changed_and_keys_are_read_again(
@@ -148,13 +148,22 @@ def test_only_named_resources_are_changed_and_keys_are_read_again(
         events = SimpleNamespace(errors=[SimpleNamespace(message="409: the gateway is busy")])
         return SimpleNamespace(code=len(ran) - 1, interrupted=False, events=events)
 
-    monkeypatch.setattr(tunnel_ends, "engine_for", engine_for)
-    monkeypatch.setattr(tunnel_ends, "change_with_pending", change)
-    monkeypatch.setattr(tunnel_ends, "recover", lambda _engine: None)
-    monkeypatch.setattr(tunnel_ends.plugins, "require", lambda *_words: None)
+    monkeypatch.setattr(stack, "engine_for", engine_for)
+    monkeypatch.setattr(stack, "change_with_pending", change)
+    monkeypatch.setattr(stack, "recover", lambda _engine: None)
+    monkeypatch.setattr(stack.plugins, "require", lambda *_words: None)
     where: Any = SimpleNamespace(env="lab")
     log = tmp_path / "log"
-    ends = StackEnds(where=where, environment=make().environment, environ={"A": "b"}, log=log, began=0.0)
+    own = Stack(
+        where=where,
+        environment=make().environment,
+        environ={"A": "b"},
+        title=TUNNELS,
+        variable=READ_VARIABLE,
+        log=log,
+        began=0.0,
+    )
+    ends = StackEnds(stack=own)
     ends.apply(["urn::a", "urn::b"])
     words = ["--yes", "--skip-preview", "--suppress-outputs", "--target", "urn::a", "--target", "urn::b"]
     assert ran == [("up", words, {"A": "b", "LONGHAUL_TUNNEL_KEYS": "yes"})]

@@ -113,12 +113,13 @@ def test_the_cluster_is_no_issuer_of_people(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pem", "wrong"),
     [
-        (LEAF, "is not an authority's"),
-        (make.AUTHORITY.replace("MII", "AAA"), "cannot be read"),
-        (OF_NO_VERSION, "cannot be read"),
+        (LEAF, "no authority's certificate"),
+        (make.AUTHORITY.replace("MII", "AAA"), "is not certificates in PEM"),
+        (OF_NO_VERSION, "is not certificates in PEM"),
         (make.AUTHORITY + "-----BEGIN PRIVATE KEY-----\n", "a private key is not certificates"),
+        (make.AUTHORITY + "-----BEGIN PRIVATE KEY-----\n" + make.AUTHORITY, "holds a private key"),
     ],
-    ids=["leaf", "damaged", "version", "key"],
+    ids=["leaf", "damaged", "version", "key", "key between"],
 )
 def test_an_authority_is_one(tmp_path: Path, pem: str, wrong: str) -> None:
     problem = only(write(tmp_path, identity(corp=issuer(certificate_authority=pem))))
@@ -145,10 +146,13 @@ def test_as_many_issuers_as_the_vault_can_hold(tmp_path: Path) -> None:
         ("okta:ml", {"everywhere": "view"}, "no issuer gives groups the prefix 'okta:'"),
         ("corp:ml", {}, "it has no rights"),
         ("corp:ml", {"namespaces": {"kube-system": "view"}}, "Kubernetes' own"),
+        ("corp:ml", {"namespaces": {"monitoring": "edit"}}, "Pod Security does not hold in monitoring"),
+        ("corp:ml", {"everywhere": "edit"}, "'edit'"),
     ],
 )
 def test_a_group_is_an_issuer_s_and_has_rights(tmp_path: Path, group: str, rights: dict[str, Any], wrong: str) -> None:
-    problem = only(write(tmp_path, identity(corp=issuer(), groups={group: rights})))
+    raw = identity(corp=issuer(), groups={group: rights}) | {"pod_security": {"exempt_namespaces": ["monitoring"]}}
+    problem = only(write(tmp_path, raw))
     assert problem.key.startswith(f"identity.groups.{group}")
     assert wrong in problem.wrong
 

@@ -19,6 +19,7 @@ pytestmark = NEEDS_ROOT
 BLOCK = "10.66.0.0/16"
 HOST, POD, ELSEWHERE = "10.66.32.4", "10.66.128.3", "10.65.128.9"
 SERVER = "10.64.0.20"
+THIEF, ITS_POD, OPERATOR = "10.66.32.9", "10.66.129.3", "10.79.128.1"
 
 
 def rules(*, libipsec: bool) -> str:
@@ -26,6 +27,7 @@ def rules(*, libipsec: bool) -> str:
         gateway_supernet="10.64.0.0/12",
         gateway_block=BLOCK,
         gateway_operators=["10.79.128.0/18"],
+        gateway_quarantined=[f"{THIEF}/32", "10.66.129.0/24"],
         gateway_mss=1360,
         gateway_uses_libipsec=libipsec,
     )
@@ -48,7 +50,10 @@ def _scene() -> Iterator[Scene]:
         connect(gateway, "ipsec0", "192.0.2.2/30", other, "192.0.2.1/30")
         for one, way in ((gateway, "192.0.2.1"), (site, "10.66.0.10"), (other, "192.0.2.2")):
             one.run("ip", "route", "add", "default", "via", way)
-        other.run("ip", "address", "add", f"{ELSEWHERE}/16", "dev", "lo")
+        for address in (ELSEWHERE, OPERATOR):
+            other.run("ip", "address", "add", f"{address}/16", "dev", "lo")
+        for address in (THIEF, ITS_POD):
+            site.run("ip", "address", "add", f"{address}/32", "dev", "lo")
         # The kernel's own check of sources is off: the rules alone have to do it.
         for one, link in ((gateway, "eth0"), (gateway, "ipsec0"), (site, "eth0"), (other, "eth0")):
             one.run(
@@ -66,6 +71,16 @@ def test_a_site_sends_from_its_own_block_alone(scene: Scene) -> None:
 
 def test_nobody_elsewhere_sends_from_it(scene: Scene) -> None:
     assert heard(scene.other, scene.site, HOST, "10.66.0.11", POD, "198.51.100.7", ELSEWHERE) == [ELSEWHERE]
+
+
+def test_a_host_in_quarantine_speaks_to_nobody(scene: Scene) -> None:
+    assert heard(scene.site, scene.other, ELSEWHERE, THIEF, ITS_POD, HOST) == [HOST]
+    assert heard(scene.site, scene.other, OPERATOR, THIEF, ITS_POD, HOST) == [HOST], "what it begins itself"
+
+
+def test_only_operators_reach_a_host_in_quarantine(scene: Scene) -> None:
+    for address in (THIEF, ITS_POD):
+        assert heard(scene.other, scene.site, address, ELSEWHERE, OPERATOR) == [OPERATOR]
 
 
 def test_the_kernel_s_own_tunnels_have_the_same_rules(scene: Scene) -> None:

@@ -36,9 +36,22 @@ def test_gateways_nodes_and_a_group_a_site(found: dict[str, Any]) -> None:
     assert found["gateways"]["hosts"] == ["lab-gw-0"]
     assert found["nodes"]["hosts"] == ["lab-node-0"]
     assert found["site_rack"]["hosts"] == ["lab-gw-0", "lab-node-0"]
-    assert found["site_rack"]["vars"] == {"depot": "https://depot.longhaul.internal", "site_block": "10.66.0.0/16"}
+    assert found["site_rack"]["vars"] == {
+        "depot": "https://depot.longhaul.internal",
+        "site_block": "10.66.0.0/16",
+        "quarantined": [],
+    }
     assert found["all"]["vars"]["depot_authority"].startswith("-----BEGIN CERTIFICATE-----")
     assert found["all"]["children"] == ["gateways", "nodes", "site_rack"]
+
+
+def test_a_host_in_quarantine_is_given_to_its_site_s_machines_and_not_set_up(environment: Environment) -> None:
+    (host,) = environment.hosts
+    lost = environment.model_copy(update={"hosts": (host.model_copy(update={"quarantined": True}),)})
+    found = inventory(lost, REACH, more={})
+    assert found["site_rack"]["hosts"] == ["lab-gw-0"]
+    assert found["site_rack"]["vars"]["quarantined"] == ["10.66.32.10/32", "10.66.128.0/28"]
+    assert known_hosts(lost) == known_hosts(environment), "an operator looks at it"
 
 
 def test_a_gateway_is_reached_by_its_public_address_and_a_node_inside(found: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from components.model import AddressPlan, Environment, control_machines, load, plan
 from components.model.host_places import gateway_places, host_places
+from components.model.hosts import Host
 from components.model.joining import JOIN_PORT
 from components.model.nodes import api_address
 from components.render.node_filter import filter_file
@@ -28,7 +29,8 @@ JUMP = "10.66.0.200"
 def _environment() -> Environment:
     lab = load(STACKS / "Pulumi.lab.yaml")
     access = lab.access.model_copy(update={"operators_inside": (IPv4Network(JUMP),)})
-    return lab.model_copy(update={"access": access})
+    lost = Host(name="lost", site=SITE, quarantined=True)
+    return lab.model_copy(update={"access": access, "hosts": (*lab.hosts, lost)})
 
 
 @pytest.fixture(scope="module", name="addresses")
@@ -39,6 +41,7 @@ def _addresses(environment: Environment) -> AddressPlan:
 @pytest.fixture(scope="module", name="elsewhere")
 def _elsewhere(environment: Environment, addresses: AddressPlan) -> dict[str, str]:
     """Addresses of the world by who has them."""
+    lost = next(place for place in host_places(environment, addresses) if place.name == "lost")
     (gateway,) = (place.address for place in gateway_places(environment, addresses) if place.site == SITE)
     return {
         "an operator": str(addresses.operators[1]),
@@ -47,6 +50,8 @@ def _elsewhere(environment: Environment, addresses: AddressPlan) -> dict[str, st
         "a pod elsewhere": str(addresses.sites["use1"].pods[9]),
         "a node elsewhere": str(addresses.sites[SITE].node_address(7)),
         "the internet": "198.51.100.7",
+        "a host in quarantine": str(lost.address),
+        "a pod of it": str(lost.pods[3]),
         "the API": str(api_address(environment, addresses)),
         "an API server": next(
             str(one.address) for one in control_machines(environment, addresses) if one.role == "api"
@@ -98,6 +103,15 @@ def test_a_node_reaches_its_own_and_pods_each_other(network: NodeNetwork, elsewh
     """Port 22 of a pod, which MPI uses, is the pod's own."""
     assert network.node.reaches(network.node_address, 22, source=network.node_address)
     assert network.pod.reaches(elsewhere["a pod elsewhere"], 22, source=network.pod_address)
+
+
+@pytest.mark.parametrize("who", ["a host in quarantine", "a pod of it"])
+def test_what_comes_from_a_host_in_quarantine_is_dropped(
+    network: NodeNetwork, elsewhere: dict[str, str], who: str
+) -> None:
+    assert network.world.reaches(network.node_address, 10250, source=elsewhere["a node elsewhere"])
+    assert not network.world.reaches(network.node_address, 10250, source=elsewhere[who])
+    assert not network.world.reaches(network.pod_address, 22, source=elsewhere[who])
 
 
 @pytest.mark.parametrize("which", ["the API", "an API server"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -14,13 +15,17 @@ from typing import Any
 
 import pytest
 
+from components.control_plane.issuing import common_name
 from longhaul.client import browser, device
 from longhaul.client.errors import SignInError
 from longhaul.client.oidc import RefusedError, claims_of, discover
 from longhaul.client.profile import Profile
 from longhaul.client.sign_in import token_of
 from longhaul.client.tokens import Store
+from longhaul.client.vpn import key
+from longhaul.client.vpn.command import signed_in
 from tests.support.identity_provider import BRIEF_CLIENT, IdentityProvider, identity_provider
+from tests.support.vpn_stand_in import Machines, doors, endpoint
 
 pytestmark = pytest.mark.engine
 
@@ -140,6 +145,32 @@ def test_a_token_is_fresh_without_the_person_until_they_leave(
     corp.leave("nobody")
     with pytest.raises(SignInError, match="run `longhaul login`"):
         token_of(issuer, device=False, may_ask=False)
+
+
+def test_the_vpn_is_asked_with_a_fresh_token_until_the_person_leaves(corp: IdentityProvider, home: Path) -> None:
+    """The tokens of this client are over at once, so each renewal needs the refresh token."""
+    machines, issuer = Machines(), corp.profile_issuer(BRIEF_CLIENT)
+    Store(issuer).write(browser.sign_in(discover(issuer), show=Person(corp, "bob"), ports=ANY_PORT))
+
+    def reply(token: str, content: dict[str, Any]) -> tuple[int, Any]:
+        return 200, machines.answer(content["csr"], person=claims_of(token)["oid"])
+
+    with endpoint(machines, home, reply) as door:
+        profile = Profile(
+            name="lab", server="https://127.0.0.1:1", server_name="", authority=corp.authority,
+            issuers={"corp": issuer}, expires="2100-01-01T00:00:00+00:00", vpn=doors(machines, door.url),
+        )  # fmt: skip
+        source = signed_in(profile, argparse.Namespace(issuer=None, device=False))
+        request = key.request(key.new_key())
+        spent = [Store(issuer).read()]
+        for may_ask in (True, False):
+            assert common_name(source(request, may_ask).certificate) == "b-2"
+            spent.append(Store(issuer).read())
+        assert len({kept.refresh_token for kept in spent if kept is not None}) == 3
+        corp.leave("bob")
+        with pytest.raises(SignInError, match="run `longhaul login`"):
+            source(request, False)
+    assert len(door.asked) == 2
 
 
 def test_kubectl_s_program_gives_the_kept_token(corp: IdentityProvider, home: Path) -> None:

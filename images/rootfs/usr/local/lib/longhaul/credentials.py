@@ -1,16 +1,14 @@
 """Certificates and public keys that this machine has, by their digests, and those that its programs read only at their
 start: keys of service accounts (kubernetes 1.36, pkg/controlplane/apiserver/options/options.go and
-cmd/kube-controller-manager/app/service_accounts.go), and the authorities of an etcd cluster (etcd 3.6,
+cmd/kube-controller-manager/app/service_accounts.go), the authorities of API servers that are published
+(cmd/kube-controller-manager/app/certificates.go), and those of an etcd cluster (etcd 3.6,
 client/pkg/transport/listener.go, which kube-apiserver uses as well)."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import subprocess
 import time
-from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 import api_leave
 import etcd_checks
+from digests import digests
 from etcd_client import Etcdctl
 from node_config import Node
 
@@ -26,6 +25,8 @@ MEMBERS = "etcd-ca.crt"
 """File with the authorities of etcd members."""
 CLIENTS = "etcd-client-ca.crt"
 """File with the authorities of an etcd member's clients."""
+AUTHORITIES = "kubernetes-ca.crt"
+"""File with the authorities of API servers, which kube-controller-manager publishes for nodes and pods."""
 ROTATIONS = "rotations.json"
 API = "kube-apiserver.service"
 CONTROLLER_MANAGER = "kube-controller-manager.service"
@@ -36,12 +37,11 @@ COPIES = {
     ETCD: Path("/run/longhaul"),
 }
 """Folders into which units copy at their start what they read only then: what is there is what they use."""
-COPIED = {API: (ACCOUNTS, MEMBERS), CONTROLLER_MANAGER: (ACCOUNTS,), ETCD: (MEMBERS, CLIENTS)}
+COPIED = {API: (ACCOUNTS, MEMBERS), CONTROLLER_MANAGER: (ACCOUNTS, AUTHORITIES), ETCD: (MEMBERS, CLIENTS)}
 """Names of the copied files."""
 READY_S = 120.0
 """Longest time in seconds that a member gets to commit again after its start."""
 RETRY_S = 1.0
-PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +66,6 @@ def held(node: Node, *, pki: Path) -> Held:
         unused=_unused(node, pki),
         rotations=_rotations(pki),
     )
-
-
-def digests(text: str) -> tuple[str, ...]:
-    """Return the SHA-256 of every certificate and public key (PEM) in a text, hexadecimal."""
-    return tuple(hashlib.sha256(b64decode(match[2])).hexdigest() for match in PUBLIC.finditer(text))
 
 
 def take_over(node: Node, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> Held:
@@ -133,10 +128,10 @@ def _unused(node: Node, pki: Path) -> tuple[str, ...]:
 
 
 def _differs(unit: str, name: str, pki: Path) -> bool:
-    """Return whether a unit was started with another content of a file than it has. A member that is down has no copy:
-    it starts with what there is then."""
+    """Return whether a unit was started with another content of a file than it has. One that is down has no copy: it
+    starts with what there is then. kube-apiserver may have left the load balancer for a start, which has to come."""
     copy = _content(COPIES[unit] / name)
-    return copy != _content(pki / name) and (unit != ETCD or copy is not None)
+    return copy != _content(pki / name) and (unit == API or copy is not None)
 
 
 def _content(path: Path) -> bytes | None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write this machine's secrets from the vault into files, and restart the units that read them only at their start.
+"""Write this machine's secrets from the vault into files.
 
 /etc/longhaul/secrets.json lists the files: each file's ``content`` holds ``${secret}`` or ``${secret:field}`` (a field
 of a secret whose value is JSON) in the place of the value. A file is replaced in one rename, and only when it changed.
@@ -13,11 +13,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,8 +43,6 @@ class SecretFile:
     mode: int
     user: str
     group: str
-    restart: tuple[str, ...]
-    """Units that read the file only at their start."""
 
     def secrets(self) -> set[str]:
         """Return the names of the secrets in it."""
@@ -79,7 +76,6 @@ def _file(raw: dict[str, Any]) -> SecretFile:
         mode=int(raw["mode"], 8),
         user=user,
         group=group,
-        restart=tuple(raw.get("restart", ())),
     )
 
 
@@ -144,15 +140,6 @@ def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[SecretFile],
     return changed, problems
 
 
-def restart(changed: Iterable[SecretFile]) -> None:
-    """Restart running units that must read the changed files again. Does not wait: they are ordered after this
-    program."""
-    units = sorted({unit for file in changed for unit in file.restart})
-    if units:
-        print(f"restarting {', '.join(units)}", flush=True)
-        subprocess.run(["systemctl", "--no-block", "try-restart", *units], check=True)
-
-
 def main() -> int:
     """Return 0 when every file is as the vault has it, or, at boot, when every file at least exists."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -171,7 +158,6 @@ def main() -> int:
             if problem not in said:
                 print(problem, file=sys.stderr, flush=True)
         said = problems
-        restart(changed)
         missing = [str(file.path) for file in config.files if not file.path.exists()]
         if not problems:
             return 0

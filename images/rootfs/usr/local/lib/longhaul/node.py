@@ -224,15 +224,14 @@ def _of_server(node: Node, arguments: argparse.Namespace) -> int:
     if arguments.command == "issuers":
         _print(issuer_list.await_issuers(node, pki=PKI, wait_s=arguments.wait))
         return 0
-    wanted = tuple(name for name in arguments.names.split(",") if name)
     if node.role != "api":
-        _print(vpn_checks.await_refused(wanted=wanted, wait_s=arguments.wait))
+        _print(vpn_checks.await_refused(wanted=arguments.digest, wait_s=arguments.wait))
         return 0
     path = quarantine_list.PEOPLE if arguments.command == "revoked" else quarantine_list.LIST
     if arguments.end_connections:
         found = quarantine_list.end_connections(node, pki=PKI, path=path)
     else:
-        found = quarantine_list.await_refused(node, pki=PKI, wanted=wanted, wait_s=arguments.wait, path=path)
+        found = quarantine_list.await_refused(node, pki=PKI, wanted=arguments.digest, wait_s=arguments.wait, path=path)
     _print(found)
     return 0
 
@@ -262,7 +261,7 @@ def main() -> int:
     held.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
     for command, whom in (("quarantine", "machines"), ("revoked", "people")):
         refused = commands.add_parser(command, help=f"tell which {whom} an API server refuses")
-        refused.add_argument("--names", default="", metavar="NAME,…", help="the list to wait for")
+        refused.add_argument("--digest", default="", metavar="SHA256", help="that of the list to wait for")
         refused.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
         refused.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
     issuers = commands.add_parser("issuers", help="tell by whose tokens people sign in")

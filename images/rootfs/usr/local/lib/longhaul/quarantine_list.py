@@ -36,7 +36,9 @@ class Refused:
     """Those whom an API server refuses."""
 
     names: tuple[str, ...]
-    """Names of their Nodes, or of people, in the order of the alphabet."""
+    """Names of their Nodes, in the order of the alphabet. Those of people are not told: there may be hundreds."""
+    digest: str
+    """SHA-256 of all names, one after another with a line break between."""
     loaded: bool
     """True when the running kube-apiserver uses this very list."""
     ended: bool = False
@@ -80,23 +82,32 @@ def names(path: Path) -> tuple[str, ...]:
 def refused(node: Node, *, pki: Path, path: Path = LIST) -> Refused:
     """Return what this API server refuses."""
     found: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     try:
         found = names(path)
+        told = found if path.name == LIST.name else ()
         file = pki / CONFIGURATION
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         used = loaded(node, METRIC, pki=pki) == f"sha256:{digest}"
-        return Refused(names=found, loaded=used, ended=used and _started() > file.stat().st_mtime)
+        ended = used and _started() > file.stat().st_mtime
+        return Refused(names=told, digest=digest_of(found), loaded=used, ended=ended)
     except (OSError, ValueError, http.client.HTTPException, subprocess.SubprocessError) as error:
-        return Refused(names=found, loaded=False, error=f"it is not known whom its server refuses: {error}")
+        said = f"it is not known whom its server refuses: {error}"
+        return Refused(names=told, digest=digest_of(found), loaded=False, error=said)
 
 
-def await_refused(node: Node, *, pki: Path, wanted: tuple[str, ...], wait_s: float, path: Path = LIST) -> Refused:
-    """Return the same once kube-apiserver uses the list of ``wanted``, or the last answer after ``wait_s`` seconds.
-    Another list in the file is not waited for."""
+def digest_of(found: tuple[str, ...]) -> str:
+    """Return the digest of names."""
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+
+
+def await_refused(node: Node, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> Refused:
+    """Return the same once kube-apiserver uses the list with the digest ``wanted``, or the last answer after
+    ``wait_s`` seconds. Another list in the file is not waited for."""
     deadline = time.monotonic() + wait_s
     while True:
         found = refused(node, pki=pki, path=path)
-        if found.loaded or found.names != wanted or time.monotonic() + RETRY_S > deadline:
+        if found.loaded or found.digest != wanted or time.monotonic() + RETRY_S > deadline:
             return found
         time.sleep(RETRY_S)
 

@@ -34,23 +34,24 @@ def _openvpn(management: Path) -> Check:
 
 
 def refused(*, path: Path = quarantine_list.PEOPLE, management: Path = SOCKET) -> Refused:
-    """End the sessions of those whose access was revoked, and return their names. Nobody of them gets a new one:
-    OpenVPN asks vpn_verify.py, which reads the same file."""
+    """End the sessions of those whose access was revoked, and return the digest of their names. Nobody of them gets a
+    new one: OpenVPN asks vpn_verify.py, which reads the same file."""
     found: tuple[str, ...] = ()
     try:
         found = quarantine_list.names(path)
         end_sessions(found, management)
     except (OSError, ValueError) as error:
-        return Refused(names=found, loaded=False, error=f"it is not known who is connected: {error}")
-    return Refused(names=found, loaded=True, ended=True)
+        said = f"it is not known who is connected: {error}"
+        return Refused(names=(), digest=quarantine_list.digest_of(found), loaded=False, error=said)
+    return Refused(names=(), digest=quarantine_list.digest_of(found), loaded=True, ended=True)
 
 
-def await_refused(*, wanted: tuple[str, ...], wait_s: float) -> Refused:
-    """Return the same once the sessions of ``wanted`` have ended, or the last answer after ``wait_s`` seconds. Another
-    list in the file is not waited for."""
+def await_refused(*, wanted: str, wait_s: float) -> Refused:
+    """Return the same once the sessions of the list with the digest ``wanted`` have ended, or the last answer after
+    ``wait_s`` seconds. Another list in the file is not waited for."""
     deadline = time.monotonic() + wait_s
     while True:
         found = refused()
-        if found.loaded or found.names != wanted or time.monotonic() + quarantine_list.RETRY_S > deadline:
+        if found.loaded or (wanted and found.digest != wanted) or time.monotonic() + quarantine_list.RETRY_S > deadline:
             return found
         time.sleep(quarantine_list.RETRY_S)

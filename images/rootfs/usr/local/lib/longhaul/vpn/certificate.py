@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
@@ -16,8 +18,13 @@ Key: TypeAlias = "ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey"
 CLOCK_SKEW = timedelta(minutes=5)
 """Time before now from which certificates are valid, for laptops whose clocks lag."""
 
-LONGEST_NAME = 64
-"""Number of characters of the longest common name (RFC 5280, ``ub-common-name``)."""
+MARK = 16
+"""Number of characters of a laptop's mark in its certificate, a part of its key's digest. OpenVPN takes both for who is
+connected (``x509-username-field CN UID``): a laptop that comes back with its key has its address, and goes on."""
+
+LONGEST_NAME = 64 - 1 - MARK
+"""Number of characters of the longest name of a person: OpenVPN holds 64 of name and mark (OpenVPN 2.6,
+src/openvpn/common.h, ``TLS_USERNAME_LEN``)."""
 
 
 class RequestError(ValueError):
@@ -44,6 +51,12 @@ class Signer:
         """The certificate, PEM."""
         return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
 
+    @staticmethod
+    def _subject(name: str, key: Key) -> Iterator[x509.NameAttribute]:
+        yield x509.NameAttribute(NameOID.COMMON_NAME, name)
+        public = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        yield x509.NameAttribute(NameOID.USER_ID, hashlib.sha256(public).hexdigest()[:MARK])
+
     def sign(self, key: Key, *, name: str, now: datetime, until: datetime) -> str:
         """Return a client's certificate, PEM, for a person's ``name``."""
         usage = x509.KeyUsage(
@@ -60,7 +73,7 @@ class Signer:
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
             x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+            .subject_name(x509.Name([*self._subject(name, key)]))
             .issuer_name(self.certificate.subject)
             .public_key(key)
             .serial_number(x509.random_serial_number())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Collection, Iterator
@@ -14,6 +15,9 @@ GONE_S = 15.0
 RETRY_S = 0.2
 LAST = 1 << 20
 """Most bytes of an answer: 500 laptops take a tenth of it."""
+
+_WITH_MARK = re.compile(r"_[0-9a-f]{16}$")
+"""End of a laptop's name in OpenVPN: its mark (vpn/certificate.py), behind the person's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +62,8 @@ def _listed(lines: list[str]) -> Iterator[Session]:
             columns = words[2:]
         elif words[0] == "CLIENT_LIST":
             told = dict(zip(columns, words[1:], strict=False))
-            yield Session(person=told.get("Common Name", ""), client=told.get("Client ID", ""))
+            name = told.get("Common Name", "")
+            yield Session(person=_WITH_MARK.sub("", name), client=told.get("Client ID", ""))
 
 
 class _Management:

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Have this node believe the authorities that the cluster publishes for its API servers, and say which it believes.
+
+kube-controller-manager publishes them in each namespace as ``kube-root-ca.crt``. A node reads that over the connection
+that it already trusts, so whatever it believes next, it has from an API server that it knew before. While an authority
+is replaced there are two (docs/rotation.md), and the rotation waits for each node's word, an annotation of its Node.
+
+The kubelet reads the file once for its own connections (kubernetes 1.36, ``pkg/kubelet/certificate/transport.go``), so
+it starts anew, which its pods do not notice. kube-proxy reads it again by itself (client-go 0.36,
+``transport/ca_rotation.go``), and so do checks of the kubelet's clients.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import urllib.parse
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import worker_checks
+from controller.api import METADATA, Api, ApiError
+from digests import digests
+from node_place import Worker
+
+PUBLISHED = "/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt"
+FIELD = "ca.crt"
+TOLD = "longhaul.dev/authorities"
+"""Annotation with the SHA-256 of each certificate that this node believes, in their order, separated by commas."""
+KUBELET = "kubelet.service"
+CACHED = {"resourceVersion": "0"}
+"""Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authorities:
+    """Authorities of API servers as this node has them."""
+
+    api: Api
+    node: str
+    used: Path = Path("/run/longhaul-kubelet/kubernetes-ca.crt")
+    """Copy that the kubelet's unit makes when it starts."""
+
+    def follow(self) -> None:
+        """Believe what is published, and say what is believed; ``ApiError`` or ``OSError`` when that fails."""
+        self._take_over(str((self.api.get(PUBLISHED, **CACHED).get("data") or {}).get(FIELD) or ""))
+        if not self._is_used():
+            # One that somebody stopped stays so.
+            subprocess.run(["systemctl", "try-restart", KUBELET], check=False)
+        if self._is_used():
+            self._tell()
+
+    def _take_over(self, published: str) -> None:
+        """Replace the file, unless it says the same, or the API servers would not be believed by it."""
+        file = self.api.authority
+        if digests(published) == digests(file.read_text()):
+            return
+        new = file.with_name(f".{file.name}.new")
+        # As user-data and `longhaul hosts` write it, which so find nothing to change.
+        new.write_text(published.strip() + "\n")
+        new.chmod(0o444)
+        try:
+            replace(self.api, authority=new).get(PUBLISHED, **CACHED)
+            os.replace(new, file)
+        finally:
+            new.unlink(missing_ok=True)
+        print(f"{file}: {', '.join(digests(published))}", flush=True)
+
+    def _is_used(self) -> bool:
+        """Return whether the kubelet was started with the file as it is."""
+        try:
+            return self.used.read_bytes() == self.api.authority.read_bytes()
+        except FileNotFoundError:
+            return False
+
+    def _tell(self) -> None:
+        path, said = f"/api/v1/nodes/{self.node}", ",".join(digests(self.api.authority.read_text()))
+        metadata = self.api.get(path, accept=METADATA, **CACHED)["metadata"]
+        if (metadata.get("annotations") or {}).get(TOLD) != said:
+            self.api.patch(path, {"metadata": {"annotations": {TOLD: said}}})
+
+
+def main() -> int:
+    """Look once, and return 0: what is believed stays where nobody answers."""
+    paths = worker_checks.Paths()
+    name = worker_checks.name(paths)
+    # A node without a place or a certificate has not joined: the kubelet's own start sees to that.
+    if not name or not paths.certificate.exists():
+        return 0
+    try:
+        url = urllib.parse.urlsplit(Worker.read().api)
+        api = Api(
+            host=str(url.hostname),
+            port=url.port or 443,
+            authority=paths.authority,
+            certificate=paths.certificate,
+            agent="longhaul-node-authorities",
+        )
+        Authorities(api=api, node=name).follow()
+    except (ApiError, OSError, ValueError) as error:
+        print(f"the authorities stay as they are: {error}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

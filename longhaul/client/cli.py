@@ -1,0 +1,73 @@
+"""The client's command line: ``longhaul`` of who installed the client alone."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from longhaul.client import login
+from longhaul.client.vpn import command as vpn
+from longhaul.exits import CommandError, Exit, help_text
+from longhaul.say import say
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a command, and return its exit code."""
+    options = parser().parse_args(words)
+    try:
+        commands()[options.command].run(options)
+    except CommandError as error:
+        say(str(error))
+        return error.code
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return Exit.FAILED
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    return Exit.OK
+
+
+def commands() -> dict[str, ModuleType]:
+    """Return the commands by name."""
+    return {"login": login, "vpn": vpn}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    shape = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser(
+        prog="longhaul",
+        description="Sign in to a cluster, and reach it from here. Whoever runs it gives you a profile, one file.",
+        epilog=help_text("login"),
+        formatter_class=shape,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action=_Version, nargs=0, help="say the version and exit")
+    below = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in commands().items():
+        one = below.add_parser(
+            name,
+            help=command.HELP.split(";")[0],
+            description=f"{command.HELP[0].upper()}{command.HELP[1:]}.",
+            epilog=help_text(name),
+            formatter_class=shape,
+            allow_abbrev=False,
+        )
+        command.add_arguments(one)
+    return top
+
+
+class _Version(argparse.Action):
+    """Says the version; what knows it is loaded only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_words: object, **_more: object) -> None:
+        from importlib.metadata import version
+
+        print(f"longhaul-client {version('longhaul-client')}")
+        parser.exit(Exit.OK)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

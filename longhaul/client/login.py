@@ -1,0 +1,50 @@
+"""``longhaul login``: sign in by the company's own identity, and write a kubeconfig for it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.client.files import config_folder, write_private
+from longhaul.client.options import KEPT, PROFILE, add_sign_in, profile_of
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from longhaul.client.profile import Profile
+
+HELP = "sign in by your company's identity; writes a kubeconfig and prints its path"
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) -> None:
+    """Add the options of ``login``; ``profile`` says what that option is for."""
+    add_sign_in(parser, profile=profile)
+    parser.add_argument(
+        "--no-kubelogin", action="store_true", help="have kubectl run this program's own part, though kubelogin is here"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Sign in with the profile that a person was given, or with the one from before."""
+    profile = profile_of(options)
+    print(sign_in(profile, options, folder=config_folder(profile.name)))
+
+
+def sign_in(profile: Profile, options: argparse.Namespace, *, folder: Path) -> Path:
+    """Keep the profile in ``folder``, write the kubeconfig there, and sign in, unless kubelogin does that at its first
+    use. Return the kubeconfig's path; ``SignInError`` when nobody was signed in."""
+    from longhaul.client.kubeconfig import has_kubelogin, kubeconfig, kubelogin, own_plugin
+    from longhaul.client.sign_in import token_of
+
+    issuer = profile.issuer(options.issuer)
+    kept, path = folder / KEPT, folder / "login.kubeconfig"
+    write_private(kept, profile.text())
+    if has_kubelogin() and not options.no_kubelogin:
+        say("kubelogin signs in when kubectl first needs it")
+        user = kubelogin(issuer, device=options.device)
+    else:
+        token_of(issuer, device=options.device, may_ask=True)
+        user = own_plugin(kept, issuer=options.issuer, device=options.device)
+    write_private(path, json.dumps(kubeconfig(profile, user), indent=2) + "\n")
+    return path

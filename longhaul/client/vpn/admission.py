@@ -1,0 +1,93 @@
+"""Admission to the VPN: a certificate for a while, and what a laptop has to know to use it.
+
+What an endpoint answers becomes part of a file that OpenVPN reads as root, so nothing of it is taken but what has the
+form of a certificate, a key, an address or a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n?")
+_STATIC_KEY = re.compile(
+    r"-----BEGIN OpenVPN Static key V1-----\n(?:[0-9a-f]{32}\n){16}-----END OpenVPN Static key V1-----\n?"
+)
+_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,252}")
+MOST = 16
+"""Most remotes or zones; there are two machines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote:
+    """A VPN machine's door: a name or an address, and a UDP port."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """Everything that a connection needs beside the laptop's own key."""
+
+    name: str
+    """Name in the VPN machines' certificates."""
+    certificate: str
+    authority: str
+    """Authority of the VPN machines' certificates, PEM."""
+    tls_crypt: str
+    """Key without which OpenVPN does not answer, as OpenVPN writes it."""
+    expires: datetime
+    """End of the certificate."""
+    remotes: tuple[Remote, ...]
+    server: str
+    """URL of the API inside the VPN."""
+    zones: tuple[str, ...]
+    """DNS zones that are resolved inside the VPN."""
+
+
+def parse(said: Mapping[str, Any], *, name: str) -> Admission:
+    """Return the admission in an endpoint's answer; ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError``
+    when it is none."""
+    expires = datetime.fromisoformat(said["expires"])
+    if expires.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return Admission(
+        name=name,
+        certificate=_blocks(_CERTIFICATE, said["certificate"]),
+        authority=_blocks(_CERTIFICATE, said["authority"]),
+        tls_crypt=_blocks(_STATIC_KEY, said["tls_crypt"]),
+        expires=expires,
+        remotes=tuple(
+            Remote(address=_address(one["address"]), port=_port(one["port"])) for one in _few(said["remotes"])
+        ),
+        server=str(said["cluster"]["server"]),
+        zones=tuple(map(_address, _few(said["cluster"]["zones"]))),
+    )
+
+
+def _blocks(pattern: re.Pattern[str], text: str) -> str:
+    found = [block.rstrip("\n") for block in pattern.findall(text)]
+    if not found:
+        raise ValueError("no block of PEM")
+    return "\n".join(found) + "\n"
+
+
+def _few(values: object) -> list[Any]:
+    if not isinstance(values, list) or not 0 < len(values) <= MOST:
+        raise ValueError("none, or too many")
+    return values
+
+
+def _address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError("neither a name nor an address")
+    return text
+
+
+def _port(number: object) -> int:
+    if not isinstance(number, int) or not 0 < number < 65536:
+        raise ValueError("no port")
+    return number

@@ -1,0 +1,85 @@
+"""``longhaul vpn``: reach an environment's nodes, pods and Services from this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.client.options import PROFILE, add_sign_in, profile_of
+from longhaul.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from longhaul.client.profile import Profile
+    from longhaul.client.vpn.admission import Admission
+    from longhaul.client.vpn.session import Source
+
+HELP = "connect this machine to the environment by its VPN, until Ctrl-C; needs openvpn"
+LEFT_S = 600.0
+"""Seconds that a token should have left: the certificate ends with it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) -> None:
+    """Add the options of ``vpn``; ``profile`` says what that option is for."""
+    add_sign_in(parser, profile=profile)
+    parser.add_argument(
+        "--write-only",
+        action="store_true",
+        help="write a file for another program that knows OpenVPN's, print its path, and connect to nothing",
+    )
+    parser.add_argument("--json", action="store_true", help="with --write-only: print path, end and zones as JSON")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Connect with the profile that a person was given, or with the one from before."""
+    profile = profile_of(options)
+    connect(profile.name, signed_in(profile, options), options)
+
+
+def connect(name: str, source: Source, options: argparse.Namespace) -> None:
+    """Connect with admissions from ``source``, or write one down."""
+    from longhaul.client.vpn import session
+
+    if options.json and not options.write_only:
+        raise CommandError("--json goes with --write-only: a connection has nothing to print", code=Exit.USAGE)
+    if not options.write_only:
+        session.run(name, source)
+        return
+    path, admission = _write(name, source)
+    said = {"path": str(path), "expires": admission.expires.isoformat(), "zones": list(admission.zones)}
+    print(json.dumps(said) if options.json else path)
+
+
+def signed_in(profile: Profile, options: argparse.Namespace) -> Source:
+    """Return what asks an endpoint for admissions, with the tokens of who signs in."""
+    vpn, issuer = profile.vpn, profile.issuer(options.issuer)
+    if vpn is None:
+        raise CommandError(
+            f"the profile of {profile.name} names no VPN: ask whoever runs the environment whether it has one, and for "
+            "a new profile (`longhaul access profile`)"
+        )
+
+    def source(request: str, may_ask: bool) -> Admission:
+        from longhaul.client.sign_in import token_of
+        from longhaul.client.vpn import endpoint
+
+        tokens = token_of(issuer, device=options.device, may_ask=may_ask, left_s=LEFT_S)
+        return endpoint.admission(vpn, token=tokens.id_token, request=request)
+
+    return source
+
+
+def _write(name: str, source: Source) -> tuple[Path, Admission]:
+    from longhaul.client.files import write_private
+    from longhaul.client.vpn import key, session, settings
+    from longhaul.say import say
+
+    own = key.new_key()
+    admission = source(key.request(own), True)
+    path = session.folder_of(name) / f"{name}.ovpn"
+    write_private(path, settings.in_one(admission, own))
+    minutes = (admission.expires - datetime.now(UTC)).total_seconds() / 60
+    say(f"it is good for {minutes:.0f} minutes: write another then")
+    return path, admission

@@ -1,0 +1,104 @@
+"""The sign-in endpoint on VPN machines: it takes a person's token and a request, and gives a certificate."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from http.client import HTTPException, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from longhaul.client.profile import Vpn
+from longhaul.client.vpn.admission import Admission, parse
+from longhaul.exits import CommandError, Exit
+
+PATH = "/v1/certificate"
+CONNECT_S, ANSWER_S = 5.0, 30.0
+"""Longest times in seconds for a connection and for its answer. Then the next endpoint has its turn."""
+LARGEST = 262_144
+"""Largest answer in bytes."""
+
+
+class NotAdmittedError(CommandError):
+    """The endpoint knows who asks, and does not let that person in."""
+
+
+def admission(vpn: Vpn, *, token: str, request: str) -> Admission:
+    """Return the admission that the first endpoint gives that answers. ``NotAdmittedError`` or ``CommandError`` when
+    one refuses, since all would; ``CommandError`` with ``UNREACHABLE`` when none answers as it should."""
+    reasons = []
+    for url in vpn.endpoints:
+        try:
+            status, said = _post(url, vpn, token=token, request=request)
+            if status == 200:
+                return parse(said, name=vpn.name)
+        except (OSError, HTTPException) as error:
+            reasons.append(f"{url}: {str(error) or type(error).__name__}")
+            continue
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            reasons.append(f"{url}: its answer is none of a VPN machine")
+            continue
+        why = str(said.get("error", ""))[:300]
+        _raise_refusal(url, status, why)
+        reasons.append(f"{url}: HTTP status {status}{': ' if why else ''}{why}")
+    raise CommandError(
+        f"no VPN machine gives a certificate ({'; '.join(reasons)}): is this machine on the internet? "
+        "If it is, tell whoever runs the environment, who sees more by `longhaul status`",
+        code=Exit.UNREACHABLE,
+    )
+
+
+def _raise_refusal(url: str, status: int, why: str) -> None:
+    """Raise an error for an answer that every endpoint would give."""
+    if status == 401:
+        raise CommandError(
+            f"{url} refuses the token{': ' if why else ''}{why}. Run `longhaul login` with a new profile "
+            "(`longhaul access profile`); if that does not help, whoever runs the environment finds why in "
+            "an API server's log"
+        )
+    if status == 403:
+        raise NotAdmittedError(
+            f"{url} does not let you in{': ' if why else ''}{why}. Ask whoever runs the environment: none of your "
+            "groups may use the VPN, or your access was revoked"
+        )
+    if status in (400, 413):
+        raise CommandError(f"{url} does not take the request{': ' if why else ''}{why}: is there a newer client?")
+
+
+def _post(url: str, vpn: Vpn, *, token: str, request: str) -> tuple[int, dict[str, Any]]:
+    connection = _Connection(url, vpn)
+    try:
+        body = json.dumps({"csr": request})
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        connection.request("POST", PATH, body, headers)
+        answer = connection.getresponse()
+        content = answer.read(LARGEST)
+    finally:
+        connection.close()
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        said = {}
+    return answer.status, said if isinstance(said, dict) else {}
+
+
+class _Connection(HTTPSConnection):
+    """A connection to an address whose certificate has the VPN's name: the address may change, and is in none."""
+
+    def __init__(self, url: str, vpn: Vpn) -> None:
+        parts = urlsplit(url)
+        super().__init__(parts.hostname or "", parts.port or 443)
+        self._name = vpn.name
+        # Nobody but the VPN's own authority speaks for it.
+        self._trust = ssl.create_default_context(cadata=vpn.authority)
+
+    def connect(self) -> None:
+        """Connect, and hold the certificate against the name."""
+        plain = socket.create_connection((self.host, self.port), timeout=CONNECT_S)
+        try:
+            plain.settimeout(ANSWER_S)
+            self.sock = self._trust.wrap_socket(plain, server_hostname=self._name)
+        except (OSError, ValueError):
+            plain.close()
+            raise

@@ -1,0 +1,166 @@
+"""A running VPN: OpenVPN in the foreground, with a certificate that is made anew before it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from longhaul.client.files import state_folder, write_private
+from longhaul.client.vpn import openvpn, settings
+from longhaul.client.vpn.admission import Admission
+from longhaul.client.vpn.endpoint import NotAdmittedError
+from longhaul.client.vpn.key import new_key, request
+from longhaul.client.vpn.management import EndedError, Management, accept, listening
+from longhaul.client.vpn.names import pushed, resolve
+from longhaul.exits import CommandError
+from longhaul.say import say
+
+Source = Callable[[str, bool], Admission]
+"""Gives an admission for a request. It may ask the person if the second word is true."""
+
+RENEWED_AT = 0.75
+"""Share of a certificate's life after which another is asked for."""
+AGAIN = timedelta(seconds=30)
+"""Time after which that is tried again."""
+POLL_S = 5.0
+"""Seconds between looks at the time: a laptop that slept has lost some."""
+END_S = 15.0
+"""Seconds that OpenVPN has for its end."""
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder with the files of an environment's VPN."""
+    return state_folder("vpn") / name
+
+
+@contextmanager
+def held(name: str) -> Iterator[Path]:
+    """Keep a second connection to the same environment out during the block; give its folder."""
+    folder = folder_of(name)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(f"`longhaul vpn` of {name} runs on this machine already: end that one first") from None
+        yield folder
+
+
+def run(name: str, source: Source) -> None:
+    """Connect, and stay connected until the person or OpenVPN ends it; ``CommandError`` says why it ended."""
+    program = openvpn.program()
+    signal = openvpn.reading_signal(program)
+    with held(name) as folder, tempfile.TemporaryDirectory(prefix="longhaul-vpn-") as private:
+        key = new_key()
+        csr = request(key)
+        first = source(csr, True)
+        for file, text in settings.contents(first, key).items():
+            write_private(folder / file, text)
+        write_private(folder / "openvpn.conf", settings.beside_files(first, folder))
+        if os.geteuid() != 0:
+            say("openvpn needs root: sudo may ask for your password")
+        path = Path(private) / "management"
+        with listening(path) as listener:
+            log = folder / "openvpn.log"
+            process = openvpn.start(program, folder / "openvpn.conf", socket=path, log=log)
+            session = Session(name=name, folder=folder, renew=lambda: source(csr, False), signal=signal, first=first)
+            try:
+                session.follow(accept(listener, runs=lambda: process.poll() is None))
+            except EndedError:
+                raise CommandError(_why(session.fatal, process, log)) from None
+            finally:
+                session.close()
+                # OpenVPN ends by itself once the connection is gone.
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(END_S)
+
+
+class Session:
+    """Follower of a running OpenVPN: it tells the person what happens, and renews the certificate."""
+
+    def __init__(
+        self, *, name: str, folder: Path, renew: Callable[[], Admission], signal: str, first: Admission
+    ) -> None:
+        self._name, self._folder, self._renew, self._signal = name, folder, renew, signal
+        self._management: Management | None = None
+        self._expires, self._due = _times(first)
+        self._variables: dict[str, str] = {}
+        self.fatal = ""
+        """OpenVPN's own last words."""
+
+    def follow(self, management: Management) -> None:
+        """Do what has to be done until OpenVPN ends, which is an ``EndedError``."""
+        self._management = management
+        management.send("state on")
+        while True:
+            line = management.read(POLL_S)
+            if line is not None:
+                self._hear(line)
+            self._renew_if_due(management)
+
+    def close(self) -> None:
+        """Hang up, which ends OpenVPN."""
+        if self._management is not None:
+            self._management.close()
+
+    def _hear(self, line: str) -> None:
+        kind, _, said = line.partition(":")
+        if kind == ">FATAL":
+            self.fatal = said
+        elif kind == ">STATE":
+            _, state, *words = [*said.split(","), "", "", ""]
+            if state == "CONNECTED":
+                say(f"{self._name}: connected to {words[2]} as {words[1]}; Ctrl-C ends it")
+            elif state == "RECONNECTING":
+                say(f"{self._name}: connecting again ({words[0]})")
+        elif line == ">UPDOWN:UP":
+            self._variables.clear()
+        elif line == ">UPDOWN:ENV,END":
+            resolve(pushed(self._variables))
+        elif line.startswith(">UPDOWN:ENV,"):
+            variable, _, value = line.removeprefix(">UPDOWN:ENV,").partition("=")
+            self._variables[variable] = value
+
+    def _renew_if_due(self, management: Management) -> None:
+        """Have OpenVPN take a new certificate. That connects anew, which takes a second or two; connections inside
+        outlive it."""
+        now = datetime.now(UTC)
+        if now < self._due:
+            return
+        try:
+            fresh = self._renew()
+        except NotAdmittedError:
+            raise
+        except CommandError as error:
+            if now >= self._expires:
+                raise CommandError(
+                    f"the certificate has ended, and there is no other: {error}", code=error.code
+                ) from None
+            say(f"no new certificate yet, and this one ends at {self._expires.astimezone():%H:%M}: {error}")
+            self._due = now + AGAIN
+            return
+        write_private(self._folder / "cert", fresh.certificate)
+        self._expires, self._due = _times(fresh)
+        management.send(f"signal {self._signal}")
+
+
+def _times(admission: Admission) -> tuple[datetime, datetime]:
+    """Return the end of a certificate, and when another is asked for."""
+    now = datetime.now(UTC)
+    return admission.expires, now + (admission.expires - now) * RENEWED_AT
+
+
+def _why(fatal: str, process: subprocess.Popen[bytes], log: Path) -> str:
+    """Return why OpenVPN ended."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_S)
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    last = fatal or (lines[-1] if lines else "it said nothing")
+    return f"openvpn ended with status {process.returncode}: {last[-300:]} (all it said: {log})"

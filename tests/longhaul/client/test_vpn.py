@@ -1,0 +1,295 @@
+"""``longhaul vpn`` up to the start of OpenVPN: admission, what is written, and every way in which it fails."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.client import cli
+from longhaul.client.profile import Profile
+from longhaul.client.tokens import Store, Tokens
+from longhaul.client.vpn import endpoint as doors_of
+from longhaul.client.vpn import names, openvpn, session, settings
+from longhaul.client.vpn.admission import Admission, parse
+from longhaul.client.vpn.key import new_key, request
+from longhaul.client.vpn.management import EndedError, Management
+from longhaul.exits import CommandError, Exit
+from tests.longhaul.client.test_profile import CORP, PROFILE
+from tests.support.programs import write_program
+from tests.support.vpn_stand_in import NAME, Endpoint, Machines, doors, endpoint
+
+MACHINES = Machines()
+TOKEN = "e30.e30.x"
+KEY = new_key()
+
+
+@pytest.fixture(name="home")
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    monkeypatch.chdir(tmp_path)
+    Store(CORP).write(Tokens(id_token=TOKEN, refresh_token="", ends=time.time() + 3600))
+    return tmp_path
+
+
+@pytest.fixture(name="door")
+def _door(tmp_path: Path) -> Iterator[Endpoint]:
+    def reply(_token: str, content: dict[str, Any]) -> tuple[int, Any]:
+        return 200, MACHINES.answer(content["csr"], person="corp:a-1")
+
+    with endpoint(MACHINES, tmp_path, reply) as found:
+        yield found
+
+
+def profile(*urls: str) -> Profile:
+    return replace(PROFILE, expires="2100-01-01T00:00:00+00:00", vpn=doors(MACHINES, *urls))
+
+
+def dead() -> str:
+    """Return the URL of an endpoint where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"https://127.0.0.1:{free.getsockname()[1]}"
+
+
+def vpn(home: Path, said: Profile, *words: str) -> int:
+    (home / "profile.json").write_text(said.text())
+    return cli.main(["vpn", "--profile", "profile.json", *words])
+
+
+def test_a_file_for_another_program_is_written(home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first endpoint is away."""
+    assert vpn(home, profile(dead(), door.url), "--write-only", "--json") == Exit.OK
+    out, err = capsys.readouterr()
+    said = json.loads(out)
+    path = Path(said["path"])
+    text = path.read_text()
+    assert (path.stat().st_mode & 0o777, said["zones"]) == (0o600, ["lab.internal", "cluster.local"])
+    for line in ("remote 192.0.2.1 1194", f'verify-x509-name "{NAME}" name', "remote-cert-tls server", "<tls-crypt>"):
+        assert line in text
+    assert "good for 60 minutes" in err or "good for 59 minutes" in err
+    ((token, content),) = door.asked
+    assert token == TOKEN
+    assert "PRIVATE KEY" not in content["csr"]
+    assert TOKEN not in out + err + text
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "why"),
+    [
+        (
+            401,
+            {"error": "the token is refused"},
+            Exit.FAILED,
+            "refuses the token: the token is refused. Run `longhaul login`",
+        ),
+        (403, {"error": "no group"}, Exit.FAILED, "does not let you in: no group. Ask whoever runs the environment"),
+        (403, b"\xff", Exit.FAILED, "does not let you in. Ask"),
+        (400, {"error": "no request"}, Exit.FAILED, "does not take the request: no request"),
+        (429, {"error": "too many"}, Exit.UNREACHABLE, "HTTP status 429: too many"),
+        (503, {"error": "no API server"}, Exit.UNREACHABLE, "HTTP status 503: no API server): is this machine"),
+        (200, {}, Exit.UNREACHABLE, "its answer is none of a VPN machine"),
+        (200, b"[" * 100_000, Exit.UNREACHABLE, "its answer is none of a VPN machine"),
+        (403, {"error": "\x1b[2Jgone"}, Exit.FAILED, "?[2Jgone"),
+    ],
+)
+def test_a_refusal_says_what_to_do(
+    home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str], status: int, body: Any, code: Exit, why: str
+) -> None:
+    door.reply = lambda _token, _content: (status, body)
+    assert vpn(home, profile(door.url), "--write-only") == code
+    err = capsys.readouterr().err
+    assert why in err
+    assert TOKEN not in err
+    assert not (home / "state/longhaul/vpn").exists()
+
+
+def test_nobody_answers_and_nobody_else_is_believed(
+    home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second has a certificate of another authority, the third another name."""
+    stranger = replace(profile(door.url), vpn=doors(Machines(), dead(), door.url))
+    assert vpn(home, stranger, "--write-only") == Exit.UNREACHABLE
+    err = capsys.readouterr().err
+    assert "Connection refused" in err
+    assert "CERTIFICATE_VERIFY_FAILED" in err
+    renamed = profile(door.url)
+    assert renamed.vpn is not None
+    assert vpn(home, replace(renamed, vpn=replace(renamed.vpn, name="other.lab.internal")), "--write-only") == 3
+    assert "Hostname mismatch" in capsys.readouterr().err
+    assert door.asked == [], "no token was sent to a stranger"
+
+
+def test_a_profile_without_a_vpn_and_wrong_usage_are_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert vpn(home, replace(profile(dead()), vpn=None)) == Exit.FAILED
+    assert "names no VPN: ask whoever runs the environment" in capsys.readouterr().err
+    assert vpn(home, profile(dead()), "--json") == Exit.USAGE
+
+
+def test_openvpn_that_is_missing_or_old_is_said_before_anybody_signs_in(
+    home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openvpn, "SYSTEM_FOLDERS", ())
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    assert vpn(home, profile(door.url)) == Exit.FAILED
+    assert "`openvpn` is missing: install it" in capsys.readouterr().err
+    write_program(home / "bin/openvpn", "#!/bin/sh\necho OpenVPN 2.4.7 x86_64\n")
+    assert vpn(home, profile(door.url)) == Exit.FAILED
+    assert "older than OpenVPN 2.5" in capsys.readouterr().err
+    assert door.asked == []
+
+
+@pytest.mark.parametrize(("version", "signal"), [("2.6.14", "SIGUSR1"), ("2.7.0", "SIGHUP"), ("3.0", "SIGHUP")])
+def test_the_certificate_is_read_again_at_a_signal_of_the_version(tmp_path: Path, version: str, signal: str) -> None:
+    write_program(tmp_path / "openvpn", f"#!/bin/sh\necho OpenVPN {version} x86_64\nexit 1\n")
+    assert openvpn.reading_signal(str(tmp_path / "openvpn")) == signal
+
+
+def test_openvpn_s_last_words_are_told(
+    home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = (
+        '#!/bin/sh\n[ "$1" != --version ] || { echo OpenVPN 2.6.14; exit; }\necho Cannot open TUN/TAP dev; exit 1\n'
+    )
+    write_program(home / "bin/openvpn", script)
+    write_program(home / "bin/sudo", '#!/bin/sh\n[ "$1" = -- ] && shift\nexec "$@"\n')
+    monkeypatch.setenv("PATH", f"{home / 'bin'}:/usr/bin:/bin")
+    assert vpn(home, profile(door.url)) == Exit.FAILED
+    assert "openvpn ended with status 1: Cannot open TUN/TAP dev (all it said: " in capsys.readouterr().err
+
+
+def test_a_second_connection_to_the_same_environment_is_refused(home: Path) -> None:
+    with session.held("lab"), pytest.raises(CommandError, match="runs on this machine already"), session.held("lab"):
+        pass
+
+
+def answer(**changes: Any) -> dict[str, Any]:
+    return {**MACHINES.answer(request(KEY), person="corp:a-1"), **changes}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"certificate": "x\nup /bin/sh"},
+        {"tls_crypt": "</tls-crypt>\nscript-security 2\n"},
+        {"remotes": []},
+        {"remotes": [{"address": "192.0.2.1\nup /bin/sh", "port": 1194}]},
+        {"remotes": [{"address": "192.0.2.1", "port": "1194 tcp"}]},
+        {"remotes": [{"address": "192.0.2.1", "port": 1194}] * 17},
+        {"cluster": {"server": "https://api", "zones": ["x y"]}},
+        {"expires": "2030-01-01T00:00:00"},
+    ],
+)
+def test_what_would_change_openvpn_s_file_is_no_answer(changes: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        parse(answer(**changes), name=NAME)
+
+
+def test_only_what_has_the_form_of_a_certificate_is_taken() -> None:
+    good = answer()
+    found = parse({**good, "certificate": f"</cert>\nup /bin/sh\n{good['certificate']}after"}, name=NAME)
+    assert found == parse(good, name=NAME)
+    assert settings.contents(found, KEY)["cert"] == good["certificate"]
+
+
+class Renewal:
+    """A session whose renewals are counted, and the other end of its connection."""
+
+    def __init__(self, folder: Path, life: timedelta) -> None:
+        self.first = replace(parse(answer(), name=NAME), expires=datetime.now(UTC) + life)
+        self.error: CommandError | None = None
+        self.asked = 0
+        self.folder = folder
+        ours, self.openvpn = socket.socketpair()
+        self.management = Management(ours)
+        self.session = session.Session(name="lab", folder=folder, renew=self.renew, signal="SIGUSR1", first=self.first)
+
+    def renew(self) -> Admission:
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        return replace(self.first, expires=datetime.now(UTC) + timedelta(hours=1))
+
+    def follow(self) -> None:
+        """Follow until OpenVPN hangs up; each line that it says is followed by a look at the time."""
+        self.openvpn.sendall(b">INFO:one\n>INFO:two\n")
+        self.openvpn.shutdown(socket.SHUT_WR)
+        self.session.follow(self.management)
+
+
+def test_a_certificate_is_renewed_once_its_time_has_come(tmp_path: Path) -> None:
+    later = Renewal(tmp_path, timedelta(hours=1))
+    with pytest.raises(EndedError):
+        later.follow()
+    assert later.asked == 0
+    due = Renewal(tmp_path, timedelta(0))
+    with pytest.raises(EndedError):
+        due.follow()
+    assert due.asked == 1
+    assert due.openvpn.recv(1000) == b"state on\nsignal SIGUSR1\n"
+    assert (tmp_path / "cert").read_text() == due.first.certificate
+
+
+def test_a_renewal_that_fails_is_told_and_ends_with_the_certificate_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "RENEWED_AT", 0.0)
+    away = Renewal(tmp_path, timedelta(hours=1))
+    away.error = CommandError("run `longhaul login`", code=Exit.UNREACHABLE)
+    with pytest.raises(EndedError):
+        away.follow()
+    assert away.asked == 1, "a while passes before the next"
+    assert "no new certificate yet, and this one ends at" in capsys.readouterr().err
+    ended = Renewal(tmp_path, timedelta(0))
+    ended.error = away.error
+    with pytest.raises(CommandError, match="the certificate has ended, and there is no other: run `longhaul login`"):
+        ended.follow()
+    out = Renewal(tmp_path, timedelta(hours=1))
+    out.error = doors_of.NotAdmittedError("revoked")
+    with pytest.raises(CommandError, match="revoked"):
+        out.follow()
+
+
+def test_names_are_asked_for_inside_or_the_person_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = names.pushed(
+        {
+            "dev": "tun3",
+            "foreign_option_1": "dhcp-option DNS 10.96.0.10",
+            "foreign_option_2": "dhcp-option DOMAIN-ROUTE lab.internal",
+            "foreign_option_10": "dhcp-option DOMAIN-ROUTE cluster.local",
+            "foreign_option_3": "dhcp-option DNS",
+        }
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(names, "RESOLVED", tmp_path / "none")
+    names.resolve(found)
+    assert "for want of systemd-resolved: have your resolver ask 10.96.0.10" in capsys.readouterr().err
+    monkeypatch.setattr(names, "RESOLVED", tmp_path)
+    monkeypatch.setattr(names, "as_root", lambda command, ask: command)
+    write_program(tmp_path / "resolvectl", f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n')
+    names.resolve(found)
+    assert (tmp_path / "said").read_text() == "dns tun3 10.96.0.10\ndomain tun3 ~lab.internal ~cluster.local\n"
+    write_program(tmp_path / "resolvectl", "#!/bin/sh\necho Access denied >&2; exit 1\n")
+    names.resolve(found)
+    assert "(Access denied): sudo resolvectl dns tun3 10.96.0.10; sudo resolvectl domain" in capsys.readouterr().err
+
+
+def test_a_request_is_of_the_key_and_missing_openssl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    read = ["openssl", "req", "-noout", "-verify", "-pubkey"]
+    done = subprocess.run(read, input=request(KEY), capture_output=True, text=True, check=True)
+    own = subprocess.run(["openssl", "pkey", "-pubout"], input=KEY, capture_output=True, text=True, check=True)
+    assert own.stdout == done.stdout
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CommandError, match="`openssl` is missing"):
+        new_key()
