@@ -56,9 +56,9 @@ def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> t
 
 
 def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
-    """Return the members that hold such secrets, then all API servers: they know of every rotation."""
+    """Return the members and VPN machines that hold such secrets, then all API servers: they know of every rotation."""
     machines = control_machines(vault.environment, plan(vault.environment))
-    found = [one for one in machines if one.role.is_etcd and any(map(secrets, _held(one)))]
+    found = [one for one in machines if one.role is not Role.API and any(map(secrets, _held(one)))]
     return (*found, *members(machines, Role.API))
 
 

@@ -21,8 +21,8 @@ from components.model.issuers import Identity
 from components.model.places import place_of
 from components.model.revoked import Person, Revoked
 from components.model.sign_in import settings
-from components.model.vault import REVOKED
-from components.model.vpn import Vpn
+from components.model.vault import REVOKED, VPN_REMOTES
+from components.model.vpn import Vpn, remotes
 from longhaul.access.people import People, require_person
 from longhaul.access.profile import profile_of
 from longhaul.access.show import document, text, views
@@ -268,6 +268,22 @@ def test_a_profile_leads_to_the_environment(world: World, tmp_path: Path, monkey
     assert found.issuers["corp"].client_id == "longhaul"
     lab = profile_of(world.environment, lab_port=4711, now=NOW)
     assert (lab.server, lab.server_name) == ("https://127.0.0.1:4711", "api.lab.longhaul.internal")
+    assert found.vpn is None
+
+
+def test_a_profile_has_the_doors_of_the_vpn(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = world.environment.model_copy(update={"vpn": Vpn(machine_type="Standard_D2s_v5")})
+    told = {VPN_REMOTES: remotes("vpn.example.com", ["203.0.113.7", "203.0.113.8"])}
+    monkeypatch.setattr(
+        "longhaul.access.profile.secret_of", lambda _environment, name: told.get(name, f"PEM of {name}")
+    )
+    found = profile_of(own, lab_port=None, now=NOW)
+    assert found.vpn is not None
+    assert found.vpn.endpoints == ("https://vpn.example.com", "https://203.0.113.7", "https://203.0.113.8")
+    assert (found.vpn.authority, found.vpn.name) == ("PEM of trust-vpn", "vpn.lab.longhaul.internal")
+    path = tmp_path / "profile.json"
+    path.write_text(found.text())
+    assert read_profile(path, now=NOW) == found
 
 
 @pytest.mark.parametrize("words", [["revoke"], ["restore"], ["show", "corp:x"], ["profile", "corp:x"]])
