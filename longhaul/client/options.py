@@ -23,13 +23,41 @@ def add_sign_in(parser: argparse.ArgumentParser, *, profile: str) -> None:
     parser.add_argument("--profile", type=Path, metavar="FILE", help=profile)
     parser.add_argument("--issuer", metavar="NAME", help="where to sign in, if the environment has several issuers")
     parser.add_argument("--device", action="store_true", help="sign in on another machine, by a code")
+    parser.add_argument(
+        "--replace", action="store_true", help="take a profile that leads elsewhere than the one that is kept"
+    )
 
 
 def profile_of(options: argparse.Namespace) -> Profile:
     """Return the profile that is named, or else the only one that is kept."""
     from longhaul.client.profile import read_profile
 
-    return read_profile(options.profile or _kept())
+    if options.profile is None:
+        return read_profile(_kept())
+    profile = read_profile(options.profile)
+    refuse_changed(profile, config_folder(profile.name) / KEPT, replace=options.replace)
+    return profile
+
+
+def refuse_changed(profile: Profile, kept: Path, *, replace: bool) -> None:
+    """Raise ``CommandError`` for a profile that leads elsewhere than the one that is kept: the tokens from before are
+    good there, and nobody would be asked. One that cannot be read, or has expired, is no comparison."""
+    from longhaul.client.errors import SignInError
+    from longhaul.client.profile import read_profile
+
+    try:
+        before = read_profile(kept)
+    except SignInError:
+        return
+    parts = ("server", "authority", "issuers", "vpn")
+    changed = [part for part in parts if getattr(profile, part) != getattr(before, part)]
+    if changed and not replace:
+        raise CommandError(
+            f"this profile of {profile.name} leads elsewhere than the one that is kept ({kept}): another "
+            f"{', '.join(changed)}; its API is {profile.server}, and was {before.server}. Take it with --replace if "
+            "whoever runs the environment gave it to you",
+            code=Exit.REFUSED,
+        )
 
 
 def _kept() -> Path:

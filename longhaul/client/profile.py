@@ -2,7 +2,8 @@
 
 Nothing in it is secret, and it opens nothing by itself. Its digest shows damage and careless edits; who changes it on
 purpose can write another digest. So what it says is proven by what it leads to: the API server by the authority in it,
-the issuer by its own certificate, and the token by the API server. Take a profile from where you would take a program.
+the issuer by its own certificate. A token is shown to the API that it names, so one that leads elsewhere than the one
+before is refused until somebody says that it is right. Take a profile from where you would take a program.
 """
 
 from __future__ import annotations
@@ -119,6 +120,9 @@ def parse(content: bytes) -> Profile:
     }
     vpn = _vpn(said["vpn"]) if "vpn" in said else None
     profile = Profile(**{**said, "issuers": issuers, "vpn": vpn})
+    texts = (profile.name, profile.server, profile.server_name, profile.authority, profile.expires)
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("not a profile")
     urls = [profile.server, *(issuer.url for issuer in issuers.values()), *(vpn.endpoints if vpn else ())]
     if not issuers or not all(url.startswith("https://") for url in urls) or not _is_plain(profile.name):
         raise ValueError("not a profile")

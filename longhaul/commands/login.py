@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.client import login
 from longhaul.client.files import config_folder
+from longhaul.client.options import KEPT, refuse_changed
 from longhaul.exits import Exit
 from longhaul.invocation import Invocation
 
@@ -36,7 +37,9 @@ def profile_and_folder(invocation: Invocation) -> tuple[Profile, Path]:
         from longhaul.client.profile import read_profile
 
         profile = read_profile(invocation.options.profile)
-        return profile, config_folder(profile.name)
+        folder = config_folder(profile.name)
+        refuse_changed(profile, folder / KEPT, replace=invocation.options.replace)
+        return profile, folder
     from datetime import UTC, datetime
 
     from longhaul.access.profile import profile_of

@@ -18,6 +18,8 @@ from longhaul.status.cluster import BELIEVED
 SYSTEM, PUBLISHED, FIELD = "kube-system", "kube-root-ca.crt", "ca.crt"
 PATIENCE = timedelta(minutes=15)
 """Longest wait for nodes. They look every five minutes or so (longhaul-authorities.timer)."""
+FIRST_WORD = timedelta(minutes=8)
+"""Time after its registration in which a Node says what it believes: two looks."""
 LOOK_S = 10.0
 """Seconds between two looks at all Nodes."""
 ROOT = f"/api/v1/namespaces{path_of(SYSTEM, 'configmaps', PUBLISHED)}"
@@ -59,8 +61,19 @@ class Followers:
         return replace(self, without={*self.without, *names})
 
     def silent(self) -> list[str]:
-        """Return the names of the Nodes that do not say what they believe."""
-        return [name for name, believed in self._nodes().items() if not believed]
+        """Return the names of the Nodes that do not say what they believe. Those that have just joined get the time to
+        say so."""
+        told = False
+        while True:
+            found = {one["metadata"]["name"]: one["metadata"] for one in self._listed()}
+            silent = {name: metadata for name, metadata in found.items() if not _believed(metadata)}
+            new = [name for name, metadata in silent.items() if self.clock() < _born(metadata) + FIRST_WORD]
+            if not new:
+                return list(silent)
+            if not told:
+                self.tell(f"waiting until {', '.join(new)}, which joined just now, say what they believe")
+                told = True
+            self.sleep(LOOK_S)
 
     def await_all(self, authorities: str) -> None:
         """Return once every Node believes these authorities (PEM) and no others; ``CommandError`` with those that do
@@ -97,8 +110,14 @@ class Followers:
 
     def _nodes(self) -> Mapping[str, set[str]]:
         """Return what each Node says that it believes."""
-        nodes = {one["metadata"]["name"]: one["metadata"] for one in self.api.items(NODES)}
-        return {name: _believed(metadata) for name, metadata in nodes.items() if name not in self.without}
+        return {one["metadata"]["name"]: _believed(one["metadata"]) for one in self._listed()}
+
+    def _listed(self) -> Iterator[Object]:
+        return (one for one in self.api.items(NODES) if one["metadata"]["name"] not in self.without)
+
+
+def _born(metadata: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(str(metadata["creationTimestamp"]))
 
 
 def _believed(metadata: Mapping[str, Any]) -> set[str]:

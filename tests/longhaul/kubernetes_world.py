@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from components.model import Environment
@@ -33,6 +33,8 @@ class KubernetesWorld(World):
         self.away = set[str]()
         """Nodes that follow nobody, and tell what they told before."""
         self.silent = set[str]()
+        self.joined: dict[str, datetime] = {}
+        """Times at which nodes joined; all others did long ago."""
         self.kubeconfigs: list[tuple[datetime, str]] = []
         self.without = without
         self.refused = set[str]()
@@ -94,7 +96,8 @@ class KubernetesWorld(World):
         if path == NODES:
             for name, text in self.nodes.items():
                 said = {} if name in self.silent else {BELIEVED: ",".join(digests(text))}
-                yield {"metadata": {"name": name, "annotations": said}}
+                joined = self.joined.get(name, datetime(2020, 1, 1, tzinfo=UTC))
+                yield {"metadata": {"name": name, "annotations": said, "creationTimestamp": joined.isoformat()}}
         else:
             assert (path, query) == (DEPLOYMENTS, {"labelSelector": "app.kubernetes.io/managed-by=longhaul"})
             template = {"metadata": {"annotations": dict(self.started_with)}}

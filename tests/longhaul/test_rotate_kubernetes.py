@@ -125,6 +125,23 @@ def test_none_begins_where_a_node_does_not_say_what_it_believes(make: Make) -> N
     assert world.vault == before
 
 
+def test_a_node_that_has_just_joined_gets_the_time_to_say_what_it_believes(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make()
+    world.silent, world.joined = {"a"}, {"a": world.now}
+    follow = world.follow
+
+    def later() -> None:
+        if world.now >= world.joined["a"] + timedelta(minutes=3):
+            world.silent = set()
+        follow()
+
+    monkeypatch.setattr(world, "follow", later)
+    world.finish()
+    assert world.all_believe
+
+
 def test_none_goes_on_before_both_are_published(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     world = make()
     former = world.root

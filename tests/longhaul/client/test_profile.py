@@ -19,8 +19,10 @@ from longhaul.client.__main__ import credential
 from longhaul.client.errors import SignInError
 from longhaul.client.files import write_private
 from longhaul.client.oidc import claims_of
-from longhaul.client.profile import LARGEST, Issuer, Profile, Vpn, read_profile
+from longhaul.client.options import refuse_changed
+from longhaul.client.profile import LARGEST, Issuer, Profile, Vpn, digest, read_profile
 from longhaul.client.tokens import EARLY_S, Store, Tokens
+from longhaul.exits import CommandError, Exit
 
 CORP = Issuer(url="https://corp.example.com", client_id="longhaul", scopes=("openid", "email"))
 PROFILE = Profile(
@@ -91,6 +93,25 @@ def redigested(**changes: Any) -> str:
 def test_an_altered_profile_is_refused(home: Path, text: str) -> None:
     with pytest.raises(SignInError, match="is no profile, or it was changed"):
         read_profile(written(home, text), now=NOW)
+
+
+@pytest.mark.parametrize("key", ["name", "server", "server_name", "authority", "expires"])
+def test_a_profile_of_other_things_than_texts_is_none(home: Path, key: str) -> None:
+    said = {**json.loads(PROFILE.text()), key: 5}
+    del said["digest"]
+    with pytest.raises(SignInError, match="no profile"):
+        read_profile(written(home, json.dumps({**said, "digest": digest(said)})), now=NOW)
+
+
+def test_a_profile_that_leads_elsewhere_than_the_one_before_is_taken_only_on_purpose(home: Path) -> None:
+    kept = written(home, PROFILE.text())
+    refuse_changed(replace(PROFILE, expires="2031-01-01T00:00:00+00:00"), kept, replace=False)
+    for other in (replace(PROFILE, server="https://elsewhere.example.com"), replace(PROFILE, authority="x")):
+        with pytest.raises(CommandError, match="leads elsewhere") as refused:
+            refuse_changed(other, kept, replace=False)
+        assert refused.value.code is Exit.REFUSED
+        refuse_changed(other, kept, replace=True)
+    refuse_changed(other, home / "nothing", replace=False)
 
 
 def test_an_expired_profile_is_refused_and_a_missing_one(home: Path) -> None:
