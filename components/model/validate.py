@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -95,7 +96,9 @@ def _mend(
             _put(_container(raw, location), location[-1], sample(schema, node))
             broken.add(location)
     for location in sorted(superfluous, key=len, reverse=True):
-        _container(raw, location).pop(location[-1], None)
+        # What it was in may have become a sample.
+        with suppress(LookupError, TypeError, AttributeError):
+            _container(raw, location).pop(location[-1], None)
     return raw
 
 

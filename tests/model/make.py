@@ -197,7 +197,8 @@ def hosts() -> dict[str, Any]:
         "hosts": [
             {"name": "rack-0", "site": "colo", "address": "10.68.128.200", "host_key": KEY, "gpus": 8}
             | {"huge_pages_gib": 64, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn"]}
-            | {"gpu_driver": "provided", "gpu_switches": "present", "rdma": "infiniband"},
+            | {"gpu_driver": "provided", "gpu_switches": "present", "rdma": "infiniband"}
+            | {"quarantined": True},
             {"name": "rack-1", "site": "colo"},
         ]
     }

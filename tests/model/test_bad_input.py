@@ -274,3 +274,11 @@ def test_what_rests_on_a_wrong_value_is_not_said(tmp_path: Path) -> None:
         "supernet",
         "sites.use1.kind",
     ]
+
+
+def test_a_list_of_wrong_entries_alone_is_told_entry_by_entry(tmp_path: Path) -> None:
+    """The list becomes a sample of one entry, in which the others' wrong keys are no more."""
+    raw = make.full()
+    raw["sites"]["colo"]["gateways"] = [{"control_plane": {}}, {"pools": {}}]
+    keys = {problem.key for problem in problems_of(write(tmp_path, raw))}
+    assert {"sites.colo.gateways.0.control_plane", "sites.colo.gateways.1.pools"} <= keys
