@@ -52,7 +52,7 @@ GONE = (
 HOST = (
     "what cuts it off is in the hosts file: write `quarantined: true` into its entry, then `longhaul hosts`: the "
     "gateways and the other hosts of its site drop what it sends. It can still take a neighbour's address there, so "
-    "take it off its switch, or power it off",
+    "take it off its switch and its RDMA fabric, or power it off",
     "its machine and its disks stay as they are; nothing takes its place",
 )
 

@@ -63,11 +63,11 @@ class Followers:
     def silent(self) -> list[str]:
         """Return the names of the Nodes that do not say what they believe. Those that have just joined get the time to
         say so."""
-        told = False
+        told, first = False, set(self._nodes())
         while True:
-            found = {one["metadata"]["name"]: one["metadata"] for one in self._listed()}
-            silent = {name: metadata for name, metadata in found.items() if not _believed(metadata)}
-            new = [name for name, metadata in silent.items() if self.clock() < _born(metadata) + FIRST_WORD]
+            silent = {name: metadata for name, metadata in self._nodes().items() if not _believed(metadata)}
+            silent = {name: metadata for name, metadata in silent.items() if name in first}
+            new = [name for name, metadata in silent.items() if self._is_new(metadata)]
             if not new:
                 return list(silent)
             if not told:
@@ -77,9 +77,10 @@ class Followers:
 
     def await_all(self, authorities: str) -> None:
         """Return once every Node believes these authorities (PEM) and no others; ``CommandError`` with those that do
-        not in time."""
+        not in time. One that joins meanwhile has them from its user-data, and is not waited for until it says so."""
         wanted, deadline, said = set(digests(authorities)), self.clock() + PATIENCE, False
-        while behind := self._behind(wanted):
+        first = set(self._nodes())
+        while behind := self._behind(wanted, first):
             if self.clock() >= deadline:
                 raise CommandError(behind)
             if not said:
@@ -98,26 +99,49 @@ class Followers:
                 body = {"spec": {"template": {"metadata": {"annotations": told}}}}
                 self.api.patch(f"{DEPLOYMENTS}/{name}", body)
                 self.tell(f"the pods of {name} start anew")
+            self._await_started(f"{DEPLOYMENTS}/{one['metadata']['name']}")
 
-    def _behind(self, wanted: set[str]) -> str:
+    def _await_started(self, path: str) -> None:
+        """Return once no pod of a Deployment is from before its last change; ``CommandError`` when one stays."""
+        deadline = self.clock() + PATIENCE
+        while (found := self.api.find(path)) is not None and not _is_rolled_out(found):
+            if self.clock() >= deadline:
+                name = found["metadata"]["name"]
+                raise CommandError(
+                    f"pods of {name} from before do not go (kubectl --namespace {SYSTEM} rollout status deployment "
+                    f"{name}): they would not know an API server. Run this again when they have"
+                )
+            self.sleep(LOOK_S)
+
+    def _behind(self, wanted: set[str], first: Collection[str]) -> str:
         """Return who does not believe what is wanted yet; empty when all do."""
         published = str(((self.api.find(ROOT) or {}).get("data") or {}).get(FIELD) or "")
         if set(digests(published)) != wanted:
             return f"kube-controller-manager does not publish what its machines have (ConfigMap {SYSTEM}/{PUBLISHED})"
-        names = [name for name, believed in self._nodes().items() if believed != wanted]
+        names = [
+            name
+            for name, metadata in self._nodes().items()
+            if (believed := _believed(metadata)) != wanted and (believed or name in first or not self._is_new(metadata))
+        ]
         said = "have not followed yet (journalctl -u longhaul-authorities there). To go on without them: --without NAME"
         return f"the nodes {', '.join(names)} {said}" if names else ""
 
-    def _nodes(self) -> Mapping[str, set[str]]:
-        """Return what each Node says that it believes."""
-        return {one["metadata"]["name"]: _believed(one["metadata"]) for one in self._listed()}
+    def _nodes(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the metadata of each Node."""
+        nodes = {one["metadata"]["name"]: one["metadata"] for one in self.api.items(NODES)}
+        return {name: metadata for name, metadata in nodes.items() if name not in self.without}
 
-    def _listed(self) -> Iterator[Object]:
-        return (one for one in self.api.items(NODES) if one["metadata"]["name"] not in self.without)
+    def _is_new(self, metadata: Mapping[str, Any]) -> bool:
+        """Return whether a Node may not have had the time yet to say what it believes."""
+        return self.clock() < datetime.fromisoformat(str(metadata["creationTimestamp"])) + FIRST_WORD
 
 
-def _born(metadata: Mapping[str, Any]) -> datetime:
-    return datetime.fromisoformat(str(metadata["creationTimestamp"]))
+def _is_rolled_out(deployment: Mapping[str, Any]) -> bool:
+    """Return whether all pods of a Deployment are of its last change (kubectl's `rollout status` asks the same)."""
+    status = deployment.get("status") or {}
+    counts = {int(status.get(key) or 0) for key in ("replicas", "updatedReplicas", "availableReplicas")}
+    seen = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"].get("generation") or 0)
+    return seen and counts == {int(deployment["spec"].get("replicas", 1))}
 
 
 def _believed(metadata: Mapping[str, Any]) -> set[str]:

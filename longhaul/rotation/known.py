@@ -115,7 +115,7 @@ def _kubernetes(asked: Asked) -> dict[str, Any]:
         KUBERNETES,
         api=asked.api,
         tell=asked.tell,
-        followers=Followers(api=asked.api, tell=asked.tell, without=asked.without),
+        followers=Followers(api=asked.api, tell=asked.tell, without=asked.without, clock=asked.api.now),
         new_machines=StackMachines(stack=asked.stack(READ_VARIABLE)),
     )
     standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)

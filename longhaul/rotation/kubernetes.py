@@ -93,7 +93,9 @@ class StackMachines:
             raise CommandError(f"the environment's pools are not as its file says, and this would change them: {said}")
 
     def learn(self) -> None:
-        """Run the engine on the authority, and on what has it in its user-data."""
+        """Run the engine on the authority, and on what has it in its user-data. It would take the file's other changes
+        of pools along, so there must be none whenever it runs."""
+        self.refuse_other_changes()
         self.stack.apply(self._resources(), what="user-data of pools")
 
     def _resources(self) -> tuple[str, ...]:

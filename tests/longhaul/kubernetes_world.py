@@ -44,6 +44,8 @@ class KubernetesWorld(World):
         self.started_with: Mapping[str, str] = {}
         """Annotations of the DNS pods."""
         self.restarts = 0
+        self.hangs = False
+        """True where a pod of the DNS stays that is from before."""
         self.pending, self.reads = False, 0
         self.trusted: str | None = None
         super().__init__(environment, WHAT, first)
@@ -90,6 +92,8 @@ class KubernetesWorld(World):
     def find(self, path: str) -> dict[str, Any] | None:
         if path == ROOT:
             return {"data": {FIELD: self.root}}
+        if path == DNS:
+            return self._dns()
         return super().find(path)
 
     def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
@@ -100,8 +104,15 @@ class KubernetesWorld(World):
                 yield {"metadata": {"name": name, "annotations": said, "creationTimestamp": joined.isoformat()}}
         else:
             assert (path, query) == (DEPLOYMENTS, {"labelSelector": "app.kubernetes.io/managed-by=longhaul"})
-            template = {"metadata": {"annotations": dict(self.started_with)}}
-            yield {"metadata": {"name": "coredns"}, "spec": {"template": template}}
+            yield self._dns()
+
+    def _dns(self) -> dict[str, Any]:
+        counts = {"replicas": 2, "updatedReplicas": 1 if self.hangs else 2, "availableReplicas": 2}
+        return {
+            "metadata": {"name": "coredns", "generation": self.restarts},
+            "spec": {"replicas": 2, "template": {"metadata": {"annotations": dict(self.started_with)}}},
+            "status": {**counts, "observedGeneration": self.restarts},
+        }
 
     def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         if path != DNS:

@@ -142,6 +142,33 @@ def test_a_node_that_has_just_joined_gets_the_time_to_say_what_it_believes(
     assert world.all_believe
 
 
+def test_nodes_that_keep_joining_hold_nobody_up(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = make()
+    follow = world.follow
+
+    def joining() -> None:
+        name = f"new-{len(world.joined)}"
+        world.nodes[name], world.joined[name] = world.state, world.now
+        world.silent = {one for one, joined in world.joined.items() if world.now < joined + timedelta(minutes=3)}
+        follow()
+
+    monkeypatch.setattr(world, "follow", joining)
+    world.run()
+    assert (world.standing.phase, len(world.joined) > 1) == (Phase.TRUST, True)
+    assert world.standing.until is not None
+
+
+def test_pods_from_before_stop_it_where_they_know_every_server(make: Make) -> None:
+    world = make()
+    world.hangs = True
+    with pytest.raises(CommandError, match="pods of coredns from before do not go"):
+        world.run(now=True)
+    assert world.standing.phase is Phase.TRUST
+    world.hangs = False
+    world.finish()
+    assert world.all_believe
+
+
 def test_none_goes_on_before_both_are_published(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     world = make()
     former = world.root
@@ -235,10 +262,11 @@ def test_user_data_is_changed_alone_and_only_where_all_else_is_as_declared(
     )
     with pytest.raises(CommandError, match="pools are not as its file says, and this would change them"):
         machines.refuse_other_changes()
+    with pytest.raises(CommandError, match="pools are not as its file says"):
+        machines.learn()
     codes["preview"] = 0
-    machines.refuse_other_changes()
     machines.learn()
-    (before, unread), _, (words, read) = ran
+    *_, (before, unread), (words, read) = ran
     targets = [word for name in ("ca", "template", "set", "group") for word in ("--target", f"urn::{name}")]
     assert before == ["preview", "--stack", "lab", "--suppress-outputs", "--expect-no-changes", *targets]
     assert (unread, read, words[-len(targets) :]) == ("", "yes", targets)

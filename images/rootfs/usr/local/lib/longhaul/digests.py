@@ -7,8 +7,19 @@ import re
 from base64 import b64decode
 
 PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
+MOST = 3
+"""Largest number of authorities that are believed at once: two while one is replaced, and a renewed one."""
 
 
 def digests(text: str) -> tuple[str, ...]:
     """Return the SHA-256 of every certificate and public key (PEM) in a text, hexadecimal, in their order."""
     return tuple(hashlib.sha256(b64decode(match[2])).hexdigest() for match in PUBLIC.finditer(text))
+
+
+def certificates(text: str) -> str:
+    """Return the certificates (PEM) in a text, and nothing else of it: what reads a file may take further kinds of
+    blocks, of which no digest tells. ``ValueError`` where there are none, or more than a rotation has."""
+    found = [match[0] for match in PUBLIC.finditer(text) if match[1] == "CERTIFICATE"]
+    if not 0 < len(found) <= MOST:
+        raise ValueError(f"{len(found)} certificates of authorities, where there are one or two")
+    return "\n".join(found) + "\n"

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import worker_checks
 from controller.api import METADATA, Api, ApiError
-from digests import digests
+from digests import certificates, digests
 from node_place import Worker
 
 PUBLISHED = "/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt"
@@ -56,9 +56,14 @@ class Authorities:
         file = self.api.authority
         if digests(published) == digests(file.read_text()):
             return
+        # Nothing of it but what the digests are of.
+        text = certificates(published)
         new = file.with_name(f".{file.name}.new")
         # As user-data and `longhaul hosts` write it, which so find nothing to change.
-        new.write_text(published.strip() + "\n")
+        with new.open("w") as written:
+            written.write(text)
+            written.flush()
+            os.fsync(written.fileno())
         new.chmod(0o444)
         try:
             replace(self.api, authority=new).get(PUBLISHED, **CACHED)
