@@ -172,6 +172,7 @@ def parse(argv: Sequence[str]) -> Invocation:
             grammar.error(f"no COMMAND in: {' '.join(argv)}")
         grammar.print_help(sys.stderr)
         grammar.exit(Exit.USAGE)
+    _take_late(options, unknown)
     if unknown:
         after = "; words for what it runs go after --" if commands()[options.command].TAKES_REST else ""
         meant = _meant(unknown[0], _options_of(options.command))
@@ -194,6 +195,17 @@ def _answer(options: argparse.Namespace, grammar: argparse.ArgumentParser) -> No
 
         print(script(grammar, options.completion))
         grammar.exit(Exit.OK)
+
+
+def _take_late(options: argparse.Namespace, unknown: list[str]) -> None:
+    """Give a word that may be left out what stands behind an option: argparse has taken it for left out by then
+    (github.com/python/cpython, issue 59317)."""
+    own = argparse.ArgumentParser(add_help=False)
+    commands()[options.command].add_arguments(own)
+    for action in own._actions:
+        may_be_left_out = not action.option_strings and action.nargs == "?" and action.choices is None
+        if may_be_left_out and getattr(options, action.dest) is None and unknown and not unknown[0].startswith("-"):
+            setattr(options, action.dest, unknown.pop(0))
 
 
 def _options_of(command: str) -> list[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 _CERTIFICATES = re.compile(
-    r"\s*(-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
+    r"\s*(-----BEGIN CERTIFICATE-----\r?\n[A-Za-z0-9+/=\s]+\n-----END CERTIFICATE-----\s*)+", re.ASCII
 )
 
 
@@ -24,7 +24,7 @@ def authority_fault(text: str) -> str:
     try:
         found = _read(text)
     except ValueError:
-        return "is not certificates in PEM, one after another, and nothing else"
+        return "is not certificates in PEM, line by line (`|` after the key keeps the lines), and nothing else"
     strangers = [str(number) for number, one in enumerate(found, 1) if not signs(one)]
     return f"holds what is no authority's certificate (CA:TRUE): number {', '.join(strangers)}" if strangers else ""
 

@@ -12,7 +12,6 @@ ANY = "*"
 
 NOT_YET: Mapping[tuple[str, ...], str] = {
     ("teams",): "teams, each with capacity that is guaranteed and capacity that it may borrow from the others",
-    ("access", "laptops"): "researchers' laptops: the ranges that they get, and how they reach the cluster",
     ("pools", ANY, "spot_share"): "the share of a pool's machines that are spare capacity, under its one `max`",
     ("boxes",): "researchers' own machines: who has one, of which type, in which site",
     ("storage",): "storage for data and checkpoints: file systems and buckets by site",

@@ -64,7 +64,7 @@ def require_person(environment: Environment, name: str) -> None:
         said = f"{environment.name} has no issuers (`identity` of its file), so nobody signs in"
     elif prefix not in prefixes:
         likely = ", ".join(f"{one}{name}" for one in prefixes)
-        said = f"nobody can be called {name!r}: names begin with their issuer's prefix. Was it {likely}?"
+        said = f"nobody can be called {name!r}: names begin with their issuer's prefix, like {likely}"
     elif not is_name(name):
         said = (
             f"{name!r} is not a name that can be refused: it is of printable ASCII, without spaces, quotation marks, $"

@@ -38,13 +38,15 @@ def refuse_others(environment: Environment, name: str) -> None:
     if name in {machine.name for machine in control_machines(environment, addresses)}:
         raise CommandError(
             f"{name} is of the control plane, which has no quarantine: `longhaul up --env {env} --replace {name}` "
-            "makes its machine anew, and docs/quarantine.md says which keys it may have given away",
+            "makes its machine anew, and docs/quarantine.md says which keys it may have given away, and how each is "
+            "replaced",
             code=Exit.USAGE,
         )
     if name in {f"{env}-{gateway.name}" for gateway in gateway_places(environment, addresses)}:
         raise CommandError(
             f"{name} is a gateway, which its site cannot do without: install its machine anew and write its new host "
-            f"key, then `longhaul hosts --env {env} --limit {name}` (docs/hosts.md)",
+            f"key, then `longhaul hosts --env {env} --limit {name}` (docs/hosts.md) and `longhaul rotate --env {env} "
+            "tunnels`, whose keys it has",
             code=Exit.USAGE,
         )
 

@@ -211,7 +211,7 @@ def test_a_full_list_says_what_makes_room(world: World) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("alice", "Was it corp:alice?"),
+        ("alice", "like corp:alice"),
         ("okta:alice", "names begin with their issuer's prefix"),
         ("system:admin", "names begin with their issuer's prefix"),
         ("corp:a b", "is not a name that can be refused"),

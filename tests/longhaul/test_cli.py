@@ -189,3 +189,11 @@ def test_words_without_the_dashes_are_told_where_they_go(capsys: pytest.CaptureF
         cli.parse(["shell", "--env", "lab", "lab-api-0", "hostname"])
     assert ended.value.code == Exit.USAGE
     assert "unrecognized arguments: hostname; words for what it runs go after --" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["corp:a", "--env", "dev"], ["--env", "dev", "corp:a"], ["--yes", "--env=dev", "corp:a"]]
+)
+def test_a_word_that_may_be_left_out_has_any_place_among_options(words: list[str]) -> None:
+    options = cli.parse(["access", "revoke", *words]).options
+    assert (options.user, options.env) == ("corp:a", "dev")
