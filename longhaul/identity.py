@@ -54,7 +54,7 @@ def fetch_identity(
 
     name, group = (KUBERNETES, MASTERS_GROUP) if master else (ADMINISTRATORS, ADMINISTRATORS_GROUP)
     source = Authority(name=name, common_name="")
-    authority = issuing.Pair(**_parts(environment, source.secret, ("certificate", "key")))
+    authority = issuing.Pair(**parts_of(environment, source.secret, ("certificate", "key")))
     issuer = secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret)
     subject = issuing.Subject(
         common_name=asking(environment),
@@ -92,10 +92,10 @@ def renewing(environment: Environment, *, clock: Callable[[], float] = time.mono
 def fetch_break_glass(environment: Environment) -> dict[str, str]:
     """Return the certificate, key and issuer that the vault keeps for the day on which no rights are left; raise
     ``CommandError`` when it does not give them."""
-    return _parts(environment, BREAK_GLASS, PARTS)
+    return parts_of(environment, BREAK_GLASS, PARTS)
 
 
-def _parts(environment: Environment, name: str, keys: tuple[str, ...]) -> dict[str, str]:
+def parts_of(environment: Environment, name: str, keys: tuple[str, ...]) -> dict[str, str]:
     """Return parts of a secret that is a JSON mapping."""
     try:
         secret = json.loads(secret_of(environment, name))

@@ -28,6 +28,7 @@ from longhaul.judged import is_judged, refused, seen
 from longhaul.outcome import Done, Outcome, attempt, caught, of_engine
 from longhaul.output import Output
 from longhaul.progress import Progress, counts
+from longhaul.reach import require_api
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -130,6 +131,7 @@ def _work(job: Job, phase: Phase, progress: Progress) -> Done:
             return _hosts(job, progress, early=phase is Phase.PREPARATION)
         case Phase.OBJECTS:
             with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
+                require_api(job.environment, kubeconfig)
                 environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
                 engine = engine_for(job.where, environ, objects=True, progress=progress)
                 plugins.require([plugins.of_cluster()], engine.environ)

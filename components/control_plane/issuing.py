@@ -14,10 +14,14 @@ from ipaddress import ip_address
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.model import Certificate
+
+Key = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
+"""Public keys of certificates."""
 
 CLOCK_SKEW = timedelta(minutes=5)
 """Time before now from which certificates are valid, for machines whose clocks lag."""
@@ -36,6 +40,8 @@ class Subject:
     addresses: Sequence[str] = ()
     usages: Sequence[str] = ()
     """``server``, ``client`` or both."""
+    user_id: str = ""
+    """Mark of a laptop's key (a part of :func:`fingerprint`); empty without one."""
     days: float
 
 
@@ -108,10 +114,15 @@ def new_authority(*, common_name: str, days: float, key: str) -> Pair:
 
 def issue(subject: Subject, *, authority: Pair) -> Pair:
     """Return a new key and a certificate for it, signed by ``authority``."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    return Pair(certificate=sign(subject, key.public_key(), authority=authority), key=_key_pem(key))
+
+
+def sign(subject: Subject, key: Key, *, authority: Pair) -> str:
+    """Return a certificate for a public key, signed by ``authority``."""
     issuer_key = _private_key(authority.key)
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
-    key = ec.generate_private_key(ec.SECP256R1())
-    builder = _builder(_name(subject), issuer.subject, key.public_key(), days=subject.days)
+    builder = _builder(_name(subject), issuer.subject, key, days=subject.days)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_key_usage(authority=False), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([_usage(usage) for usage in subject.usages]), critical=False)
@@ -120,8 +131,18 @@ def issue(subject: Subject, *, authority: Pair) -> Pair:
     names = _alternative_names(subject)
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    certificate = builder.sign(issuer_key, hashes.SHA256())
-    return Pair(certificate=_certificate_pem(certificate), key=_key_pem(key))
+    return _certificate_pem(builder.sign(issuer_key, hashes.SHA256()))
+
+
+def requested_key(request: str) -> Key:
+    """Return the key of a request (PKCS#10, PEM) whose holder has signed it; ``ValueError`` otherwise. Its subject and
+    the extensions that it asks for are not read."""
+    parsed = x509.load_pem_x509_csr(request.encode())
+    key = parsed.public_key()
+    p256 = isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1)
+    if not (p256 or isinstance(key, ed25519.Ed25519PublicKey)) or not parsed.is_signature_valid:
+        raise ValueError("it is of no EC P-256 or Ed25519 key, or not signed by its own")
+    return key  # type: ignore[return-value]
 
 
 def due(certificate: str, *, now: datetime) -> bool:
@@ -144,7 +165,11 @@ def common_name(certificate: str) -> str:
 
 def key_fingerprint(certificate: str) -> str:
     """Return the SHA-256 of a certificate's public key (SubjectPublicKeyInfo, DER), hexadecimal."""
-    public = x509.load_pem_x509_certificate(certificate.encode()).public_key()
+    return fingerprint(x509.load_pem_x509_certificate(certificate.encode()).public_key())
+
+
+def fingerprint(public: PublicKeyTypes) -> str:
+    """Return the SHA-256 of a public key (SubjectPublicKeyInfo, DER), hexadecimal."""
     encoded = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(encoded).hexdigest()
 
@@ -172,9 +197,7 @@ def _private_key(pem: str) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, *, days: float
-) -> x509.CertificateBuilder:
+def _builder(subject: x509.Name, issuer: x509.Name, public_key: Key, *, days: float) -> x509.CertificateBuilder:
     start = datetime.now(UTC) - CLOCK_SKEW
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(public_key)
     builder = builder.serial_number(x509.random_serial_number()).not_valid_before(start)
@@ -184,7 +207,8 @@ def _builder(
 
 def _name(subject: Subject) -> x509.Name:
     organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in subject.organizations]
-    return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name)])
+    marks = [x509.NameAttribute(NameOID.USER_ID, subject.user_id)] if subject.user_id else []
+    return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name), *marks])
 
 
 def _alternative_names(subject: Subject) -> list[x509.GeneralName]:

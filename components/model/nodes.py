@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from typing import Any
 
 from clouds.base.pool import Taint
 from clouds.registry import cloud_of
@@ -16,6 +17,7 @@ from components.model.address_plan import FRONTEND, POD_PREFIX, AddressPlan
 from components.model.environment import Environment
 from components.model.host_places import HostPlace, host_places
 from components.model.links import LinkKind, links
+from components.model.vpn import ZONE
 
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 """Number of addresses for pods on one node, in every cloud and rack."""
@@ -119,6 +121,14 @@ def api_address(environment: Environment, addresses: AddressPlan) -> IPv4Address
 def api_url(environment: Environment, addresses: AddressPlan) -> str:
     """Return the URL of the API at this address."""
     return f"https://{api_address(environment, addresses)}:{environment.control_plane.api.port}"
+
+
+def cluster_for_laptops(environment: Environment) -> dict[str, Any]:
+    """Return what laptops in the VPN are told of the cluster: the API's address, and the DNS zones inside."""
+    return {
+        "server": f"https://{environment.api_name}:{environment.control_plane.api.port}",
+        "zones": [environment.domain, ZONE],
+    }
 
 
 def pod_mtu(environment: Environment) -> int:

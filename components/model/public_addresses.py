@@ -1,4 +1,4 @@
-"""Public addresses: a gateway can be reached at one from the internet, and operators come from them."""
+"""Public addresses: a gateway can be reached at one from the internet, and operators and laptops come from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ipaddress import IPv4Address
 from clouds.base.fault import Fault, Location
 from clouds.base.ranges import OPERATORS, is_public, why_not_operators
 from components.model.environment import Environment
+from components.model.vpn import ANYWHERE
 
 
 def check_public_addresses(environment: Environment) -> Iterator[Fault]:
@@ -32,3 +33,12 @@ def check_operators(environment: Environment) -> Iterator[Fault]:
         wrong = why_not_operators(range_)
         if wrong:
             yield Fault(at=("access", "operators", index), wrong=f"{range_} {wrong}", write=OPERATORS)
+
+
+def check_vpn_sources(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each range of laptops that is not public: a VPN machine sees them from outside. It may be the
+    whole internet."""
+    for index, range_ in enumerate(environment.vpn.sources if environment.vpn else ()):
+        wrong = "" if range_ == ANYWHERE else why_not_operators(range_)
+        if wrong:
+            yield Fault(at=("vpn", "sources", index), wrong=f"{range_} {wrong}", write=OPERATORS)

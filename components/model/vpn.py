@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Sequence
 from ipaddress import IPv4Network
 
@@ -25,6 +27,19 @@ ZONE = "cluster.local"
 
 ANYWHERE = IPv4Network("0.0.0.0/0")
 
+OPERATOR = "longhaul:operator:"
+"""Beginning of the names of operators, who make their certificates themselves from the vault. No person's name begins
+so: VPN machines refuse tokens of such names (images/rootfs, vpn/people.py, ``OWN``)."""
+
+LONGEST_NAME = 47
+"""Number of characters of the longest name in a laptop's certificate (images/rootfs, vpn/certificate.py)."""
+
+MARK = 16
+"""Number of characters of a laptop's mark in its certificate (the same)."""
+
+_UNFIT = re.compile(r"[^!#%-+\--\[\]-_a-~]")
+"""Characters that no name in the list of revoked people has (components/model/revoked.py)."""
+
 
 class Vpn(Section):
     """Two machines beside the control plane through which people's laptops reach nodes, pods and Services of every site
@@ -42,8 +57,9 @@ class Vpn(Section):
     """Public DNS name that you have point to both machines' addresses, which the stack's output `vpn_addresses` has.
     Left out, laptops use the addresses themselves."""
     sources: tuple[Range, ...] = Field(default=(ANYWHERE,), min_length=1, max_length=64)
-    """Public ranges from which laptops may connect and sign in. Left out, the whole internet, since people travel: who
-    has neither a token nor a certificate gets no answer from OpenVPN, and none but a refusal from the endpoint."""
+    """Public ranges from which laptops may connect and sign in; a private one is refused. Left out, the whole
+    internet, since people travel: who has neither a token nor a certificate gets no answer from OpenVPN, and none but a
+    refusal from the endpoint."""
 
 
 def remotes(name: str | None, addresses: Sequence[str]) -> str:
@@ -51,3 +67,13 @@ def remotes(name: str | None, addresses: Sequence[str]) -> str:
     addresses."""
     named = [name] if name else []
     return json.dumps([{"address": one, "port": PORT} for one in (*named, *addresses)])
+
+
+def operator_name(asking: str) -> str:
+    """Return the name in an operator's certificate. One that would not fit into it, or not into the list of revoked
+    people, is shortened, and ends with a digest of the whole."""
+    fit, most = _UNFIT.sub("_", asking), LONGEST_NAME - len(OPERATOR)
+    if fit != asking or len(fit) > most:
+        digest = hashlib.sha256(asking.encode()).hexdigest()[:8]
+        fit = f"{fit[: most - len(digest) - 1]}-{digest}"
+    return OPERATOR + fit

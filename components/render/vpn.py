@@ -12,7 +12,7 @@ from typing import Any
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.model import AddressPlan, Environment, Machine
 from components.model.certificates import KUBERNETES, VPN
-from components.model.nodes import api_url
+from components.model.nodes import api_url, cluster_for_laptops
 from components.model.vault import REVOKED, VPN_KEY, VPN_REMOTES
 from components.model.vpn import HOURS, RIGHT, ZONE
 from components.render.documents import HEADER, json_document, yaml_document
@@ -132,10 +132,7 @@ def _signer(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
         "api": api_url(environment, addresses),
         "right": RIGHT,
         "hours": HOURS,
-        "cluster": {
-            "server": f"https://{environment.api_name}:{environment.control_plane.api.port}",
-            "zones": [environment.domain, ZONE],
-        },
+        "cluster": cluster_for_laptops(environment),
     }
 
 

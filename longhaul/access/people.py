@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from components.model.revoked import Revoked, is_name
 from components.model.vault import REVOKED
+from components.model.vpn import OPERATOR
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import control_of
 from longhaul.vault_record import VaultRecord, unusable
@@ -57,7 +58,10 @@ def people_of(environment: Environment) -> People:
 
 
 def require_person(environment: Environment, name: str) -> None:
-    """Raise ``CommandError`` for a name that nobody who signs in can have: to refuse it would refuse nobody."""
+    """Raise ``CommandError`` for a name that nobody who signs in can have, and no operator in the VPN: to refuse it
+    would refuse nobody."""
+    if environment.vpn and name.startswith(OPERATOR) and is_name(name):
+        return
     prefixes = [issuer.username.prefix for issuer in environment.identity.issuers.values()]
     prefix = f"{name.partition(':')[0]}:"
     if not prefixes:

@@ -24,13 +24,16 @@ from components.control_plane import issuing
 from components.model import AddressPlan, Environment, Machine, Role, control_machines, load, plan
 from components.model.machines import members
 from components.model.revoked import Person, Revoked
-from components.model.vpn import Vpn
+from components.model.vault import VPN_KEY, VPN_REMOTES
+from components.model.vpn import Vpn, remotes
 from components.render import vpn
+from lab import openvpn
+from longhaul.access import operator_vpn
+from longhaul.client.vpn import key
 from tests.images.machines import ROOTFS, eventually
 from tests.support.alone import NEEDS_ROOT
 from tests.support.hosts import STACKS
 from tests.support.node_network import Namespace, connect, namespace, serving
-from tests.support.openvpn import Program, program
 
 pytestmark = [pytest.mark.engine, NEEDS_ROOT]
 
@@ -112,7 +115,7 @@ class World:
     environment: Environment
     addresses: AddressPlan
     machine: Machine
-    openvpn: Program
+    openvpn: Path
     own: Namespace
     inside: Namespace
     laptops: tuple[Namespace, ...]
@@ -159,8 +162,8 @@ class World:
             f"tls-crypt {folder}/key",
         )
         (folder / "laptop.conf").write_text("\n".join(lines))
-        words = self.laptops[number].words(str(self.openvpn.path), "--config", str(folder / "laptop.conf"))
-        started = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=self.openvpn.variables)
+        words = self.laptops[number].words(str(self.openvpn), "--config", str(folder / "laptop.conf"))
+        started = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         laptop = Laptop(where=self.laptops[number], process=started, said=[])
         try:
             yield laptop
@@ -203,7 +206,7 @@ def _world() -> Iterator[World]:
             environment=lab,
             addresses=addresses,
             machine=machine,
-            openvpn=program(),
+            openvpn=openvpn.ensure(log_dir=folder, progress=print) / "openvpn",
             own=own,
             inside=inside,
             laptops=tuple(laptops),
@@ -273,15 +276,15 @@ def _write(world: World) -> None:
     (world.folder / "openvpn.conf").write_text(text)
     world.own.run("nft", "--file", "-", stdin=found["/etc/longhaul/vpn.nft"].content)
     # The kernel's own check of sources is off: the rules alone have to do it.
-    for key, value in (("ip_forward", 1), ("conf.all.rp_filter", 0), ("conf.default.rp_filter", 0)):
-        world.own.run("sysctl", "--quiet", "--write", f"net.ipv4.{key}={value}")
+    for setting, value in (("ip_forward", 1), ("conf.all.rp_filter", 0), ("conf.default.rp_filter", 0)):
+        world.own.run("sysctl", "--quiet", "--write", f"net.ipv4.{setting}={value}")
 
 
 @contextmanager
 def _served(world: World) -> Iterator[None]:
-    words = world.own.words(str(world.openvpn.path), "--config", str(world.folder / "openvpn.conf"))
+    words = world.own.words(str(world.openvpn), "--config", str(world.folder / "openvpn.conf"))
     with (world.folder / "openvpn.log").open("w") as log:
-        process = subprocess.Popen(words, stdout=log, stderr=log, env=world.openvpn.variables)
+        process = subprocess.Popen(words, stdout=log, stderr=log)
     try:
         eventually(lambda: DONE in world.log(), what="OpenVPN serves")
         yield
@@ -361,6 +364,32 @@ def test_a_person_whose_access_was_revoked_is_cut_off_and_stays_out(world: World
                 eventually(lambda: "VERIFY SCRIPT ERROR" in world.log(), what="the person is refused")
                 assert not again.saw(DONE)
             assert other.where.reaches(POD, NODE_PORT, source=other.address)
+        finally:
+            world.revoke()
+
+
+def test_an_operator_enters_by_the_vault_and_can_be_revoked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = {VPN_KEY: (world.folder / "pki/vpn-key").read_text(), VPN_REMOTES: remotes(None, [OUTSIDE.format(1)])}
+    pair = {"certificate": world.authority.certificate, "key": world.authority.key}
+    monkeypatch.setattr(operator_vpn, "parts_of", lambda *_: pair)
+    monkeypatch.setattr(operator_vpn, "secret_of", lambda _, name: held.get(name, world.authority.certificate))
+    monkeypatch.setattr(operator_vpn, "asking", lambda _: "anna@example.com")
+    own = key.new_key()
+    name, admission = operator_vpn.admit(world.environment, key.request(own))
+    shown = issuing.Pair(certificate=admission.certificate, key=own)
+    with world.laptop(shown) as laptop:
+        eventually(lambda: laptop.saw(DONE), what="the operator is connected")
+        assert name == "longhaul:operator:anna@example.com"
+        assert name in {one.person for one in sessions(world.management)}
+        assert laptop.where.reaches(POD, NODE_PORT, source=laptop.address)
+        try:
+            world.revoke(name)
+            assert end_sessions((name,), world.management)
+            eventually(lambda: laptop.process.poll() is not None, what="the operator was told to end")
+            before = world.log().count("VERIFY SCRIPT ERROR")
+            with world.laptop(shown) as again:
+                eventually(lambda: world.log().count("VERIFY SCRIPT ERROR") > before, what="the operator is refused")
+                assert not again.saw(DONE)
         finally:
             world.revoke()
 

@@ -22,7 +22,7 @@ from components.model.places import place_of
 from components.model.revoked import Person, Revoked
 from components.model.sign_in import settings
 from components.model.vault import REVOKED, VPN_REMOTES
-from components.model.vpn import Vpn, remotes
+from components.model.vpn import Vpn, operator_name, remotes
 from longhaul.access.people import People, require_person
 from longhaul.access.profile import profile_of
 from longhaul.access.show import document, text, views
@@ -222,6 +222,13 @@ def test_a_name_that_nobody_can_have_is_refused(world: World, name: str, said: s
     with pytest.raises(CommandError, match=re.escape(said)) as refused:
         require_person(world.environment, name)
     assert refused.value.code is Exit.USAGE
+
+
+def test_an_operators_name_in_the_vpn_can_be_revoked_where_there_is_one(world: World) -> None:
+    name = operator_name("anna@example.com")
+    with pytest.raises(CommandError, match="names begin with their issuer's prefix"):
+        require_person(world.environment, name)
+    require_person(world.environment.model_copy(update={"vpn": Vpn(machine_type="Standard_D2s_v5")}), name)
 
 
 def test_where_nobody_signs_in_there_is_nobody_to_revoke(world: World) -> None:

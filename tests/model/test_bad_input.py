@@ -226,6 +226,15 @@ def test_bad_input(tmp_path: Path, at: str, to: object, wrong: str, instead: str
     assert instead in problem.write
 
 
+@pytest.mark.parametrize(
+    ("range_", "why"), [("10.0.0.0/8", "is private"), ("100.64.0.0/24", "holds addresses that are not public")]
+)
+def test_laptops_come_from_public_ranges_or_from_anywhere(tmp_path: Path, range_: str, why: str) -> None:
+    raw = make.minimal() | {"vpn": {"machine_type": "Standard_D2s_v5", "sources": ["0.0.0.0/0", range_]}}
+    problem = only(write(tmp_path, raw))
+    assert (problem.key, problem.wrong) == ("vpn.sources.1", f"{range_} {why}")
+
+
 def test_a_wrong_name_and_an_unknown_key_below_it_are_both_found(tmp_path: Path) -> None:
     pool = {"site": "weu", "machine_type": "Standard_D8s_v5", "max": 1, "machine_typ": "x"}
     raw = make.minimal() | {"pools": {"<<cpu": pool}}
