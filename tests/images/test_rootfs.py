@@ -36,7 +36,9 @@ DEBIAN = (
     "/usr/bin/install",
     "/usr/bin/mountpoint",
     "/usr/bin/openssl",
+    "/usr/bin/systemctl",
     "/usr/sbin/nft",
+    "/usr/sbin/openvpn",
 )
 PROGRAMS = (
     "api_wait",
@@ -65,6 +67,8 @@ PROGRAMS = (
     "node_place",
     "node_registered",
     "quarantine_webhook",
+    "vpn_door",
+    "vpn_signer",
 )
 
 
