@@ -95,7 +95,8 @@ def test_a_restart_asks_nobody(project: Project, machines: list[str]) -> None:
     before = _asked(project)
     project.on(machines[0], "systemctl restart kubelet")
     project.on(machines[0], "longhaul-node ready --wait 60")
-    assert _asked(project) == before
+    # Requests of others that were there before may be cleaned up meanwhile.
+    assert _asked(project) <= before
 
 
 def test_who_is_root_on_a_machine_cannot_be_another(project: Project, machines: list[str]) -> None:
