@@ -62,9 +62,10 @@ def _explain(error: CommandError, *, wanted: Pull, where: Path) -> SetupError:
         return SetupError(
             f"{wanted.name}: its registry cannot be reached. Connect this machine, run it again.\n{error}"
         )
-    if re.search(r"\b(UNAUTHORIZED|DENIED|401|403)\b", error.output):
+    # Registries' own words, or crane's for an answer without them. A bare number may be part of a path.
+    if re.search(r"\b(UNAUTHORIZED|DENIED|status code 401|status code 403)\b", error.output):
         return SetupError(f"{wanted.name}: its registry asks who you are; `crane auth login` tells it.\n{error}")
-    if re.search(r"\b(MANIFEST_UNKNOWN|NAME_UNKNOWN|404)\b", error.output):
+    if re.search(r"\b(MANIFEST_UNKNOWN|NAME_UNKNOWN|status code 404)\b", error.output):
         return SetupError(f"{wanted.name}: its registry has nothing with the digest {wanted.digest}.\n{error}")
     return error
 

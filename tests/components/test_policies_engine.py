@@ -36,7 +36,7 @@ def waived(stack: Stack, *, days: int) -> dict[str, Any]:
 def test_what_breaks_a_policy_is_not_made(stack: Stack) -> None:
     refused = stack.run("up", "--yes", fails=True, parts=JUDGING)
     assert REFUSED in refused
-    assert "dev-bastion is a public address that no site's egress or IPsec gateway accounts for" in refused
+    assert "dev-bastion is a public address that no egress, IPsec gateway or `vpn` accounts for" in refused
     assert "`waivers: [{rule: public-address, resource: dev-bastion, why:" in refused
     assert "hidden" not in refused
     assert stack.names() == set(), "the preview ends it: nothing is touched"
