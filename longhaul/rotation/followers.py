@@ -63,10 +63,10 @@ class Followers:
     def silent(self) -> list[str]:
         """Return the names of the Nodes that do not say what they believe. Those that have just joined get the time to
         say so."""
-        told, first = False, set(self._nodes())
+        told, nodes = False, self._nodes()
+        first = set(nodes)
         while True:
-            silent = {name: metadata for name, metadata in self._nodes().items() if not _believed(metadata)}
-            silent = {name: metadata for name, metadata in silent.items() if name in first}
+            silent = {name: metadata for name, metadata in nodes.items() if name in first and not _believed(metadata)}
             new = [name for name, metadata in silent.items() if self._is_new(metadata)]
             if not new:
                 return list(silent)
@@ -74,6 +74,7 @@ class Followers:
                 self.tell(f"waiting until {', '.join(new)}, which joined just now, say what they believe")
                 told = True
             self.sleep(LOOK_S)
+            nodes = self._nodes()
 
     def await_all(self, authorities: str) -> None:
         """Return once every Node believes these authorities (PEM) and no others; ``CommandError`` with those that do

@@ -87,16 +87,20 @@ class StackMachines:
 
     def refuse_other_changes(self) -> None:
         """Raise ``CommandError`` when `longhaul up` would change the authority or a pool."""
-        if not self.stack.is_as_declared(self._resources()):
-            env = self.stack.environment.name
-            said = f"`longhaul plan --env {env}` shows it, `longhaul up --env {env}` makes it so. {self.stack.log}"
-            raise CommandError(f"the environment's pools are not as its file says, and this would change them: {said}")
+        self._refuse_other_changes(self._resources())
 
     def learn(self) -> None:
         """Run the engine on the authority, and on what has it in its user-data. It would take the file's other changes
         of pools along, so there must be none whenever it runs."""
-        self.refuse_other_changes()
-        self.stack.apply(self._resources(), what="user-data of pools")
+        resources = self._resources()
+        self._refuse_other_changes(resources)
+        self.stack.apply(resources, what="user-data of pools")
+
+    def _refuse_other_changes(self, resources: Sequence[str]) -> None:
+        if not self.stack.is_as_declared(resources):
+            env = self.stack.environment.name
+            said = f"`longhaul plan --env {env}` shows it, `longhaul up --env {env}` makes it so. {self.stack.log}"
+            raise CommandError(f"the environment's pools are not as its file says, and this would change them: {said}")
 
     def _resources(self) -> tuple[str, ...]:
         return users_in(self.stack.resources())

@@ -74,7 +74,9 @@ def test_the_list_is_read_again_when_it_changes_and_kept_when_it_cannot_be_read(
 def test_a_server_that_does_not_tell_is_not_believed(tmp_path: Path) -> None:
     node: Any = SimpleNamespace(port=1)
     path = tmp_path / "quarantine.json"
-    found = quarantine_list.await_refused(node, pki=tmp_path, wanted=(STOLEN,), wait_s=0, path=path)
+    found = quarantine_list.await_refused(
+        node, pki=tmp_path, wanted=quarantine_list.digest_of((STOLEN,)), wait_s=0, path=path
+    )
     assert (found.names, found.loaded, bool(found.error)) == ((), False, True)
 
 

@@ -6,12 +6,12 @@ import base64
 import hashlib
 import http.client
 import re
-import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from api_metrics import loaded
+from awaiting import awaited
 from etcd_client import Etcdctl
 from node_config import Node
 
@@ -67,12 +67,12 @@ def held(node: Node, *, pki: Path) -> Held:
 def await_held(node: Node, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> Held:
     """Return the keys once kube-apiserver uses those ``wanted``, or the last answer after ``wait_s`` seconds. Another
     list in the file is not waited for."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        found = held(node, pki=pki)
-        if found.loaded or found.keys != wanted or time.monotonic() + RETRY_S > deadline:
-            return found
-        time.sleep(RETRY_S)
+    return awaited(
+        lambda: held(node, pki=pki),
+        lambda found: found.loaded or found.keys != wanted,
+        wait_s=wait_s,
+        pause_s=RETRY_S,
+    )
 
 
 def written(endpoint: str, etcdctl: Etcdctl) -> Written:

@@ -7,11 +7,11 @@ import hashlib
 import http.client
 import json
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from api_metrics import loaded
+from awaiting import awaited
 from node_config import Node
 
 FILE = Path("/etc/longhaul/authentication.yaml")
@@ -56,9 +56,6 @@ def issuers(node: Node, *, pki: Path, path: Path = FILE) -> Issuers:
 def await_issuers(node: Node, *, pki: Path, wait_s: float, path: Path = FILE) -> Issuers:
     """Return the issuers once kube-apiserver uses them, or the last answer after ``wait_s`` seconds. It uses a new list
     only when every issuer of it has answered (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        found = issuers(node, pki=pki, path=path)
-        if found.loaded or time.monotonic() + RETRY_S > deadline:
-            return found
-        time.sleep(RETRY_S)
+    return awaited(
+        lambda: issuers(node, pki=pki, path=path), lambda found: found.loaded, wait_s=wait_s, pause_s=RETRY_S
+    )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from api_metrics import loaded
+from awaiting import awaited
 from node_config import Node
 
 log = logging.getLogger(__name__)
@@ -104,12 +105,12 @@ def digest_of(found: tuple[str, ...]) -> str:
 def await_refused(node: Node, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> Refused:
     """Return the same once kube-apiserver uses the list with the digest ``wanted``, or the last answer after
     ``wait_s`` seconds. Another list in the file is not waited for."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        found = refused(node, pki=pki, path=path)
-        if found.loaded or found.digest != wanted or time.monotonic() + RETRY_S > deadline:
-            return found
-        time.sleep(RETRY_S)
+    return awaited(
+        lambda: refused(node, pki=pki, path=path),
+        lambda found: found.loaded or found.digest != wanted,
+        wait_s=wait_s,
+        pause_s=RETRY_S,
+    )
 
 
 def end_connections(node: Node, *, pki: Path, path: Path = LIST) -> Refused:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import quarantine_list
 from api_checks import health, unverified
+from awaiting import awaited
 from checks import Check
 from node_config import Node
 from quarantine_list import Refused
@@ -49,9 +49,9 @@ def refused(*, path: Path = quarantine_list.PEOPLE, management: Path = SOCKET) -
 def await_refused(*, wanted: str, wait_s: float) -> Refused:
     """Return the same once the sessions of the list with the digest ``wanted`` have ended, or the last answer after
     ``wait_s`` seconds. Another list in the file is not waited for."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        found = refused()
-        if found.loaded or (wanted and found.digest != wanted) or time.monotonic() + quarantine_list.RETRY_S > deadline:
-            return found
-        time.sleep(quarantine_list.RETRY_S)
+    return awaited(
+        refused,
+        lambda found: found.loaded or bool(wanted and found.digest != wanted),
+        wait_s=wait_s,
+        pause_s=quarantine_list.RETRY_S,
+    )
