@@ -10,11 +10,12 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import encryption_keys
 import etcd_join
 import etcd_restore
 import pytest
@@ -151,6 +152,10 @@ class World:
         words = shlex.split(script)[1:]
         if words[0] == "ready":
             return CommandOutput(stdout=json.dumps({"ready": True}), stderr="")
+        if words == ["encryption"]:
+            place = self.control[machine]
+            told = encryption_keys.written(client_url(place.node.address), place.etcdctl)
+            return CommandOutput(stdout=json.dumps(asdict(told)), stderr="")
         answer = answered(self.of(machine), words[1:])
         return CommandOutput(stdout=json.dumps(answer), stderr="")
 
