@@ -18,13 +18,18 @@ LD_LIBRARY_PATH=$(find "$here" -name '*.so*' -printf '%h\\n' | sort -u | paste -
 """
 
 
+def folder() -> Path:
+    """Return the folder with the program once it is unpacked."""
+    return cache_root() / "openvpn" / "bin"
+
+
 def ensure(*, log_dir: Path, progress: Progress) -> Path:
     """Return the folder with the program, the system's own if it has one. ``SetupError`` without apt, or when the
     package cannot be had."""
     found = shutil.which("openvpn", path="/usr/sbin:/usr/bin:/sbin:/usr/local/sbin")
     if found is not None:
         return Path(found).parent
-    place = cache_root() / "openvpn"
+    place = folder().parent
 
     def make(into: Path) -> None:
         if shutil.which("apt-get") is None:
@@ -53,4 +58,4 @@ def ensure(*, log_dir: Path, progress: Progress) -> Path:
 
     place.parent.mkdir(parents=True, exist_ok=True)
     ensure_folder(place, make, what="openvpn", progress=progress)
-    return place / "bin"
+    return folder()
