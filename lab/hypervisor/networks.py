@@ -238,12 +238,12 @@ class Networks:
 
     async def _uplink(self, router: Namespace, network: Network) -> None:
         name = addresses.network_link(network.id)
-        egress = sorted({subnet.egress for subnet in network.subnets if subnet.egress is not None})
-        if not egress:
+        known = {*(subnet.egress for subnet in network.subnets if subnet.egress is not None), *network.public}
+        if not known:
             await INTERNET.ip([f"link del {name}"], force=True)
             await router.ip(["route replace default dev lo"])
             return
-        await self.expose(name, router, egress)
+        await self.expose(name, router, sorted(known))
 
     async def _operator_link(self, router: Namespace, network: Network) -> None:
         name, plan = addresses.network_link(network.id), self.plan_of(network)
