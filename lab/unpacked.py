@@ -20,8 +20,8 @@ LD_LIBRARY_PATH=$(find "$here" -name '*.so*' -printf '%h\\n' | sort -u | paste -
 
 
 def ensure(place: Path, packages: Sequence[str], *, program: str, log_dir: Path, progress: Progress) -> Path:
-    """Return the folder, below ``place``, with the program that the packages have at the path ``program``, ready to run.
-    What they depend on and the host lacks is unpacked beside them; apt holds all of it against the archive's signature.
+    """Return the folder, below ``place``, with the packages' program at the path ``program``, ready to run. Whatever
+    they depend on and the host lacks is unpacked beside them; apt holds all against the archive's signature.
     ``SetupError`` without apt, or when they cannot be had."""
     what = f"fetching {packages[0]}"
 
