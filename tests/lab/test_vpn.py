@@ -82,8 +82,7 @@ def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     raw["vpn"] = {"machine_type": "Standard_D2s_v5"}
     raw["access"]["operators"].append("192.0.2.2/32")
     project = Project.make(folder / "project", raw)
-    enter = str(project.state / "enter-company")
-    provider = IdentityProvider(folder / "corp", address=str(COMPANY), under=[enter])
+    provider = IdentityProvider(folder / "corp", company=project.state / "enter-company")
     issuer = provider.issuer().model_dump(mode="json", exclude_defaults=True)
     groups = {"corp:ml": {"vpn": True}, "corp:ops": {"everywhere": "view"}}
     project.write({**raw, "identity": {"issuers": {"corp": issuer}, "groups": groups}})
