@@ -33,6 +33,7 @@ AUTHORITY = issuing.new_authority(common_name="kubernetes", days=1, key=issuing.
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reach, "WAIT_S", 0.0)
+    monkeypatch.setattr(reach, "PERSON_S", 0.0)
 
 
 def written(folder: Path, port: int) -> Path:
@@ -108,6 +109,24 @@ def test_it_is_tried_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(reach.time, "sleep", rest)
     require_api(ENVIRONMENT, written(tmp_path, port))
     assert rests == [reach.PAUSE_S]
+
+
+def test_who_has_still_to_connect_is_told_so_once_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reach, "PERSON_S", 600.0)
+    (port,) = free_ports(1)
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 3:
+            monkeypatch.setattr("longhaul.kubernetes.api.Api.get", lambda *_: {})
+
+    monkeypatch.setattr(reach.time, "sleep", rest)
+    require_api(ENVIRONMENT, written(tmp_path, port))
+    assert len(rests) == 3
+    assert capsys.readouterr().err.count(ADVICE) == 1
 
 
 def test_without_a_vpn_nothing_is_asked(tmp_path: Path) -> None:
