@@ -46,14 +46,14 @@ fi
 for group in {groups}; do echo $$ > "$group" 2>/dev/null || true; done
 exec nsenter --net="/proc/$pid/root{namespace}" unshare --mount --propagation private /bin/sh -c '
   set -eu
-  state=$1 variables=$2; shift 2
-  mount --bind "$state/resolv.conf" "$(readlink -f /etc/resolv.conf)"
+  state=$1 variables=$2 resolver=$3; shift 3
+  mount --bind "$resolver" "$(readlink -f /etc/resolv.conf)"
   if [ -e /etc/nsswitch.conf ]; then mount --bind "$state/nsswitch.conf" /etc/nsswitch.conf; fi
   # A caching name service of the host would answer from the host, and its systemd-resolved would ask what a VPN says.
   for folder in /run/nscd /run/dbus; do if [ -d $folder ]; then mount -t tmpfs -o mode=755 lab $folder; fi; done
   set -a; . "$variables"; set +a
   exec "$@"
-' enter "$state" {variables} "$@"
+' enter "$state" {variables} {resolver} "$@"
 """
 
 
@@ -62,7 +62,10 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
     for folder in ("pulumi", "pulumi-home", state.laptop.name):
         (state.directory / folder).mkdir(exist_ok=True)
     Group.of(state, OPERATOR).create()
-    write_atomically(state.directory / "resolv.conf", f"nameserver {INTERNET_DNS}\n", mode=0o644)
+    public = f"nameserver {INTERNET_DNS}\n"
+    write_atomically(state.resolver, public, mode=0o644)
+    # A resolver on the laptop, if somebody runs one, may ask for some zones inside a VPN.
+    write_atomically(state.laptop_resolver, f"nameserver 127.0.0.1\n{public}", mode=0o644)
     write_atomically(state.directory / "nsswitch.conf", name_services(), mode=0o644)
     variables = {**cloud_environment, **_pulumi(state)}
     if config.stack:
@@ -70,10 +73,25 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
     write_atomically(state.operator_env, _assignments(variables, _path(config)))
     # What programs keep between runs is the laptop's, not that of whoever has the lab.
     own = {"XDG_CONFIG_HOME": str(state.laptop / "config"), "XDG_STATE_HOME": str(state.laptop / "state")}
+    own["LONGHAUL_LAB_LAPTOP"] = "yes"
     write_atomically(state.laptop_env, _assignments({**variables, **own}, [*_path(config), str(openvpn.folder())]))
-    _write_entry(state, state.enter, "as the operator", place=operator_of(plan), variables=state.operator_env)
-    _write_entry(state, state.enter_laptop, "on the laptop", place=laptop_of(plan), variables=state.laptop_env)
-    _write_entry(state, state.enter_company, "at the company", place=COMPANY, variables=Path("/dev/null"))
+    for path, where, place, variables, resolver in (
+        (state.enter, "as the operator", operator_of(plan), state.operator_env, state.resolver),
+        (state.enter_laptop, "on the laptop", laptop_of(plan), state.laptop_env, state.laptop_resolver),
+        (state.enter_company, "at the company", COMPANY, Path("/dev/null"), state.resolver),
+    ):
+        text = _ENTER.format(
+            env=state.env,
+            where=where,
+            path=path,
+            directory=shlex.quote(str(state.directory)),
+            groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
+            namespace=place.path,
+            variables=shlex.quote(str(variables)),
+            resolver=shlex.quote(str(resolver)),
+            make=state.make("lab"),
+        )
+        write_atomically(path, text, mode=0o755)
 
 
 def _assignments(variables: Mapping[str, str], folders: Sequence[str]) -> str:
@@ -81,20 +99,6 @@ def _assignments(variables: Mapping[str, str], folders: Sequence[str]) -> str:
     lines = [f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
     lines.append(f"PATH={':'.join(map(shlex.quote, folders))}:$PATH")
     return "\n".join(lines) + "\n"
-
-
-def _write_entry(state: LabState, path: Path, where: str, *, place: Namespace, variables: Path) -> None:
-    text = _ENTER.format(
-        env=state.env,
-        where=where,
-        path=path,
-        directory=shlex.quote(str(state.directory)),
-        groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
-        namespace=place.path,
-        variables=shlex.quote(str(variables)),
-        make=state.make("lab"),
-    )
-    write_atomically(path, text, mode=0o755)
 
 
 def authorized_key(state: LabState) -> str:

@@ -94,6 +94,16 @@ class LabState:
         return self.directory / "laptop.env"
 
     @property
+    def resolver(self) -> Path:
+        """The operator's ``resolv.conf``."""
+        return self.directory / "resolv.conf"
+
+    @property
+    def laptop_resolver(self) -> Path:
+        """The laptop's ``resolv.conf``."""
+        return self.directory / "laptop.resolv.conf"
+
+    @property
     def ssh_key(self) -> Path:
         """Private SSH key of the operator, for the racks' machines."""
         return self.directory / "ssh" / "id_ed25519"

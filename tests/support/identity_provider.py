@@ -1,4 +1,5 @@
-"""The lab's identity provider on loopback: the real program, a browser without a person, and tokens with any claims."""
+"""The lab's identity provider, on loopback or at the lab's company: the real program, a browser without a person, and
+tokens with any claims."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import jwt
 import requests
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from components.control_plane import issuing
 from components.model.issuers import Issuer
+from lab.hypervisor.addresses import COMPANY, COMPANY_NAME
 from lab.oidc.provider import SERVER, ensure
 from longhaul.client import profile
 from tests.support.api_server import eventually
@@ -29,6 +31,10 @@ OTHER_CLIENT = "wiki"
 BRIEF_CLIENT = "brief"
 """Client whose tokens are over at once: the EARLY_S of a program that has one have begun."""
 LIFE_S = 3600
+LOOPBACK = "127.0.0.1"
+AT_COMPANY = f"https://login.{COMPANY_NAME}:8443"
+"""URL of the provider on the lab's internet. Not HTTPS's own port, which API servers may use for clouds: so a test sees
+that their way out is the one which the issuer is declared to need."""
 PEOPLE = {
     "alice": {"email": "alice@example.com", "email_verified": True, "groups": ["ml", "everyone"], "oid": "a-1"},
     "bob": {"email": "bob@example.com", "email_verified": True, "groups": ["ops"], "oid": "b-2"},
@@ -41,11 +47,12 @@ PEOPLE = {
 class IdentityProvider:
     """A provider in ``folder`` that runs from :meth:`start` on."""
 
-    def __init__(self, folder: Path, *, address: str = "127.0.0.1", under: Sequence[str] = ()) -> None:
-        """``under``: a command under which everything runs that has to reach ``address``."""
-        self.folder, self._address, self._under = folder, address, under
-        (self._port,) = free_ports(1)
-        self.url = f"https://{address}:{self._port}"
+    def __init__(self, folder: Path, *, company: Path | None = None) -> None:
+        """``company``: the lab's program ``enter-company``; without one the provider is on loopback."""
+        self.folder = folder
+        self._under = [] if company is None else [str(company)]
+        self._address = LOOPBACK if company is None else str(COMPANY)
+        self.url = f"https://{LOOPBACK}:{free_ports(1)[0]}" if company is None else AT_COMPANY
         self._authority = issuing.new_authority(common_name="corp", days=1, key=issuing.new_key())
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._people: dict[str, Any] = json.loads(json.dumps(PEOPLE))
@@ -128,7 +135,9 @@ class IdentityProvider:
         return subprocess.run([*self._under, *asked], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
     def _write(self) -> None:
-        subject = issuing.Subject(common_name="corp", addresses=[self._address], usages=["server"], days=1)
+        host, port = urlsplit(self.url).hostname or "", urlsplit(self.url).port
+        named = {"addresses": [host]} if host == LOOPBACK else {"dns_names": [host]}
+        subject = issuing.Subject(common_name="corp", usages=["server"], days=1, **named)
         pem = self.folder / "server.pem"
         if not pem.exists():
             pair = issuing.issue(subject, authority=self._authority)
@@ -137,7 +146,7 @@ class IdentityProvider:
         settings: Mapping[str, Any] = {
             "issuer": self.url,
             "address": self._address,
-            "port": self._port,
+            "port": port,
             "certificate": str(pem),
             "key": str(pem),
             "jwks": {"keys": [{**key, "kid": "corp", "use": "sig", "alg": "RS256"}]},
@@ -150,11 +159,9 @@ class IdentityProvider:
 
 
 @contextmanager
-def identity_provider(
-    folder: Path, *, address: str = "127.0.0.1", under: Sequence[str] = ()
-) -> Iterator[IdentityProvider]:
+def identity_provider(folder: Path, *, company: Path | None = None) -> Iterator[IdentityProvider]:
     """Run a provider; it answers when the block begins."""
-    found = IdentityProvider(folder, address=address, under=under)
+    found = IdentityProvider(folder, company=company)
     try:
         found.start()
         yield found
