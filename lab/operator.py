@@ -75,7 +75,7 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
     own = {"XDG_CONFIG_HOME": str(state.laptop / "config"), "XDG_STATE_HOME": str(state.laptop / "state")}
     own["LONGHAUL_LAB_LAPTOP"] = "yes"
     write_atomically(state.laptop_env, _assignments({**variables, **own}, [*_path(config), str(openvpn.folder())]))
-    for path, where, place, variables, resolver in (
+    for path, where, place, environment, resolver in (
         (state.enter, "as the operator", operator_of(plan), state.operator_env, state.resolver),
         (state.enter_laptop, "on the laptop", laptop_of(plan), state.laptop_env, state.laptop_resolver),
         (state.enter_company, "at the company", COMPANY, Path("/dev/null"), state.resolver),
@@ -87,7 +87,7 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
             directory=shlex.quote(str(state.directory)),
             groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
             namespace=place.path,
-            variables=shlex.quote(str(variables)),
+            variables=shlex.quote(str(environment)),
             resolver=shlex.quote(str(resolver)),
             make=state.make("lab"),
         )

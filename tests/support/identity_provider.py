@@ -109,23 +109,14 @@ class IdentityProvider:
         return jwt.encode(said, (by or self)._key, algorithm="RS256", headers={"kid": "corp"})
 
     def browser(self) -> requests.Session:
-        """Return a browser."""
-        found = requests.Session()
-        found.trust_env, found.verify = False, str(self.authority_file)
-        return found
+        """Return a browser that trusts the company."""
+        return browser(self.authority_file)
 
     def sign_in(self, url: str, name: str) -> str:
         """Do what a person does in a browser: follow the page, give a name, agree, and go where it leads. Return the
         last page."""
-        browser = self.browser()
-        return self.fill_in(browser, browser.get(url, timeout=60), name)
-
-    def fill_in(self, browser: requests.Session, page: requests.Response, name: str) -> str:
-        """Fill in each form that is shown; return the last page."""
-        while form := re.search(r'<form[^>]* action="([^"]+)".*?name="prompt" value="(\w+)"', page.text, re.DOTALL):
-            said = {"prompt": form[2], "login": name, "password": "any"}
-            page = browser.post(urljoin(page.url, form[1]), data=said, timeout=60)
-        return page.text
+        session = self.browser()
+        return fill_in(session, session.get(url, timeout=60), name)
 
     def _answers(self) -> bool:
         assert self._process is not None
@@ -156,6 +147,21 @@ class IdentityProvider:
         fresh = self.folder / "settings.new"
         fresh.write_text(json.dumps(settings))
         fresh.rename(self.folder / "settings.json")
+
+
+def browser(authority: Path) -> requests.Session:
+    """Return a browser that trusts an authority."""
+    found = requests.Session()
+    found.trust_env, found.verify = False, str(authority)
+    return found
+
+
+def fill_in(session: requests.Session, page: requests.Response, name: str) -> str:
+    """Fill in each form that is shown; return the last page."""
+    while form := re.search(r'<form[^>]* action="([^"]+)".*?name="prompt" value="(\w+)"', page.text, re.DOTALL):
+        said = {"prompt": form[2], "login": name, "password": "any"}
+        page = session.post(urljoin(page.url, form[1]), data=said, timeout=60)
+    return page.text
 
 
 @contextmanager
