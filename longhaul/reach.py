@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.exits import CommandError, Exit
 from longhaul.kubernetes.connection import ApiError
-from longhaul.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -22,8 +22,8 @@ PAUSE_S = 2.0
 """Seconds between two tries."""
 
 
-def require_api(environment: Environment, kubeconfig: Path) -> None:
-    """Return once an API server answers; where none does, and a VPN would lead there, say so, and wait for that.
+def require_api(environment: Environment, kubeconfig: Path, *, say: Callable[[str], None]) -> None:
+    """Return once an API server answers; where none does, and a VPN would lead there, ``say`` so, and wait for that.
     ``CommandError`` when nobody connects. Without a VPN nothing is asked: the engine finds out by itself, and there is
     nothing to advise."""
     from longhaul.kubernetes.api import Api
