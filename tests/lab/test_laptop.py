@@ -45,7 +45,7 @@ class Running:
 
     @property
     def said(self) -> str:
-        """What it has said so far."""
+        """Its output so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def says(self, words: str) -> bool:
