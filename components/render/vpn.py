@@ -39,7 +39,7 @@ RENEW_S = 600
 OLD_KEYS_S = 60
 """Seconds for which the keys before are still good then: a laptop whose certificate has ended by then is cut off."""
 
-PING_S, SILENT_S = 2, 7
+PING_S, SILENT_S = 2, 6
 """Seconds after which a side that has nothing to say lets the other hear of it, and after which a laptop gives a silent
 machine up. It tries that one once more, for three seconds (longhaul/client/vpn/settings.py), and is on the other within
 15: OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""

@@ -40,8 +40,6 @@ UNITS = (
     "longhaul-vpn-revoked.path",
 )
 ALICE = "corp:a-1"
-BACK_S = 15.0
-"""Most seconds that a laptop may be without answers when its VPN machine ends."""
 WATCHES = "find /proc/[0-9]*/fd -lname anon_inode:inotify | wc -l"
 
 
@@ -250,7 +248,6 @@ def test_a_machine_that_ends_is_passed_over(site: Site, pods: dict[str, Talker])
         assert tunnel.connections[1][0] == next(one for one in site.doors if one != door)
     site.project.lab("power", machine, "on")
     site.project.await_healthy()
-    assert took < BACK_S
 
 
 def test_a_person_who_was_revoked_is_out(site: Site, pods: dict[str, Talker]) -> None:

@@ -26,7 +26,7 @@ hand-window 15
 connect-retry 1 15
 resolv-retry 5
 ping 2
-ping-restart 7
+ping-restart 6
 # The machine forgets this laptop at once.
 explicit-exit-notify 1
 """
