@@ -7,9 +7,9 @@ import json
 from typing import TYPE_CHECKING
 
 from components.model.certificates import VPN, Authority, vpn_name
-from components.model.nodes import cluster_for_laptops
 from components.model.vault import VPN_KEY, VPN_REMOTES
 from components.model.vpn import HOURS, MARK, operator_name
+from longhaul.access.profile import inside_of
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import asking, parts_of, secret_of
@@ -59,9 +59,8 @@ def admit(environment: Environment, request: str) -> tuple[str, Admission]:
             "expires": issuing.expiry(certificate),
             "tls_crypt": secret_of(environment, VPN_KEY),
             "remotes": json.loads(secret_of(environment, VPN_REMOTES)),
-            "cluster": cluster_for_laptops(environment),
         }
-        return name, parse(said, name=vpn_name(environment))
+        return name, parse(said, name=vpn_name(environment), inside=inside_of(environment))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise CommandError(
             f"what the vault of {environment.name} holds of the VPN is not what `longhaul up` writes: "

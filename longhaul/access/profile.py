@@ -6,9 +6,11 @@ import json
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from components.model import plan
 from components.model.certificates import KUBERNETES, VPN, Authority, vpn_name
 from components.model.vault import VPN_REMOTES
-from longhaul.client.profile import DAYS, Issuer, Profile, Vpn
+from components.model.vpn import ZONE
+from longhaul.client.profile import DAYS, Inside, Issuer, Profile, Vpn
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import secret_of
 
@@ -46,6 +48,12 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
     )
 
 
+def inside_of(environment: Environment) -> Inside:
+    """Return what laptops have inside the VPN, by the environment's file."""
+    addresses = plan(environment)
+    return Inside(range=str(addresses.supernet), dns=str(addresses.dns_service), zones=(environment.domain, ZONE))
+
+
 def _vpn(environment: Environment) -> Vpn:
     """Return the doors for laptops, as the vault notes them."""
     remotes = json.loads(secret_of(environment, VPN_REMOTES))
@@ -53,4 +61,5 @@ def _vpn(environment: Environment) -> Vpn:
         endpoints=tuple(f"https://{one['address']}" for one in remotes),
         authority=secret_of(environment, Authority(name=VPN, common_name="").trust_secret),
         name=vpn_name(environment),
+        inside=inside_of(environment),
     )

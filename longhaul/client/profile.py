@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,18 @@ class Issuer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Inside:
+    """What a laptop has inside the VPN. A VPN machine has no say in it."""
+
+    range: str
+    """Addresses of the environment and its laptops, IPv4 as CIDR; all others stay outside."""
+    dns: str
+    """Address of its name server."""
+    zones: tuple[str, ...]
+    """DNS zones that are resolved there."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Vpn:
     """Doors of an environment for laptops."""
 
@@ -49,6 +62,7 @@ class Vpn:
     """Authority of the VPN machines' certificates, PEM."""
     name: str
     """Name in those certificates."""
+    inside: Inside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,11 +144,25 @@ def parse(content: bytes) -> Profile:
 
 
 def _vpn(said: Mapping[str, Any]) -> Vpn:
-    vpn = Vpn(**{**said, "endpoints": tuple(map(str, said["endpoints"]))})
-    # It becomes part of a file that OpenVPN reads as root.
-    if not vpn.endpoints or not all(map(_is_plain, vpn.name.split("."))):
+    inside = _inside(said["inside"])
+    vpn = Vpn(**{**said, "endpoints": tuple(map(str, said["endpoints"])), "inside": inside})
+    # It becomes part of what OpenVPN is told as root.
+    if not vpn.endpoints or not _is_domain(vpn.name):
         raise ValueError("no VPN")
     return vpn
+
+
+def _inside(said: Mapping[str, Any]) -> Inside:
+    inside = Inside(**{**said, "zones": tuple(map(str, said["zones"]))})
+    if not inside.zones or not all(map(_is_domain, inside.zones)):
+        raise ValueError("no zones")
+    if IPv4Address(inside.dns) not in IPv4Network(inside.range):
+        raise ValueError("a name server elsewhere")
+    return inside
+
+
+def _is_domain(name: str) -> bool:
+    return all(map(_is_plain, name.split(".")))
 
 
 def _is_plain(name: str) -> bool:

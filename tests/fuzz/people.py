@@ -16,6 +16,7 @@ def profile(folder: Path) -> Target:
     from longhaul.client.errors import SignInError
 
     issuer = {"url": "https://corp.example.com", "client_id": "c", "scopes": ["openid"], "certificate_authority": ""}
+    inside = {"range": "10.64.0.0/10", "dns": "10.127.0.10", "zones": ["lab.example.com"]}
     seed = {
         "format": reader.FORMAT,
         "name": "lab",
@@ -24,7 +25,12 @@ def profile(folder: Path) -> Target:
         "authority": "PEM",
         "issuers": {"corp": issuer},
         "expires": "2100-01-01T00:00:00+00:00",
-        "vpn": {"endpoints": ["https://203.0.113.7"], "authority": "PEM", "name": "vpn.lab.example.com"},
+        "vpn": {
+            "endpoints": ["https://203.0.113.7"],
+            "authority": "PEM",
+            "name": "vpn.lab.example.com",
+            "inside": inside,
+        },
     }
     path = folder / "profile.json"
 

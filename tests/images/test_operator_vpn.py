@@ -75,7 +75,7 @@ def test_the_vault_alone_lets_an_operator_in(vault: FakeVault, capsys: pytest.Ca
     assert found.expires - datetime.now(UTC) <= timedelta(hours=HOURS)
     assert certificate.not_valid_after_utc == found.expires
     assert [one.address for one in found.remotes] == ["vpn.example.com", "203.0.113.7", "203.0.113.8"]
-    assert (found.name, found.server) == (f"vpn.{ENVIRONMENT.domain}", f"https://{ENVIRONMENT.api_name}:6443")
+    assert (found.name, found.inside.zones) == (f"vpn.{ENVIRONMENT.domain}", (ENVIRONMENT.domain, "cluster.local"))
     assert found.tls_crypt == vault.secrets["vpn-key"]
     said = capsys.readouterr().err
     assert f"VPN machines know this one as {OPERATOR}{ANNA}" in said

@@ -16,7 +16,7 @@ import pytest
 
 from clouds.base.control import CommandOutput
 from clouds.base.errors import CloudError
-from components.model import Environment, load
+from components.model import Environment, load, plan
 from components.model.issuers import Identity
 from components.model.places import place_of
 from components.model.revoked import Person, Revoked
@@ -27,7 +27,7 @@ from longhaul.access.people import People, require_person
 from longhaul.access.profile import profile_of
 from longhaul.access.show import document, text, views
 from longhaul.access.steps import Steps
-from longhaul.client.profile import read_profile
+from longhaul.client.profile import Inside, read_profile
 from longhaul.commands import access as command
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
@@ -287,6 +287,10 @@ def test_a_profile_has_the_doors_of_the_vpn(world: World, tmp_path: Path, monkey
     found = profile_of(own, lab_port=None, now=NOW)
     assert found.vpn is not None
     assert found.vpn.endpoints == ("https://vpn.example.com", "https://203.0.113.7", "https://203.0.113.8")
+    addresses = plan(own)
+    assert found.vpn.inside == Inside(
+        range=str(own.supernet), dns=str(addresses.dns_service), zones=("lab.longhaul.internal", "cluster.local")
+    )
     assert (found.vpn.authority, found.vpn.name) == ("PEM of trust-vpn", "vpn.lab.longhaul.internal")
     path = tmp_path / "profile.json"
     path.write_text(found.text())

@@ -22,10 +22,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
-from longhaul.client.profile import Vpn
+from longhaul.client.profile import Inside, Vpn
 from longhaul.client.vpn.endpoint import PATH
 
 NAME = "vpn.lab.internal"
+WITHIN = Inside(range="10.96.0.0/12", dns="10.96.0.10", zones=("lab.internal", "cluster.local"))
 STATIC_KEY = "\n".join(
     ("-----BEGIN OpenVPN Static key V1-----", *["0123456789abcdef" * 2] * 16, "-----END OpenVPN Static key V1-----", "")
 )
@@ -137,13 +138,19 @@ def endpoint(machines: Machines, folder: Path, reply: Reply) -> Iterator[Endpoin
 
 def doors(machines: Machines, *urls: str) -> Vpn:
     """Return the section of a profile."""
-    return Vpn(endpoints=urls, authority=machines.authority.certificate, name=NAME)
+    return Vpn(endpoints=urls, authority=machines.authority.certificate, name=NAME, inside=WITHIN)
 
 
 def openvpn_server(
-    program: Path, folder: Path, machines: Machines, *, under: tuple[str, ...] = (), port: int = 1194
+    program: Path,
+    folder: Path,
+    machines: Machines,
+    *,
+    under: tuple[str, ...] = (),
+    port: int = 1194,
+    more: tuple[str, ...] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start OpenVPN as a VPN machine has it, with few settings; its log is ``server.log``."""
+    """Start OpenVPN as a VPN machine has it, with few settings and ``more``; its log is ``server.log``."""
     folder.mkdir(exist_ok=True)
     files = {
         "ca": machines.authority.certificate,
@@ -156,8 +163,7 @@ def openvpn_server(
         # A laptop keeps its address when it comes with a new certificate for the same key, and with it its connections.
         "x509-username-field CN UID",
         *("tls-version-min 1.3", "remote-cert-tls client", "keepalive 2 6", "verb 3"),
-        'push "dhcp-option DNS 10.96.0.10"',
-        *(f'push "dhcp-option DOMAIN-ROUTE {zone}"' for zone in ("lab.internal", "cluster.local")),
+        *more,
     ]
     for name, text in files.items():
         (folder / name).write_text(text)

@@ -1,7 +1,7 @@
 """Admission to the VPN: a certificate for a while, and what a laptop has to know to use it.
 
-What an endpoint answers becomes part of a file that OpenVPN reads as root, so nothing of it is taken but what has the
-form of a certificate, a key, an address or a name."""
+What an endpoint answers becomes part of what OpenVPN is told as root, so nothing of it is taken but what has the form
+of a certificate, a key, an address or a name. Where packets and questions for names go is not the endpoint's to say."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from longhaul.client.profile import Inside
+
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n?")
 _STATIC_KEY = re.compile(
     r"-----BEGIN OpenVPN Static key V1-----\n(?:[0-9a-f]{32}\n){16}-----END OpenVPN Static key V1-----\n?"
 )
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,252}")
 MOST = 16
-"""Most remotes or zones; there are two machines."""
+"""Most remotes; there are two machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +44,10 @@ class Admission:
     expires: datetime
     """End of the certificate."""
     remotes: tuple[Remote, ...]
-    server: str
-    """URL of the API inside the VPN."""
-    zones: tuple[str, ...]
-    """DNS zones that are resolved inside the VPN."""
+    inside: Inside
 
 
-def parse(said: Mapping[str, Any], *, name: str) -> Admission:
+def parse(said: Mapping[str, Any], *, name: str, inside: Inside) -> Admission:
     """Return the admission in an endpoint's answer; ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError``
     when it is none."""
     expires = datetime.fromisoformat(said["expires"])
@@ -63,8 +62,7 @@ def parse(said: Mapping[str, Any], *, name: str) -> Admission:
         remotes=tuple(
             Remote(address=_address(one["address"]), port=_port(one["port"])) for one in _few(said["remotes"])
         ),
-        server=str(said["cluster"]["server"]),
-        zones=tuple(map(_address, _few(said["cluster"]["zones"]))),
+        inside=inside,
     )
 
 

@@ -48,7 +48,7 @@ def connect(name: str, source: Source, options: argparse.Namespace) -> None:
         session.run(name, source)
         return
     path, admission = _write(name, source)
-    said = {"path": str(path), "expires": admission.expires.isoformat(), "zones": list(admission.zones)}
+    said = {"path": str(path), "expires": admission.expires.isoformat(), "zones": list(admission.inside.zones)}
     print(json.dumps(said) if options.json else path)
 
 

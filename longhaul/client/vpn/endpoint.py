@@ -32,7 +32,7 @@ def admission(vpn: Vpn, *, token: str, request: str) -> Admission:
         try:
             status, said = _post(url, vpn, token=token, request=request)
             if status == 200:
-                return parse(said, name=vpn.name)
+                return parse(said, name=vpn.name, inside=vpn.inside)
         except (OSError, HTTPException) as error:
             reasons.append(f"{url}: {str(error) or type(error).__name__}")
             continue

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from longhaul.client.vpn.root import as_root
@@ -41,10 +42,10 @@ def reading_signal(openvpn: str) -> str:
     return "SIGHUP" if version >= KEEPS_KEYS else "SIGUSR1"
 
 
-def start(openvpn: str, settings: Path, *, socket: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Start OpenVPN as root, which connects to ``socket``. In the terminal's foreground, since sudo may ask for a
+def start(openvpn: str, settings: Sequence[str], *, socket: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Start OpenVPN as root with arguments; it connects to ``socket``. In the terminal's foreground, since sudo may ask for a
     password there."""
-    words = ["--config", str(settings), "--management", str(socket), "unix"]
-    command = as_root([openvpn, *words, "--management-client", "--management-up-down"])
+    words = ["--management", str(socket), "unix", "--management-client", "--management-up-down"]
+    command = as_root([openvpn, *words, *settings])
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         return subprocess.Popen(command, stdout=file, stderr=file)

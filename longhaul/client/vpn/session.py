@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 
 from longhaul.client.files import state_folder, write_private
@@ -17,7 +18,7 @@ from longhaul.client.vpn.admission import Admission
 from longhaul.client.vpn.endpoint import NotAdmittedError
 from longhaul.client.vpn.key import new_key, request
 from longhaul.client.vpn.management import EndedError, Management, accept, listening
-from longhaul.client.vpn.names import pushed, resolve
+from longhaul.client.vpn.names import resolve
 from longhaul.exits import CommandError
 from longhaul.say import say
 
@@ -63,13 +64,12 @@ def run(name: str, source: Source) -> None:
         first = source(csr, True)
         for file, text in settings.contents(first, key).items():
             write_private(folder / file, text)
-        write_private(folder / "openvpn.conf", settings.beside_files(first, folder))
         if os.geteuid() != 0:
             say("openvpn needs root: sudo may ask for your password")
         path = Path(private) / "management"
         with listening(path) as listener:
             log = folder / "openvpn.log"
-            process = openvpn.start(program, folder / "openvpn.conf", socket=path, log=log)
+            process = openvpn.start(program, settings.arguments(first, folder), socket=path, log=log)
             session = Session(name=name, folder=folder, renew=lambda: source(csr, False), signal=signal, first=first)
             try:
                 session.follow(accept(listener, runs=lambda: process.poll() is None))
@@ -91,6 +91,7 @@ class Session:
         self._name, self._folder, self._renew, self._signal = name, folder, renew, signal
         self._management: Management | None = None
         self._expires, self._due = _times(first)
+        self._inside = first.inside
         self._variables: dict[str, str] = {}
         self.fatal = ""
         """OpenVPN's own last words."""
@@ -123,10 +124,26 @@ class Session:
         elif line == ">UPDOWN:UP":
             self._variables.clear()
         elif line == ">UPDOWN:ENV,END":
-            resolve(pushed(self._variables))
+            self._come_up()
         elif line.startswith(">UPDOWN:ENV,"):
             variable, _, value = line.removeprefix(">UPDOWN:ENV,").partition("=")
             self._variables[variable] = value
+
+    def _come_up(self) -> None:
+        """Have names resolved inside; ``CommandError`` for an address by which a VPN machine would take other traffic,
+        since the system sends the whole of its range through the device (openvpn(8), "Environmental Variables")."""
+        said = self._variables.get
+        address, mask = said("ifconfig_local", ""), said("ifconfig_netmask", "")
+        try:
+            fits = IPv4Interface(f"{address}/{mask}").network.subnet_of(IPv4Network(self._inside.range))
+        except ValueError:
+            fits = False
+        if not fits:
+            raise CommandError(
+                f"the VPN machine gave this one the address {address}/{mask}, outside {self._inside.range} of "
+                f"{self._name}, so the connection was ended: tell whoever runs the environment"
+            )
+        resolve(said("dev", ""), self._inside)
 
     def _renew_if_due(self, management: Management) -> None:
         """Have OpenVPN take a new certificate. That connects anew, which takes a second or two; connections inside

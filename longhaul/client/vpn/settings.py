@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from ipaddress import IPv4Network
 from pathlib import Path
 
 from longhaul.client.vpn.admission import Admission
@@ -31,23 +33,50 @@ ping-restart 6
 explicit-exit-notify 1
 """
 
+TAKEN = (
+    *("ifconfig ", "topology subnet", "route-gateway ", "peer-id ", "cipher ", "protocol-flags ", "key-derivation "),
+    *("ping ", "ping-restart "),
+)
+"""Beginnings of what a VPN machine may push (openvpn(8), "--pull-filter"): the laptop's address, and how both speak to
+each other. No route, no name server and no zone, which would turn the laptop's other traffic to the machine."""
+
 
 def contents(admission: Admission, key: str) -> dict[str, str]:
     """Return the content of each of :data:`FILES`."""
     return dict(zip(FILES, (admission.authority, admission.certificate, key, admission.tls_crypt), strict=True))
 
 
-def beside_files(admission: Admission, folder: Path) -> str:
-    """Return a configuration that names files in ``folder``, which OpenVPN reads again when it is told."""
-    return _common(admission) + "".join(f'{name} "{folder / name}"\n' for name in FILES)
+def arguments(admission: Admission, folder: Path) -> list[str]:
+    """Return the program's arguments, which name files in ``folder``: those it reads again when it is told. In no file
+    that the person may write there is anything else, since root would do what it says."""
+    options = [*_common(admission), *((name, str(folder / name)) for name in FILES), _NO_SCRIPTS]
+    return [word for name, *words in options for word in (f"--{name}", *words)]
 
 
 def in_one(admission: Admission, key: str) -> str:
     """Return a configuration that holds everything, for any program that knows OpenVPN's files."""
     blocks = (f"<{name}>\n{text}</{name}>\n" for name, text in contents(admission, key).items())
-    return _common(admission) + "".join(blocks)
+    return "".join(map(_line, _common(admission))) + "".join(blocks) + _line(_NO_SCRIPTS)
 
 
-def _common(admission: Admission) -> str:
-    remotes = "".join(f"remote {one.address} {one.port}\n" for one in admission.remotes)
-    return f'{_SETTINGS}{remotes}verify-x509-name "{admission.name}" name\n'
+_NO_SCRIPTS = ("script-security", "1")
+"""Last, so that nothing before counts: none but the system's own programs for networks are run."""
+
+
+def _common(admission: Admission) -> list[tuple[str, ...]]:
+    inside = IPv4Network(admission.inside.range)
+    return [
+        *(tuple(line.split()) for line in _SETTINGS.splitlines() if not line.startswith("#")),
+        *(("remote", one.address, str(one.port)) for one in admission.remotes),
+        ("verify-x509-name", admission.name, "name"),
+        ("route", str(inside.network_address), str(inside.netmask)),
+        ("dhcp-option", "DNS", admission.inside.dns),
+        *(("dhcp-option", "DOMAIN-ROUTE", zone) for zone in admission.inside.zones),
+        *(("pull-filter", "accept", text) for text in TAKEN),
+        ("pull-filter", "ignore", ""),
+    ]
+
+
+def _line(words: Sequence[str]) -> str:
+    """Return a line of a configuration. No word has a quotation mark or a backslash."""
+    return " ".join(word if word and " " not in word else f'"{word}"' for word in words) + "\n"

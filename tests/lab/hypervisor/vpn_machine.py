@@ -19,12 +19,13 @@ from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.control_plane import issuing
 from components.model import Environment, Machine, Role, control_machines, load, plan
 from components.model.machines import members
-from components.model.nodes import cluster_for_laptops
 from components.model.revoked import Revoked
 from components.model.vpn import MARK, Vpn
 from components.render import user_data
 from lab import desired, openvpn
 from lab.desired import Network, Subnet, World
+from longhaul.access.profile import inside_of
+from longhaul.client.profile import Inside
 from longhaul.client.vpn import admission, key, settings
 from tests.lab.hypervisor.conftest import PROJECT, RULES, Lab, eventually, machine, rule
 
@@ -60,7 +61,7 @@ class Doors:
     authority: issuing.Pair
     shared: str
     """Key without which OpenVPN does not answer."""
-    server: str
+    told: Inside
 
     def laptop(self, *words: str) -> list[str]:
         """Return a command that runs another on the laptop."""
@@ -84,8 +85,7 @@ class Doors:
             tls_crypt=self.shared,
             expires=datetime.now(UTC) + timedelta(hours=1),
             remotes=(admission.Remote(address=str(DOOR), port=PORT),),
-            server=self.server,
-            zones=(),
+            inside=self.told,
         )
         path = self.folder / f"{person}.ovpn"
         path.write_text(settings.in_one(admitted, private) + "".join(f"{line}\n" for line in more))
@@ -127,7 +127,7 @@ def boot(lab: Lab, folder: Path) -> Doors:
         name=f"vpn.{environment.domain}",
         authority=issuing.new_authority(common_name="VPN", days=1, key=issuing.new_key()),
         shared=issuing.new_static_key(),
-        server=str(cluster_for_laptops(environment)["server"]),
+        told=inside_of(environment),
     )
     strangers = (IPv4Network("192.0.2.0/24"),)
     rules = (

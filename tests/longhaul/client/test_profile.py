@@ -20,7 +20,7 @@ from longhaul.client.errors import SignInError
 from longhaul.client.files import write_private
 from longhaul.client.oidc import claims_of
 from longhaul.client.options import refuse_changed
-from longhaul.client.profile import LARGEST, Issuer, Profile, Vpn, digest, read_profile
+from longhaul.client.profile import LARGEST, Inside, Issuer, Profile, Vpn, digest, read_profile
 from longhaul.client.tokens import EARLY_S, Store, Tokens
 from longhaul.exits import CommandError, Exit
 
@@ -48,7 +48,8 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-VPN = Vpn(endpoints=("https://203.0.113.7",), authority="PEM", name="vpn.lab.example.com")
+INSIDE = Inside(range="10.64.0.0/10", dns="10.64.0.10", zones=("lab.example.com", "cluster.local"))
+VPN = Vpn(endpoints=("https://203.0.113.7",), authority="PEM", name="vpn.lab.example.com", inside=INSIDE)
 
 
 def test_a_profile_is_read_as_it_was_written(home: Path) -> None:
@@ -85,6 +86,11 @@ def redigested(**changes: Any) -> str:
         redigested(vpn=replace(VPN, endpoints=())),
         redigested(vpn=replace(VPN, endpoints=("http://203.0.113.7",))),
         redigested(vpn=replace(VPN, name='vpn"\nup /bin/sh')),
+        redigested(vpn=replace(VPN, inside=replace(INSIDE, zones=()))),
+        redigested(vpn=replace(VPN, inside=replace(INSIDE, zones=(".",)))),
+        redigested(vpn=replace(VPN, inside=replace(INSIDE, dns="--interface=wlan0"))),
+        redigested(vpn=replace(VPN, inside=replace(INSIDE, dns="192.0.2.1"))),
+        redigested(vpn=replace(VPN, inside=replace(INSIDE, range="10.64.0.1/10"))),
         redigested(expires="soon"),
         redigested(expires="2030-06-01T00:00:00"),
         " " * (LARGEST + 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import subprocess
@@ -25,7 +26,7 @@ from longhaul.client.vpn.management import EndedError, Management
 from longhaul.exits import CommandError, Exit
 from tests.longhaul.client.test_profile import CORP, PROFILE
 from tests.support.programs import write_program
-from tests.support.vpn_stand_in import NAME, Endpoint, Machines, doors, endpoint
+from tests.support.vpn_stand_in import NAME, WITHIN, Endpoint, Machines, doors, endpoint
 
 MACHINES = Machines()
 TOKEN = "e30.e30.x"
@@ -74,7 +75,15 @@ def test_a_file_for_another_program_is_written(home: Path, door: Endpoint, capsy
     path = Path(said["path"])
     text = path.read_text()
     assert (path.stat().st_mode & 0o777, said["zones"]) == (0o600, ["lab.internal", "cluster.local"])
-    for line in ("remote 192.0.2.1 1194", f'verify-x509-name "{NAME}" name', "remote-cert-tls server", "<tls-crypt>"):
+    for line in (
+        "remote 192.0.2.1 1194",
+        f"verify-x509-name {NAME} name",
+        "remote-cert-tls server",
+        "<tls-crypt>",
+        "route 10.96.0.0 255.240.0.0",
+        'pull-filter ignore ""',
+        "script-security 1",
+    ):
         assert line in text
     assert "good for 60 minutes" in err or "good for 59 minutes" in err
     ((token, content),) = door.asked
@@ -185,19 +194,18 @@ def answer(**changes: Any) -> dict[str, Any]:
         {"remotes": [{"address": "192.0.2.1\nup /bin/sh", "port": 1194}]},
         {"remotes": [{"address": "192.0.2.1", "port": "1194 tcp"}]},
         {"remotes": [{"address": "192.0.2.1", "port": 1194}] * 17},
-        {"cluster": {"server": "https://api", "zones": ["x y"]}},
         {"expires": "2030-01-01T00:00:00"},
     ],
 )
 def test_what_would_change_openvpn_s_file_is_no_answer(changes: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError, KeyError)):
-        parse(answer(**changes), name=NAME)
+        parse(answer(**changes), name=NAME, inside=WITHIN)
 
 
 def test_only_what_has_the_form_of_a_certificate_is_taken() -> None:
     good = answer()
-    found = parse({**good, "certificate": f"</cert>\nup /bin/sh\n{good['certificate']}after"}, name=NAME)
-    assert found == parse(good, name=NAME)
+    found = parse({**good, "certificate": f"</cert>\nup /bin/sh\n{good['certificate']}after"}, name=NAME, inside=WITHIN)
+    assert found == parse(good, name=NAME, inside=WITHIN)
     assert settings.contents(found, KEY)["cert"] == good["certificate"]
 
 
@@ -205,7 +213,7 @@ class Renewal:
     """A session whose renewals are counted, and the other end of its connection."""
 
     def __init__(self, folder: Path, life: timedelta) -> None:
-        self.first = replace(parse(answer(), name=NAME), expires=datetime.now(UTC) + life)
+        self.first = replace(parse(answer(), name=NAME, inside=WITHIN), expires=datetime.now(UTC) + life)
         self.error: CommandError | None = None
         self.asked = 0
         self.folder = folder
@@ -259,29 +267,51 @@ def test_a_renewal_that_fails_is_told_and_ends_with_the_certificate_alone(
         out.follow()
 
 
+def test_an_address_by_which_other_traffic_would_be_taken_ends_the_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system sends the whole range of a device's address through it, whatever the routes are."""
+    named: list[str] = []
+    monkeypatch.setattr(session, "resolve", lambda device, _inside: named.append(device))
+    for address, mask, fits in (
+        ("10.99.0.2", "255.255.255.0", True),
+        ("10.99.0.2", "128.0.0.0", False),
+        ("192.168.1.7", "255.255.255.0", False),
+        ("10.99.0.2", "", False),
+    ):
+        one, said = Renewal(tmp_path, timedelta(hours=1)), f"{address}/{mask}"
+        lines = ("UP", "ENV,dev=tun3", f"ENV,ifconfig_local={address}", f"ENV,ifconfig_netmask={mask}", "ENV,END")
+        one.openvpn.sendall("".join(f">UPDOWN:{line}\n" for line in lines).encode())
+        with pytest.raises(
+            EndedError if fits else CommandError, match=None if fits else f"the address {said}, outside"
+        ):
+            one.follow()
+    assert named == ["tun3"]
+
+
+def test_no_file_has_what_root_s_openvpn_does(tmp_path: Path) -> None:
+    """Files of the person's are named for keys and certificates alone, and nothing comes after the word on scripts."""
+    words = settings.arguments(parse(answer(), name=NAME, inside=WITHIN), tmp_path)
+    files = [before for before, word in itertools.pairwise(words) if str(tmp_path) in word]
+    assert files == ["--ca", "--cert", "--key", "--tls-crypt"]
+    assert "--config" not in words
+    assert words[-2:] == ["--script-security", "1"]
+
+
 def test_names_are_asked_for_inside_or_the_person_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = names.pushed(
-        {
-            "dev": "tun3",
-            "foreign_option_1": "dhcp-option DNS 10.96.0.10",
-            "foreign_option_2": "dhcp-option DOMAIN-ROUTE lab.internal",
-            "foreign_option_10": "dhcp-option DOMAIN-ROUTE cluster.local",
-            "foreign_option_3": "dhcp-option DNS",
-        }
-    )
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(names, "RESOLVED", tmp_path / "none")
-    names.resolve(found)
+    names.resolve("tun3", WITHIN)
     assert "for want of systemd-resolved: have your resolver ask 10.96.0.10" in capsys.readouterr().err
     monkeypatch.setattr(names, "RESOLVED", tmp_path)
     monkeypatch.setattr(names, "as_root", lambda command, ask: command)
     write_program(tmp_path / "resolvectl", f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n')
-    names.resolve(found)
+    names.resolve("tun3", WITHIN)
     assert (tmp_path / "said").read_text() == "dns tun3 10.96.0.10\ndomain tun3 ~lab.internal ~cluster.local\n"
     write_program(tmp_path / "resolvectl", "#!/bin/sh\necho Access denied >&2; exit 1\n")
-    names.resolve(found)
+    names.resolve("tun3", WITHIN)
     assert "(Access denied): sudo resolvectl dns tun3 10.96.0.10; sudo resolvectl domain" in capsys.readouterr().err
 
 

@@ -13,12 +13,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from lab import openvpn
-from longhaul.client.vpn import names, session
+from longhaul.client.profile import Inside
+from longhaul.client.vpn import session
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.endpoint import NotAdmittedError
 from longhaul.exits import CommandError
 from tests.support.api_server import eventually
-from tests.support.vpn_stand_in import NAME, Machines, openvpn_server
+from tests.support.vpn_stand_in import NAME, WITHIN, Machines, openvpn_server
 
 SERVER, INSIDE, PORT = "192.0.2.1", "10.99.0.1", 8080
 ECHO = f"""
@@ -30,6 +31,29 @@ class Echo(socketserver.StreamRequestHandler):
 socketserver.ThreadingTCPServer.daemon_threads = True
 socketserver.ThreadingTCPServer(("0.0.0.0", {PORT}), Echo).serve_forever()
 """
+
+
+TURNED = tuple(
+    f'push "{one}"'
+    for one in (
+        "redirect-gateway def1",
+        "route 0.0.0.0 128.0.0.0",
+        "route 198.51.100.0 255.255.255.0",
+        "route-ipv6 2000::/3",
+        "ifconfig-ipv6 2001:db8::2/3 2001:db8::1",
+        "dhcp-option DNS --interface=wlan0",
+        "dhcp-option DOMAIN-ROUTE .",
+        "echo x",
+    )
+)
+"""What a VPN machine that was taken over pushes."""
+
+
+def routes(device: str) -> list[str]:
+    """Return where the system sends to through a device, IPv4 and IPv6; but link-local."""
+    words = [["ip", family, "route", "show", "dev", device] for family in ("-4", "-6")]
+    said = "".join(subprocess.run(one, capture_output=True, text=True, check=True).stdout for one in words)
+    return sorted(line.split()[0] for line in said.splitlines() if not line.startswith("fe80"))
 
 
 def run(*words: str) -> bool:
@@ -81,7 +105,7 @@ def connects_renews_and_ends(folder: Path) -> None:
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     machines = Machines()
     asked: list[bool] = []
-    named: list[names.Names] = []
+    named: list[tuple[str, Inside]] = []
     resolved, may_renew, may_end = threading.Event(), threading.Event(), threading.Event()
 
     def source(csr: str, may_ask: bool) -> Admission:
@@ -91,10 +115,10 @@ def connects_renews_and_ends(folder: Path) -> None:
             raise NotAdmittedError("no more")
         asked.append(may_ask)
         may_renew.clear()
-        return parse(machines.answer(csr, person="alice"), name=NAME)
+        return parse(machines.answer(csr, person="alice"), name=NAME, inside=WITHIN)
 
-    def resolve(found: names.Names) -> None:
-        named.append(found)
+    def resolve(device: str, inside: Inside) -> None:
+        named.append((device, inside))
         resolved.set()
 
     session.resolve = resolve  # type: ignore[attr-defined]
@@ -113,7 +137,7 @@ def connects_renews_and_ends(folder: Path) -> None:
         run("ip", "link", "set", "lo", "up")
         machines.remotes = [{"address": "127.0.0.1", "port": dead.getsockname()[1]}, {"address": SERVER, "port": 1194}]
         echo = subprocess.Popen([*under, sys.executable, "-c", ECHO])
-        server = openvpn_server(program / "openvpn", folder / "server", machines, under=under)
+        server = openvpn_server(program / "openvpn", folder / "server", machines, under=under, more=TURNED)
         log = folder / "server" / "server.log"
         thread = threading.Thread(target=client)
         thread.start()
@@ -123,6 +147,8 @@ def connects_renews_and_ends(folder: Path) -> None:
             assert dead.recv(65536), "the dead machine was asked first"
             index = socket.if_nametoindex("tun0")
             assert resolved.wait(60)
+            assert routes("tun0") == ["10.96.0.0/12", "10.99.0.0/24"], "what a machine pushes turns nothing else to it"
+            assert not (folder / "state/longhaul/vpn/lab/openvpn.conf").exists()
             may_renew.set()
             eventually(lambda: asked == [True, False], what="the second certificate is asked for")
             eventually(lambda: log.read_text().count("] Peer Connection Initiated") == 2, what="the second certificate")
@@ -137,7 +163,7 @@ def connects_renews_and_ends(folder: Path) -> None:
                 process.wait()
     assert ended == ["no more"], ended
     assert asked == [True, False]
-    assert named[0] == names.Names(device="tun0", servers=("10.96.0.10",), zones=("lab.internal", "cluster.local"))
+    assert named[0] == ("tun0", WITHIN)
     assert "tun0" not in [name for _, name in socket.if_nameindex()], "OpenVPN has ended"
     state = folder / "state/longhaul/vpn/lab"
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in state.iterdir()}
