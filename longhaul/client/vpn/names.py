@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 from longhaul.client.profile import Inside
-from longhaul.client.vpn.root import as_root
+from longhaul.client.vpn.root import as_root, system_program
 from longhaul.say import say
 
 RESOLVED = Path("/run/systemd/resolve")
@@ -18,14 +17,15 @@ def resolve(device: str, inside: Inside) -> None:
     """Have systemd-resolved ask for the zones inside the VPN (resolvectl(1): a zone with ``~`` is for asking alone). It
     forgets that with the device. Where that cannot be done, say what has to be."""
     zones = ", ".join(inside.zones)
-    if shutil.which("resolvectl") is None or not RESOLVED.exists():
+    program = system_program("resolvectl")
+    if program is None or not RESOLVED.exists():
         say(
             f"names of {zones} are not resolved here, for want of systemd-resolved: have your resolver ask {inside.dns}"
         )
         return
     commands = (
-        ["resolvectl", "dns", device, inside.dns],
-        ["resolvectl", "domain", device, *(f"~{zone}" for zone in inside.zones)],
+        [program, "dns", device, inside.dns],
+        [program, "domain", device, *(f"~{zone}" for zone in inside.zones)],
     )
     for command in commands:
         done = subprocess.run(as_root(command, ask=False), capture_output=True, text=True, check=False)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from longhaul.client.vpn.root import as_root
+from longhaul.client.vpn.root import as_root, system_program
 from longhaul.exits import CommandError
 
-SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
-"""Folders that a person's PATH may lack."""
 OLDEST = (2, 5)
 KEEPS_KEYS = (2, 7)
 """Version from which on keys are read at a start alone: "``persist-key`` option has been enabled by default"
@@ -22,11 +19,12 @@ KEEPS_KEYS = (2, 7)
 
 def program() -> str:
     """Return the program's path; ``CommandError`` when it is missing."""
-    found = shutil.which("openvpn", path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
+    found = system_program("openvpn")
     if found is None:
         raise CommandError(
-            "the program `openvpn` is missing: install it (Debian: openvpn; macOS: brew install openvpn), or write a "
-            "file for another program by --write-only"
+            "the program `openvpn` is missing where the system has its own: install it (Debian: openvpn), or write a "
+            "file for another program by --write-only. One in a folder of yours is not run with sudo, since any "
+            "program of yours may have changed it"
         )
     return found
 
@@ -43,8 +41,8 @@ def reading_signal(openvpn: str) -> str:
 
 
 def start(openvpn: str, settings: Sequence[str], *, socket: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Start OpenVPN as root with arguments; it connects to ``socket``. In the terminal's foreground, since sudo may ask for a
-    password there."""
+    """Start OpenVPN as root with arguments; it connects to ``socket``. In the terminal's foreground, since sudo may
+    ask for a password there."""
     words = ["--management", str(socket), "unix", "--management-client", "--management-up-down"]
     command = as_root([openvpn, *words, *settings])
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

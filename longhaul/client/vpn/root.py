@@ -5,8 +5,37 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from longhaul.exits import CommandError
+
+SYSTEM_FOLDERS = (
+    *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"),
+    *("/opt/homebrew/sbin", "/opt/homebrew/bin"),
+)
+"""Folders of programs that are the system's own."""
+
+
+def system_program(name: str) -> str | None:
+    """Return the path of a program that may run as root. With sudo only one that the person cannot change is taken,
+    nor any folder above it; as root any is, since root's own PATH has said so."""
+    if os.geteuid() == 0:
+        return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
+    found = (shutil.which(name, path=folder) for folder in SYSTEM_FOLDERS)
+    return next((path for path in found if path is not None and not _may_change(Path(path))), None)
+
+
+def _may_change(path: Path) -> bool:
+    """Return whether the person may change what is at a path: it, what it links to, or a folder above."""
+    effective = os.access in os.supports_effective_ids
+    return any(
+        one.stat().st_uid == os.geteuid() or os.access(one, os.W_OK, effective_ids=effective)
+        for one in (*_above(path), *_above(path.resolve()))
+    )
+
+
+def _above(path: Path) -> tuple[Path, ...]:
+    return (path, *path.parents)
 
 
 def as_root(command: Sequence[str], *, ask: bool = True) -> list[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,12 +21,13 @@ from longhaul.client import cli
 from longhaul.client.profile import Profile
 from longhaul.client.tokens import Store, Tokens
 from longhaul.client.vpn import endpoint as doors_of
-from longhaul.client.vpn import names, openvpn, session, settings
+from longhaul.client.vpn import names, openvpn, root, session, settings
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.key import new_key, request
 from longhaul.client.vpn.management import EndedError, Management
 from longhaul.exits import CommandError, Exit
 from tests.longhaul.client.test_profile import CORP, PROFILE
+from tests.support.alone import NEEDS_ROOT
 from tests.support.programs import write_program
 from tests.support.vpn_stand_in import NAME, WITHIN, Endpoint, Machines, doors, endpoint
 
@@ -147,14 +150,39 @@ def test_a_profile_without_a_vpn_and_wrong_usage_are_said(home: Path, capsys: py
 def test_openvpn_that_is_missing_or_old_is_said_before_anybody_signs_in(
     home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openvpn, "SYSTEM_FOLDERS", ())
-    monkeypatch.setenv("PATH", str(home / "bin"))
+    monkeypatch.setattr(root, "SYSTEM_FOLDERS", (str(home / "bin"),))
+    monkeypatch.setattr(root, "_may_change", lambda _path: False)
+    monkeypatch.setenv("PATH", "")
     assert vpn(home, profile(door.url)) == Exit.FAILED
-    assert "`openvpn` is missing: install it" in capsys.readouterr().err
+    assert "`openvpn` is missing where the system has its own: install it" in capsys.readouterr().err
     write_program(home / "bin/openvpn", "#!/bin/sh\necho OpenVPN 2.4.7 x86_64\n")
     assert vpn(home, profile(door.url)) == Exit.FAILED
     assert "older than OpenVPN 2.5" in capsys.readouterr().err
     assert door.asked == []
+
+
+@NEEDS_ROOT
+def test_with_sudo_no_program_is_run_that_the_person_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by PATH nor from a folder of the person's, nor by a link into one."""
+    with tempfile.TemporaryDirectory() as parent:
+        own, system, linked = (Path(parent) / name for name in ("own", "system", "linked"))
+        Path(parent).chmod(0o755)
+        write_program(own / "openvpn", "#!/bin/sh\n")
+        os.chown(own, 65534, 65534)
+        linked.mkdir()
+        (linked / "openvpn").symlink_to(own / "openvpn")
+        write_program(system / "openvpn", "#!/bin/sh\n")
+        monkeypatch.setenv("PATH", str(own))
+        assert root.system_program("openvpn") == str(own / "openvpn"), "root says itself what it runs"
+        # What is above a folder for all is not the matter here.
+        monkeypatch.setattr(root, "_above", lambda path: (path, path.parent))
+        os.seteuid(65534)
+        try:
+            for folders, found in (((own, linked), None), ((own, linked, system), str(system / "openvpn"))):
+                monkeypatch.setattr(root, "SYSTEM_FOLDERS", tuple(map(str, folders)))
+                assert root.system_program("openvpn") == found
+        finally:
+            os.seteuid(0)
 
 
 @pytest.mark.parametrize(("version", "signal"), [("2.6.14", "SIGUSR1"), ("2.7.0", "SIGHUP"), ("3.0", "SIGHUP")])
@@ -172,6 +200,7 @@ def test_openvpn_s_last_words_are_told(
     write_program(home / "bin/openvpn", script)
     write_program(home / "bin/sudo", '#!/bin/sh\n[ "$1" = -- ] && shift\nexec "$@"\n')
     monkeypatch.setenv("PATH", f"{home / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setattr(openvpn, "system_program", lambda _name: str(home / "bin/openvpn"))
     assert vpn(home, profile(door.url)) == Exit.FAILED
     assert "openvpn ended with status 1: Cannot open TUN/TAP dev (all it said: " in capsys.readouterr().err
 
@@ -307,12 +336,16 @@ def test_names_are_asked_for_inside_or_the_person_is_told(
     assert "for want of systemd-resolved: have your resolver ask 10.96.0.10" in capsys.readouterr().err
     monkeypatch.setattr(names, "RESOLVED", tmp_path)
     monkeypatch.setattr(names, "as_root", lambda command, ask: command)
+    monkeypatch.setattr(names, "system_program", lambda _name: str(tmp_path / "resolvectl"))
     write_program(tmp_path / "resolvectl", f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n')
     names.resolve("tun3", WITHIN)
     assert (tmp_path / "said").read_text() == "dns tun3 10.96.0.10\ndomain tun3 ~lab.internal ~cluster.local\n"
     write_program(tmp_path / "resolvectl", "#!/bin/sh\necho Access denied >&2; exit 1\n")
     names.resolve("tun3", WITHIN)
-    assert "(Access denied): sudo resolvectl dns tun3 10.96.0.10; sudo resolvectl domain" in capsys.readouterr().err
+    assert (
+        f"(Access denied): sudo {tmp_path}/resolvectl dns tun3 10.96.0.10; sudo {tmp_path}/resolvectl"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_request_is_of_the_key_and_missing_openssl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
