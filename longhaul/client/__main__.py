@@ -24,8 +24,9 @@ def main() -> int:
     parser.add_argument("--device", action="store_true", help="sign in on another machine")
     options = parser.parse_args()
     try:
-        issuer = read_profile(options.profile).issuer(options.issuer)
-        print(json.dumps(credential(token_of(issuer, device=options.device, may_ask=_may_ask()))))
+        profile = read_profile(options.profile)
+        issuer = profile.issuer(options.issuer)
+        print(json.dumps(credential(token_of(issuer, profile.place(), device=options.device, may_ask=_may_ask()))))
     except SignInError as error:
         say(str(error))
         return 1

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from longhaul.client.files import state_folder
 from longhaul.client.profile import Issuer, Profile
 
 KUBELOGIN = "kubectl-oidc_login"
@@ -38,11 +39,11 @@ def own_plugin(profile: Path, *, issuer: str | None, device: bool) -> dict[str, 
     return _exec(sys.executable, [*words, *(["--device"] if device else [])])
 
 
-def kubelogin(issuer: Issuer, *, device: bool) -> dict[str, Any]:
-    """Return kubelogin as a kubeconfig has it."""
+def kubelogin(issuer: Issuer, place: str, *, device: bool) -> dict[str, Any]:
+    """Return kubelogin as a kubeconfig has it, with a cache for the place alone: it knows tokens by their issuer."""
     words = ["oidc-login", "get-token", f"--oidc-issuer-url={issuer.url}", f"--oidc-client-id={issuer.client_id}"]
     words += [f"--oidc-extra-scope={scope}" for scope in issuer.scopes if scope != "openid"]
-    words += ["--oidc-pkce-method=S256"]
+    words += ["--oidc-pkce-method=S256", f"--token-cache-dir={state_folder('kubelogin') / place}"]
     if issuer.certificate_authority:
         words.append(f"--certificate-authority-data={_base64(issuer.certificate_authority)}")
     return _exec("kubectl", [*words, *(["--grant-type=device-code"] if device else [])])

@@ -42,9 +42,9 @@ def sign_in(profile: Profile, options: argparse.Namespace, *, folder: Path) -> P
     write_private(kept, profile.text())
     if has_kubelogin() and not options.no_kubelogin:
         say("kubelogin signs in when kubectl first needs it")
-        user = kubelogin(issuer, device=options.device)
+        user = kubelogin(issuer, profile.place(), device=options.device)
     else:
-        token_of(issuer, device=options.device, may_ask=True)
+        token_of(issuer, profile.place(), device=options.device, may_ask=True)
         user = own_plugin(kept, issuer=options.issuer, device=options.device)
     write_private(path, json.dumps(kubeconfig(profile, user), indent=2) + "\n")
     return path

@@ -41,12 +41,12 @@ def profile_of(options: argparse.Namespace) -> Profile:
 
 def refuse_changed(profile: Profile, kept: Path, *, replace: bool) -> None:
     """Raise ``CommandError`` for a profile that leads elsewhere than the one that is kept: the tokens from before are
-    good there, and nobody would be asked. One that cannot be read, or has expired, is no comparison."""
+    good there, and nobody would be asked. One that cannot be read is no comparison."""
     from longhaul.client.errors import SignInError
-    from longhaul.client.profile import read_profile
+    from longhaul.client.profile import read_former
 
     try:
-        before = read_profile(kept)
+        before = read_former(kept)
     except SignInError:
         return
     parts = ("server", "authority", "issuers", "vpn")

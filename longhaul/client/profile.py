@@ -42,7 +42,7 @@ class Issuer:
 
 @dataclass(frozen=True, kw_only=True)
 class Inside:
-    """What a laptop has inside the VPN. A VPN machine has no say in it."""
+    """Part of the network that a laptop reaches by the VPN. A VPN machine has no say in it."""
 
     range: str
     """Addresses of the environment and its laptops, IPv4 as CIDR; all others stay outside."""
@@ -91,6 +91,11 @@ class Profile:
             del said["vpn"]
         return json.dumps({**said, "digest": digest(said)}, indent=1) + "\n"
 
+    def place(self) -> str:
+        """Return a digest of where it has tokens shown: what a person signed in for at one place is for no other."""
+        vpn = asdict(self.vpn) if self.vpn is not None else None
+        return digest({"server": self.server, "authority": self.authority, "vpn": vpn})[:16]
+
     def issuer(self, name: str | None) -> Issuer:
         """Return the issuer of a name, or the only one; ``SignInError`` when it is not clear which."""
         if name is None and len(self.issuers) == 1:
@@ -102,23 +107,29 @@ class Profile:
         raise SignInError(f"{self.name} has {asked}: name one by --issuer ({known})")
 
 
+_AGAIN = "ask whoever runs the environment for a new one (`longhaul access profile`)"
+
+
 def read_profile(path: Path, *, now: datetime | None = None) -> Profile:
     """Read a profile; ``SignInError`` for one that cannot be used."""
-    again = "ask whoever runs the environment for a new one (`longhaul access profile`)"
+    profile = read_former(path)
+    expires = datetime.fromisoformat(profile.expires)
+    if expires <= (now or datetime.now(UTC)):
+        raise SignInError(f"the profile {path} expired on {expires:%Y-%m-%d}: {_AGAIN}")
+    return profile
+
+
+def read_former(path: Path) -> Profile:
+    """Read a profile that may have expired; ``SignInError`` when it is none."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
     except OSError as error:
         raise SignInError(f"the profile {path} cannot be read: {error.strerror}") from None
     try:
-        profile = parse(content)
-        expires = datetime.fromisoformat(profile.expires)
-        over = expires <= (now or datetime.now(UTC))
+        return parse(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise SignInError(f"{path} is no profile, or it was changed: {again}") from None
-    if over:
-        raise SignInError(f"the profile {path} expired on {expires:%Y-%m-%d}: {again}")
-    return profile
+        raise SignInError(f"{path} is no profile, or it was changed: {_AGAIN}") from None
 
 
 def parse(content: bytes) -> Profile:
@@ -138,6 +149,8 @@ def parse(content: bytes) -> Profile:
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("not a profile")
     urls = [profile.server, *(issuer.url for issuer in issuers.values()), *(vpn.endpoints if vpn else ())]
+    if datetime.fromisoformat(profile.expires).tzinfo is None:
+        raise ValueError("a time without a zone")
     if not issuers or not all(url.startswith("https://") for url in urls) or not _is_plain(profile.name):
         raise ValueError("not a profile")
     return profile

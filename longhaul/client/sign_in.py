@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from longhaul.client.profile import Issuer
 
 
-def token_of(issuer: Issuer, *, device: bool, may_ask: bool, left_s: float = EARLY_S) -> Tokens:
-    """Return tokens that can be used for ``left_s`` seconds, or fresh ones, whatever their life. Unless ``may_ask``,
-    nobody is asked to sign in: ``SignInError`` says so then."""
-    store = Store(issuer)
+def token_of(issuer: Issuer, place: str, *, device: bool, may_ask: bool, left_s: float = EARLY_S) -> Tokens:
+    """Return tokens for a place that can be used for ``left_s`` seconds, or fresh ones, whatever their life. Unless
+    ``may_ask``, nobody is asked to sign in: ``SignInError`` says so then."""
+    store = Store(issuer, place)
     tokens = store.read()
     if tokens is not None and tokens.good(left_s):
         return tokens

@@ -35,11 +35,11 @@ class Tokens:
 
 
 class Store:
-    """The file with the tokens of one issuer and client. Programs that run side by side take turns, since an issuer may
-    take a refresh token once only."""
+    """The file with the tokens of one issuer and client for one place (:meth:`Profile.place`). Programs that run side by
+    side take turns, since an issuer may take a refresh token once only."""
 
-    def __init__(self, issuer: Issuer) -> None:
-        digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes}".encode()).hexdigest()[:16]
+    def __init__(self, issuer: Issuer, place: str) -> None:
+        digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes} {place}".encode()).hexdigest()[:16]
         self._path = state_folder("tokens") / f"{digest}.json"
 
     @contextmanager

@@ -144,8 +144,6 @@ def test_a_person_signs_in_and_kubectl_works(issued: World, tmp_path: Path, monk
         threads[0].start()
 
     issuer = issued.corp.profile_issuer()
-    Store(issuer).write(browser.sign_in(discover(issuer), show=show, ports=(0,)))
-    threads[0].join()
     profile = Profile(
         name="lab",
         server=f"https://127.0.0.1:{issued.server.port}",
@@ -154,6 +152,8 @@ def test_a_person_signs_in_and_kubectl_works(issued: World, tmp_path: Path, monk
         issuers={"corp": issuer},
         expires="2100-01-01T00:00:00+00:00",
     )
+    Store(issuer, profile.place()).write(browser.sign_in(discover(issuer), show=show, ports=(0,)))
+    threads[0].join()
     path = tmp_path / "profile.json"
     path.write_text(profile.text())
     config = tmp_path / "kubeconfig"

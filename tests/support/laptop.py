@@ -21,8 +21,9 @@ import json, sys, time
 from pathlib import Path
 from longhaul.client.profile import read_profile
 from longhaul.client.tokens import Store, Tokens
-for issuer in read_profile(Path(sys.argv[1])).issuers.values():
-    Store(issuer).write(Tokens(id_token=sys.stdin.read(), refresh_token="", ends=time.time() + 3600))
+profile = read_profile(Path(sys.argv[1]))
+for issuer in profile.issuers.values():
+    Store(issuer, profile.place()).write(Tokens(id_token=sys.stdin.read(), refresh_token="", ends=time.time() + 3600))
 """
 """Keeps a token as the one of a sign-in that was."""
 

@@ -40,12 +40,14 @@ def run(options: argparse.Namespace) -> None:
 
 def connect(name: str, source: Source, options: argparse.Namespace) -> None:
     """Connect with admissions from ``source``, or write one down."""
+    from longhaul.client.signals import leaving_nothing
     from longhaul.client.vpn import session
 
     if options.json and not options.write_only:
         raise CommandError("--json goes with --write-only: a connection has nothing to print", code=Exit.USAGE)
     if not options.write_only:
-        session.run(name, source)
+        with leaving_nothing():
+            session.run(name, source)
         return
     path, admission = _write(name, source)
     said = {"path": str(path), "expires": admission.expires.isoformat(), "zones": list(admission.inside.zones)}
@@ -65,7 +67,7 @@ def signed_in(profile: Profile, options: argparse.Namespace) -> Source:
         from longhaul.client.sign_in import token_of
         from longhaul.client.vpn import endpoint
 
-        tokens = token_of(issuer, device=options.device, may_ask=may_ask, left_s=LEFT_S)
+        tokens = token_of(issuer, profile.place(), device=options.device, may_ask=may_ask, left_s=LEFT_S)
         return endpoint.admission(vpn, token=tokens.id_token, request=request)
 
     return source

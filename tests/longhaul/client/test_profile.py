@@ -112,6 +112,7 @@ def test_a_profile_of_other_things_than_texts_is_none(home: Path, key: str) -> N
 def test_a_profile_that_leads_elsewhere_than_the_one_before_is_taken_only_on_purpose(home: Path) -> None:
     kept = written(home, PROFILE.text())
     refuse_changed(replace(PROFILE, expires="2031-01-01T00:00:00+00:00"), kept, replace=False)
+    written(home, replace(PROFILE, expires="2020-01-01T00:00:00+00:00").text())  # one that expired says it as well
     for other in (replace(PROFILE, server="https://elsewhere.example.com"), replace(PROFILE, authority="x")):
         with pytest.raises(CommandError, match="leads elsewhere") as refused:
             refuse_changed(other, kept, replace=False)
@@ -147,7 +148,7 @@ def test_a_kubeconfig_has_no_credential_and_runs_the_own_program_isolated(home: 
 
 
 def test_kubelogin_is_told_the_same(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    words = kubeconfig.kubelogin(replace(CORP, certificate_authority="PEM"), device=True)["args"]
+    words = kubeconfig.kubelogin(replace(CORP, certificate_authority="PEM"), "place", device=True)["args"]
     assert words == [
         "oidc-login",
         "get-token",
@@ -155,6 +156,7 @@ def test_kubelogin_is_told_the_same(monkeypatch: pytest.MonkeyPatch, home: Path)
         "--oidc-client-id=longhaul",
         "--oidc-extra-scope=email",
         "--oidc-pkce-method=S256",
+        f"--token-cache-dir={home}/state/longhaul/kubelogin/place",
         "--certificate-authority-data=UEVN",
         "--grant-type=device-code",
     ]
@@ -167,7 +169,7 @@ def test_kubelogin_is_told_the_same(monkeypatch: pytest.MonkeyPatch, home: Path)
 
 
 def test_tokens_are_their_owner_s_alone(home: Path) -> None:
-    store = Store(CORP)
+    store = Store(CORP, PROFILE.place())
     tokens = Tokens(id_token="i", refresh_token="r", ends=time.time() + 3600)
     with store.held():
         store.write(tokens)
@@ -175,14 +177,14 @@ def test_tokens_are_their_owner_s_alone(home: Path) -> None:
     modes = {oct(path.stat().st_mode & 0o777) for path in (home / "state").rglob("*") if path.is_file()}
     assert modes == {"0o600"}
     assert (home / "state/longhaul/tokens").stat().st_mode & 0o777 == 0o700
-    assert Store(replace(CORP, client_id="other")).read() is None
+    assert Store(replace(CORP, client_id="other"), PROFILE.place()).read() is None
     store.forget()
     assert store.read() is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"id_token": "a"}'])
 def test_tokens_that_cannot_be_read_are_none(home: Path, text: str) -> None:
-    store = Store(CORP)
+    store = Store(CORP, PROFILE.place())
     store.write(Tokens(id_token="i", refresh_token="r", ends=0))
     (path,) = (home / "state/longhaul/tokens").glob("*.json")
     path.write_text(text)
@@ -196,8 +198,25 @@ def test_a_token_is_given_to_kubectl_until_shortly_before_it_ends() -> None:
 
 def test_a_good_token_is_given_without_asking_anybody() -> None:
     tokens = Tokens(id_token="i", refresh_token="", ends=time.time() + 3600)
-    Store(CORP).write(tokens)
-    assert sign_in.token_of(CORP, device=False, may_ask=False) == tokens
+    Store(CORP, PROFILE.place()).write(tokens)
+    assert sign_in.token_of(CORP, PROFILE.place(), device=False, may_ask=False) == tokens
+
+
+def test_a_profile_that_leads_elsewhere_gets_no_token_of_another_whatever_its_name(home: Path) -> None:
+    """The issuer and the client are the same, so the tokens would be good there."""
+    own = replace(PROFILE, vpn=VPN)
+    Store(CORP, own.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
+    for other in (
+        replace(own, name="other", server="https://elsewhere.example.com"),
+        replace(own, name="other", authority="x"),
+        replace(own, vpn=None),
+        replace(own, vpn=replace(VPN, endpoints=("https://192.0.2.1",))),
+        replace(own, vpn=replace(VPN, authority="x")),
+    ):
+        assert Store(CORP, other.place()).read() is None
+    later = replace(own, expires="2031-01-01T00:00:00+00:00")
+    assert Store(CORP, later.place()).read() is not None
+    assert read_profile(written(home, own.text()), now=NOW).place() == own.place()
 
 
 @pytest.mark.parametrize("token", ["", "a", "a.b.c", "a.W10.c", "a.\xff.c"])
@@ -218,7 +237,7 @@ LIST = "import sys; print('\\n'.join(sys.modules))"
 
 def test_a_kept_token_is_given_without_loading_what_asks_for_one(home: Path) -> None:
     """That is why the program starts at once: TLS and HTTP take longer to load than all the rest."""
-    Store(CORP).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
+    Store(CORP, PROFILE.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
     path = written(home, replace(PROFILE, expires="2100-01-01T00:00:00+00:00").text())
     run = (
         f"import sys, runpy; sys.argv = ['x', '--profile', {str(path)!r}]\n"

@@ -134,23 +134,22 @@ def test_a_token_is_fresh_without_the_person_until_they_leave(
     """The tokens of this client are over at once."""
     issuer = corp.profile_issuer(BRIEF_CLIENT)
     monkeypatch.setattr(browser, "PORTS", ANY_PORT)
-    store = Store(issuer)
+    store = Store(issuer, "place")
     store.write(browser.sign_in(discover(issuer), show=Person(corp, "nobody"), ports=ANY_PORT))
     before = store.read()
     assert before is not None
     assert not before.good()
-    fresh = token_of(issuer, device=False, may_ask=False)
+    fresh = token_of(issuer, "place", device=False, may_ask=False)
     assert fresh.refresh_token != before.refresh_token
     assert claims_of(fresh.id_token)["sub"] == "nobody"
     corp.leave("nobody")
     with pytest.raises(SignInError, match="run `longhaul login`"):
-        token_of(issuer, device=False, may_ask=False)
+        token_of(issuer, "place", device=False, may_ask=False)
 
 
 def test_the_vpn_is_asked_with_a_fresh_token_until_the_person_leaves(corp: IdentityProvider, home: Path) -> None:
     """The tokens of this client are over at once, so each renewal needs the refresh token."""
     machines, issuer = Machines(), corp.profile_issuer(BRIEF_CLIENT)
-    Store(issuer).write(browser.sign_in(discover(issuer), show=Person(corp, "bob"), ports=ANY_PORT))
 
     def reply(token: str, content: dict[str, Any]) -> tuple[int, Any]:
         return 200, machines.answer(content["csr"], person=claims_of(token)["oid"])
@@ -162,10 +161,12 @@ def test_the_vpn_is_asked_with_a_fresh_token_until_the_person_leaves(corp: Ident
         )  # fmt: skip
         source = signed_in(profile, argparse.Namespace(issuer=None, device=False))
         request = key.request(key.new_key())
-        spent = [Store(issuer).read()]
+        store = Store(issuer, profile.place())
+        store.write(browser.sign_in(discover(issuer), show=Person(corp, "bob"), ports=ANY_PORT))
+        spent = [store.read()]
         for may_ask in (True, False):
             assert common_name(source(request, may_ask).certificate) == "b-2"
-            spent.append(Store(issuer).read())
+            spent.append(store.read())
         assert len({kept.refresh_token for kept in spent if kept is not None}) == 3
         corp.leave("bob")
         with pytest.raises(SignInError, match="run `longhaul login`"):
@@ -176,11 +177,11 @@ def test_the_vpn_is_asked_with_a_fresh_token_until_the_person_leaves(corp: Ident
 def test_kubectl_s_program_gives_the_kept_token(corp: IdentityProvider, home: Path) -> None:
     issuer = corp.profile_issuer()
     tokens = browser.sign_in(discover(issuer), show=Person(corp, "alice"), ports=ANY_PORT)
-    Store(issuer).write(tokens)
     profile = Profile(
         name="lab", server="https://127.0.0.1:1", server_name="", authority=corp.authority, issuers={"corp": issuer},
         expires="2100-01-01T00:00:00+00:00",
     )  # fmt: skip
+    Store(issuer, profile.place()).write(tokens)
     (home / "profile.json").write_text(profile.text())
     words = [sys.executable, "-I", "-m", "longhaul.client", "--profile", str(home / "profile.json")]
     done = subprocess.run(words, env=dict(os.environ), capture_output=True, text=True, check=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -28,6 +30,7 @@ from longhaul.client.vpn.management import EndedError, Management
 from longhaul.exits import CommandError, Exit
 from tests.longhaul.client.test_profile import CORP, PROFILE
 from tests.support.alone import NEEDS_ROOT
+from tests.support.api_server import eventually
 from tests.support.programs import write_program
 from tests.support.vpn_stand_in import NAME, WITHIN, Endpoint, Machines, doors, endpoint
 
@@ -41,7 +44,6 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     monkeypatch.chdir(tmp_path)
-    Store(CORP).write(Tokens(id_token=TOKEN, refresh_token="", ends=time.time() + 3600))
     return tmp_path
 
 
@@ -65,8 +67,13 @@ def dead() -> str:
         return f"https://127.0.0.1:{free.getsockname()[1]}"
 
 
-def vpn(home: Path, said: Profile, *words: str) -> int:
+def keep(home: Path, said: Profile) -> None:
     (home / "profile.json").write_text(said.text())
+    Store(CORP, said.place()).write(Tokens(id_token=TOKEN, refresh_token="", ends=time.time() + 3600))
+
+
+def vpn(home: Path, said: Profile, *words: str) -> int:
+    keep(home, said)
     return cli.main(["vpn", "--profile", "profile.json", *words])
 
 
@@ -203,6 +210,27 @@ def test_openvpn_s_last_words_are_told(
     monkeypatch.setattr(openvpn, "system_program", lambda _name: str(home / "bin/openvpn"))
     assert vpn(home, profile(door.url)) == Exit.FAILED
     assert "openvpn ended with status 1: Cannot open TUN/TAP dev (all it said: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_one_that_is_ended_leaves_no_folder(home: Path, door: Endpoint, how: signal.Signals) -> None:
+    """The moment at which sudo asks for a password is the longest."""
+    script = f'#!/bin/sh\n[ "$1" != --version ] || {{ echo OpenVPN 2.6.14; exit; }}\n: > {home}/runs\nexec sleep 5\n'
+    write_program(home / "bin/openvpn", script)
+    keep(home, profile(door.url))
+    run = (
+        "import sys; from longhaul.client import cli; from longhaul.client.vpn import openvpn, session\n"
+        f"openvpn.program = lambda: {str(home / 'bin/openvpn')!r}; openvpn.as_root = list; session.END_S = 0.1\n"
+        "sys.exit(cli.main(['vpn', '--profile', 'profile.json']))"
+    )
+    (home / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(home / "tmp")}
+    with subprocess.Popen([sys.executable, "-c", run], env=environment, start_new_session=True) as process:
+        eventually((home / "runs").exists, what="OpenVPN runs")
+        assert len(list((home / "tmp").iterdir())) == 1
+        process.send_signal(how)
+        assert process.wait(20) == 128 + how
+    assert list((home / "tmp").iterdir()) == []
 
 
 def test_a_second_connection_to_the_same_environment_is_refused(home: Path) -> None:

@@ -46,7 +46,7 @@ TURNED = tuple(
         "echo x",
     )
 )
-"""What a VPN machine that was taken over pushes."""
+"""Pushes of a VPN machine that was taken over."""
 
 
 def routes(device: str) -> list[str]:
