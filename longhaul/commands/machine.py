@@ -111,10 +111,19 @@ def _steps(where: Context, record: Record, *, keep_disk: bool) -> Iterator[Steps
     from longhaul.cluster import api_of
     from longhaul.quarantine.steps import Steps
     from longhaul.rolling.pool_lock import Words, sole_run
+    from longhaul.rotation.turn import ending_in
 
     words = Words(begins="of a quarantine", goes_on="a machine is being put into quarantine")
     with (
         api_of(where, record.environment, os.environ) as api,
         sole_run(api, "longhaul-quarantine", words) as held,
     ):
-        yield Steps(record=record, api=api, tell=say, now=lambda: datetime.now(UTC), held=held, keep_disk=keep_disk)
+        yield Steps(
+            record=record,
+            api=api,
+            tell=say,
+            now=lambda: datetime.now(UTC),
+            held=held,
+            turn=lambda: ending_in(where, record.environment, say),
+            keep_disk=keep_disk,
+        )

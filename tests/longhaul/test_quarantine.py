@@ -170,6 +170,17 @@ def test_a_half_done_quarantine_is_not_released_and_its_run_goes_on(world: World
     world.run().release(world.listed().machines[0], world.machine())
 
 
+def test_connections_wait_for_their_turn_when_all_else_is_done(world: World) -> None:
+    world.taken = True
+    with pytest.raises(CommandError, match="a key is being rotated"):
+        world.run().quarantine(world.entry, world.machine())
+    assert (world.refusing(NODE), world.open, world.group) == (True, set(SERVERS), {"i-2", "i-3"})
+    assert not world.listed().machines[0].done
+    world.taken = False
+    world.run().quarantine(world.listed().machines[0], world.machine())
+    whole(world)
+
+
 def test_a_run_that_lost_its_turn_writes_nothing(world: World) -> None:
     before = dict(world.vault)
     with pytest.raises(CommandError, match="another run has taken this quarantine over"):
