@@ -167,7 +167,7 @@ def test_what_is_open_goes_on_if_that_is_wanted(world: World) -> None:
 
 
 def test_nobody_starts_servers_anew_while_others_do(world: World) -> None:
-    """Whom they refuse does not wait for that."""
+    """The refusal itself waits for nobody."""
     world.taken = True
     with pytest.raises(CommandError, match="a key is being rotated"):
         world.revoke()

@@ -1,4 +1,4 @@
-"""Who starts API servers anew does it in turn."""
+"""Turns of those who start API servers anew."""
 
 from __future__ import annotations
 
