@@ -4,29 +4,25 @@ signer. It holds no key that signs, and decides nothing."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import re
-import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from attest.join_endpoint import Answer
+from attest.program import run
 from attest.protocol import HEALTH
 from attest.server import Connection, Server, length_of
 from controller.bucket import Buckets
 from json_object import json_object
-from node_config import PATH as NODE
-from node_config import PKI, Node
+from node_config import Node
 
 log = logging.getLogger(__name__)
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
 SIGNER = Path("/run/longhaul-vpn-signer.sock")
 CERTIFICATE = "/v1/certificate"
 
@@ -122,27 +118,11 @@ def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
     return bytes(found)
 
 
-def main() -> int:
-    """Run the service and return its exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
-    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificate is")
-    parser.add_argument("--address", default=EVERYWHERE, help="where it listens")
-    arguments = parser.parse_args()
-    # The format has no time, because the journal adds it.
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    port = Node.read(arguments.node).sign_in_port
-    certificate = arguments.pki / "vpn-door.pem"
-    server = Server((arguments.address, port), Door(ask_signer), certificate=certificate, handler=Handler)
-    server.context()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    stop.wait()
-    server.shutdown()
-    server.server_close()
-    return 0
+def made(node: Node, pki: Path, address: str) -> Server[Door]:
+    """Return the endpoint's server."""
+    where = (address, node.sign_in_port)
+    return Server(where, Door(ask_signer), certificate=pki / "vpn-door.pem", handler=Handler)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, made))
