@@ -284,7 +284,8 @@ def test_the_door_hands_on_what_it_got(tmp_path: Path) -> None:
         (b"[" * 60_000, GOOD, 400),
         (b"\xff\xfe", GOOD, 400),
         (b'{"other": 1}', GOOD, 400),
-        (b"x" * (LARGEST + 1), GOOD, 413),
+        # Its length alone: nobody reads the body, so who still writes it may find the connection closed first.
+        (b"", {**GOOD, "Content-Length": str(LARGEST + 1)}, 413),
         (BODY, {**GOOD, "path": "/v1/other"}, 404),
         (b"", {**GOOD, "Content-Length": "-1"}, 400),
     ],
