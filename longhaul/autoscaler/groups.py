@@ -156,12 +156,13 @@ def _skipped(view: PoolView, known: Backoff | None, now: datetime, settings: Set
         return Backoff(
             failures=known.failures, until=min(known.until, now + settings.backoff_most), reason=known.reason
         )
-    failed = next((f"{group.name}: {group.failed}" for group in view.groups if group.failed), "")
+    failed = next((group for group in view.groups if group.failed), None)
     if failed:
+        reason = f"{failed.name}: {failed.failed}" if len(view.groups) > 1 else failed.failed
         failures = known.failures + 1 if known else 1
         # More doublings than these change nothing, and would overflow.
         wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
-        return Backoff(failures=failures, until=now + wait, reason=failed)
+        return Backoff(failures=failures, until=now + wait, reason=reason)
     return known if known and now < known.until + settings.backoff_most else None
 
 

@@ -52,10 +52,11 @@ def mismatch(where: Where, kind: Kind, name: str = "") -> str:
         labels.setdefault(HOSTNAME, name)
     for requirement in where.selector:
         if not holds(requirement, labels):
-            return f"it has not {requirement}"
+            return f"it is not {requirement}"
     for terms in where.affinity:
         if not any(_term(term, labels, name) for term in terms):
-            return f"its labels are not {' or '.join(filter(None, map(_told, terms))) or 'any'}"
+            told = " or ".join(filter(None, map(_told, terms)))
+            return f"its labels are not {told}" if told else "no node has what an empty affinity asks for"
     for taint in kind.taints:
         if not tolerated(taint, where.tolerations):
             return f"its taint {taint} is not tolerated"

@@ -38,8 +38,8 @@ class Offer:
         self.limits = [(one, one.each[pool.name]) for one in limits if one.each.get(pool.name)]
         self.bought = 0
         """Number of machines that this decision asks for."""
-        self.buyers: list[str] = []
-        """Names of those for whom they are."""
+        self.orders: list[tuple[str, tuple[str, ...]]] = []
+        """For whom each machine is: words for all of them, and the names of its pods."""
 
     @property
     def left(self) -> int:
@@ -133,18 +133,19 @@ class Market:
         return [offer for name in order for offer in fitting[name]]
 
     def buy(
-        self, need: Need, count: int, *, buyer: str, domain: tuple[str, str] | None = None
+        self, need: Need, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
     ) -> list[tuple[Room, int]]:
-        """Ask for machines for as many of ``count`` pods as can be had, and place them there."""
+        """Ask for machines for as many pods as can be had, and place them there. ``names`` are the pods', ``buyer``
+        words for all of them."""
         placed: list[tuple[Room, int]] = []
-        for offer in self.ranked(need, count, domain):
-            while count and offer.left > 0:
-                room = self._make(offer, buyer)
-                some = room.most(need, count)
-                self._ledger.take(room, need, some)
-                placed.append((room, some))
-                count -= some
-            if not count:
+        for offer in self.ranked(need, len(names), domain):
+            each = offer.each(need)
+            while names and offer.left > 0:
+                pods, names = names[:each], names[each:]
+                room = self._make(offer, buyer, pods)
+                self._ledger.take(room, need, len(pods))
+                placed.append((room, len(pods)))
+            if not names:
                 break
         return placed
 
@@ -152,19 +153,19 @@ class Market:
         """Ask for the machines that groups should always have."""
         for offer in self.offers:
             while offer.group.size + offer.bought < offer.group.group.min and offer.left > 0:
-                self._make(offer, "its least size")
+                self._make(offer, "its least size", ())
 
-    def _make(self, offer: Offer, buyer: str) -> Room:
+    def _make(self, offer: Offer, buyer: str, pods: tuple[str, ...]) -> Room:
         number = offer.group.present + offer.bought + 1
         room = Room(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))
         self._ledger.add_new(room)
         self.made[room.name] = offer
         self._count(offer, 1)
-        offer.buyers.append(buyer)
+        offer.orders.append((buyer, pods))
 
         def undo() -> None:
             self._count(offer, -1)
-            offer.buyers.pop()
+            offer.orders.pop()
 
         self._ledger.note(undo)
         return room

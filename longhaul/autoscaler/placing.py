@@ -66,7 +66,7 @@ class Placer:
     def single(self, demand: Demand) -> None:
         """Place pods that start alone: as many as have room."""
         unknown = demand.need.shape.unknown
-        parts, rest = ([], demand.pods) if unknown else self._place(demand, buyer=demand.name, domain=None)
+        parts, rest = ([], demand.pods) if unknown else self._place(demand, buyer="", domain=None)
         self._keep(parts)
         if rest:
             self.short.append(Short(demand=demand, pods=rest))
@@ -189,7 +189,7 @@ class Placer:
             count -= sum(some for _, some in more)
             placed += more
         if count:
-            placed += self._market.buy(need, count, buyer=buyer, domain=domain)
+            placed += self._market.buy(need, demand.pods[-count:], buyer=buyer, domain=domain)
         parts: Parts = []
         begun = 0
         for room, some in placed:

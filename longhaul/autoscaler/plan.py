@@ -145,8 +145,6 @@ def _growth(market: Market) -> Iterator[Action]:
     """Yield one action for each group that is asked for more."""
     for offer in market.offers:
         if offer.bought:
-            buyers = list(dict.fromkeys(offer.buyers))
-            more = f" and {len(buyers) - NAMED} others" if len(buyers) > NAMED else ""
             size = offer.group.present
             yield Action(
                 verb=Verb.GROW,
@@ -154,8 +152,21 @@ def _growth(market: Market) -> Iterator[Action]:
                 pool=offer.pool.name,
                 was=size,
                 size=size + offer.bought,
-                reason=f"for {'; '.join(buyers[:NAMED])}{more}",
+                reason=f"for {_buyers(offer.orders)}",
             )
+
+
+def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
+    """Return words for those whom machines are for, gangs first."""
+    found: dict[str, list[str]] = {}
+    for buyer, pods in orders:
+        found.setdefault(buyer, []).extend(pods)
+    alone = found.pop("", [])
+    parts = [f"{buyer}, {counted(len(pods), 'member')}" if pods else buyer for buyer, pods in found.items()]
+    more = f"; {counted(len(parts) - NAMED, 'more gang')}" if len(parts) > NAMED else ""
+    return (
+        "; ".join(parts[:NAMED]) + more + ("; " if parts and alone else "") + (several(tuple(alone)) if alone else "")
+    )
 
 
 def _asked(market: Market, groups: Groups, now: datetime) -> dict[str, datetime]:
@@ -196,6 +207,8 @@ def _coming(placer: Placer, groups: Groups, now: datetime) -> Iterator[Action]:
     for prefix, pods in waiting.items():
         pool, group = names[prefix]
         ago = told(now - groups.asked[group.name]) if group.name in groups.asked else "a while"
-        kind = pool.pool.machine_type or "machines"
-        reason = f"asked {pool.pool.region or pool.pool.site} for {group.coming} {kind} {ago} ago; waits for them"
+        many = (
+            f"{group.coming} {pool.pool.machine_type}" if pool.pool.machine_type else counted(group.coming, "machine")
+        )
+        reason = f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago"
         yield Action(verb=Verb.TELL, target=several(tuple(sorted(pods))[:1]), reason=reason, pods=tuple(sorted(pods)))

@@ -49,6 +49,8 @@ def tell(short: Short, ledger: Ledger, market: Market) -> Action:
 
 
 def _reason(need: Need, ledger: Ledger, market: Market, domain: Domain | None) -> str:
+    if need.by_name:
+        return f"asks {asked(need)}; it may be on nodes of certain names alone, and these have no room"
     could: dict[str, str] = {}
     small: dict[str, Offer] = {}
     not_there: dict[str, None] = {}
