@@ -6,12 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 
-from longhaul.autoscaler.rooms import Ledger, Need
+from longhaul.autoscaler.rooms import COMMON, Ledger, Need
 from longhaul.autoscaler.shapes import Shape
 from longhaul.autoscaler.snapshot import Gang, Pod, Set
-
-COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
-"""Resources that every machine has; others, GPUs above all, decide first which pod is large."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,7 @@ class Offer:
     ) -> None:
         """``empty`` is what a new node has free, in the ledger's order; ``kind`` its labels and taints."""
         self.pool, self.group, self.kind, self.empty = pool, group, kind, empty
+        self._room = (group.room, pool.room)
         self.limits = [(one, one.each[pool.name]) for one in limits if one.each.get(pool.name)]
         self.bought = 0
         """Number of machines that this decision asks for."""
@@ -44,8 +45,10 @@ class Offer:
     @property
     def left(self) -> int:
         """Number of machines that it can still be asked for, by the group itself and by what it shares."""
-        own = min(self.group.room - self.bought, self.pool.room - self.pool.bought)
-        return max(0, min([own, *(one.amount // each for one, each in self.limits)]))
+        left = min(self._room[0] - self.bought, self._room[1] - self.pool.bought)
+        for one, each in self.limits:
+            left = min(left, one.amount // each)
+        return max(0, left)
 
     def each(self, need: Need) -> int:
         """Return the number of equal pods that a new node has room for."""
@@ -106,6 +109,7 @@ class Market:
         self.made: dict[str, Offer] = {}
         """Offer of each new machine, by the name of its room."""
         self._matching: dict[Where, list[Offer]] = {}
+        self._fitting: dict[Need, dict[str, list[tuple[Offer, int]]]] = {}
 
     def matching(self, where: Where) -> list[Offer]:
         """Return the offers on whose nodes a pod may be by labels and taints, whether they have any left or not."""
@@ -114,23 +118,40 @@ class Market:
             found = self._matching[where] = [one for one in self.offers if not mismatch(where, one.kind)]
         return found
 
-    def ranked(self, need: Need, count: int, domain: tuple[str, str] | None) -> list[Offer]:
-        """Return the offers for some pods, the one to ask first at the front: by declared priority, reservations first,
-        then by what all of it costs, spot, region and name. A pool is followed by its fallbacks."""
-        fitting: dict[str, list[Offer]] = {}
-        for offer in self.matching(need.shape.where):
-            if offer.each(need) > 0 and (domain is None or domain in offer.kind.labels):
-                fitting.setdefault(offer.pool.name, []).append(offer)
+    def fitting(self, need: Need) -> dict[str, list[tuple[Offer, int]]]:
+        """Return the offers whose nodes can hold a pod, by pool, each with the number of such pods that one holds;
+        whether they have any left or not."""
+        found = self._fitting.get(need)
+        if found is None:
+            found = self._fitting[need] = {}
+            for offer in self.matching(need.shape.where):
+                each = offer.each(need)
+                if each > 0:
+                    found.setdefault(offer.pool.name, []).append((offer, each))
+        return found
+
+    def ranked(self, need: Need, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
+        """Return the offers with something left for some pods, the one to ask first at the front: by declared
+        priority, reservations first, then by what all of it costs, spot, region and name. A pool is followed by its
+        fallbacks."""
+        fitting = self.fitting(need)
 
         def rank(name: str) -> tuple[bool, int, bool, Decimal, bool, str, str]:
-            offer, pool = fitting[name][0], fitting[name][0].pool.pool
-            price = UNPRICED if pool.price is None else pool.price * -(-count // offer.each(need))
+            offer, each = fitting[name][0]
+            pool = offer.pool.pool
+            price = UNPRICED if pool.price is None else pool.price * -(-count // each)
             return (not pool.racks, pool.priority, not pool.reserved, price, not pool.spot, pool.region, name)
 
+        left = {
+            name: some
+            for name, offers in fitting.items()
+            if (some := [one for one in offers if one[0].left and (domain is None or domain in one[0].kind.labels)])
+        }
         order: dict[str, None] = {}
-        for name in sorted(fitting, key=rank):
+        # Fallbacks of a pool that has nothing left take its place.
+        for name in sorted(fitting, key=rank) if len(left) > 1 else left:
             _followed(name, fitting, order)
-        return [offer for name in order for offer in fitting[name]]
+        return [one for name in order for one in left.get(name, ())]
 
     def buy(
         self, need: Need, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
@@ -138,8 +159,7 @@ class Market:
         """Ask for machines for as many pods as can be had, and place them there. ``names`` are the pods', ``buyer``
         words for all of them."""
         placed: list[tuple[Room, int]] = []
-        for offer in self.ranked(need, len(names), domain):
-            each = offer.each(need)
+        for offer, each in self.ranked(need, len(names), domain):
             while names and offer.left > 0:
                 pods, names = names[:each], names[each:]
                 room = self._make(offer, buyer, pods)
@@ -177,11 +197,11 @@ class Market:
             limit.amount -= one * each
 
 
-def _followed(name: str, fitting: Mapping[str, Sequence[Offer]], order: dict[str, None]) -> None:
+def _followed(name: str, fitting: Mapping[str, Sequence[tuple[Offer, int]]], order: dict[str, None]) -> None:
     """Add a pool to the order, and the pools that take over for it right after it."""
     if name in order:
         return
     order[name] = None
-    for fallback in fitting[name][0].pool.pool.fallbacks:
+    for fallback in fitting[name][0][0].pool.pool.fallbacks:
         if fallback in fitting:
             _followed(fallback, fitting, order)

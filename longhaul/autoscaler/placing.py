@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 
 from longhaul.autoscaler.actions import Placed
 from longhaul.autoscaler.demand import Demand, GangDemand
@@ -152,8 +153,8 @@ class Placer:
         for one in demand.members:
             count = len(one.pods)
             bound = self._ledger.bound(one.need, count, domain)
-            for offer in self._market.ranked(one.need, count, domain) if bound < count else ():
-                bound += offer.left * offer.each(one.need)
+            for offer, each in chain(*self._market.fitting(one.need).values()) if bound < count else ():
+                bound += offer.left * each if domain in offer.kind.labels else 0
             if bound < count:
                 return min(bound, count), one, domain
         return None

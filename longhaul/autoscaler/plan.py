@@ -84,8 +84,8 @@ def _rooms(
             if tier is Tier.COMING and pool is not None and pool.groups:
                 # What it will have is not all there yet: a device plugin starts last.
                 free = empty_of(pool, node.kind, daemons)
-            room = rooms[node.name] = Room(node.name, node.kind, tier, ledger.vector(free), node)
-            ledger.add(room)
+            rooms[node.name] = Room(node.name, node.kind, tier, ledger.vector(free), node)
+    ledger.add_all(rooms.values())
     for pool in pools.values():
         for group in pool.groups:
             if group.coming:

@@ -6,7 +6,10 @@ import re
 from decimal import Decimal
 
 _SUFFIXES = {
-    **{"": Decimal(1), "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3")},
+    "": Decimal(1),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
     **{unit: Decimal(1000) ** power for power, unit in enumerate("kMGTPE", 1)},
     **{f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", 1)},
 }

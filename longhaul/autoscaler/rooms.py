@@ -14,6 +14,8 @@ from longhaul.autoscaler.matching import keeps_apart, mismatch
 from longhaul.autoscaler.shapes import Apart, Kind, Resources, Shape, Where
 from longhaul.autoscaler.snapshot import LabelPairs, Node
 
+COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
+"""Resources that every machine has. Others, GPUs above all, decide first whether a pod has room."""
 ROW = 32
 """Number of nodes of a row."""
 
@@ -106,19 +108,23 @@ class Row:
 class Class:
     """Nodes that agree on tier, taints, and every label that is asked for."""
 
-    __slots__ = ("kind", "labels", "rows", "tier")
+    __slots__ = ("best", "kind", "labels", "rows", "stale", "tier")
 
     def __init__(self, kind: Kind, tier: Tier) -> None:
         """``kind`` is that of any of its nodes."""
         self.kind, self.tier = kind, tier
         self.labels = dict(kind.labels)
         self.rows: list[Row] = []
+        self.best: list[int] = []
+        """At least the most of each resource that one of the nodes has free; empty without any node."""
+        self.stale = False
 
     def add(self, room: Room, width: int) -> None:
         """Add a node behind all others."""
         if not self.rows or len(self.rows[-1].rooms) >= ROW:
             self.rows.append(Row(width))
         self.rows[-1].add(room)
+        self.best = [max(pair) for pair in zip(self.best, room.free, strict=True)] if self.best else list(room.free)
 
 
 class Ledger:
@@ -128,7 +134,7 @@ class Ledger:
         """``shapes`` are all that will be placed; ``apart`` the anti-affinities of pods that run; ``keys`` further
         labels by which nodes are told apart."""
         found = dict.fromkeys(shapes)
-        names = sorted({name for shape in found for name, _ in shape.requests})
+        names = sorted({name for shape in found for name, _ in shape.requests}, key=lambda one: (one in COMMON, one))
         self.index = {name: index for index, name in enumerate(names)}
         self.names = names
         wheres = {shape.where for shape in found}
@@ -138,6 +144,7 @@ class Ledger:
         self._classes: dict[object, Class] = {}
         self._kinds: dict[int, tuple[Kind, object]] = {}
         self._fitting: dict[Where, tuple[Class, ...]] = {}
+        self._selected: dict[tuple[Where, Sequence[Tier], tuple[str, str] | None], tuple[Class, ...]] = {}
         self._needs: dict[tuple[Shape, int], Need] = {}
         self._journal: list[Callable[[], None]] = []
 
@@ -156,7 +163,7 @@ class Ledger:
         matches = self._matches(*identity) if self._bits else 0
         known = self._needs.get((shape, matches))
         if known is None:
-            vector = tuple((self.index[name], amount) for name, amount in shape.requests)
+            vector = tuple(sorted((self.index[name], amount) for name, amount in shape.requests))
             owns = sum({self._bits[term] for term in shape.apart})
             known = self._needs[shape, matches] = Need(shape, vector, matches=matches, owns=owns)
         return known
@@ -176,10 +183,16 @@ class Ledger:
         if found is None:
             found = self._classes[key] = Class(kind, tier)
             self._fitting.clear()
+            self._selected.clear()
         return found
 
+    def add_all(self, rooms: Iterable[Room]) -> None:
+        """Add nodes, for good, the fullest first, so that they are filled up before others are begun."""
+        for room in sorted(rooms, key=lambda one: (one.free, one.name)):
+            self.add(room)
+
     def add(self, room: Room) -> None:
-        """Add a node, for good."""
+        """Add one node, for good."""
         if room.node and self._bits:
             room.owns = sum({self._bits[term] for term in room.node.apart})
             for identity in room.node.identities:
@@ -210,41 +223,76 @@ class Ledger:
         """Place as many of ``count`` pods as there is room for on nodes of some tiers, and return where. ``domain`` is
         a label that the nodes must have."""
         placed: list[tuple[Room, int]] = []
-        for one in self.fitting(need.shape.where):
-            if one.tier not in tiers or (domain and one.labels.get(domain[0]) != domain[1]):
+        for one in self._chosen(need.shape.where, tiers, domain):
+            best = one.best
+            if not best:
                 continue
-            for row in one.rows:
-                count -= self._place(need, count, row, placed)
+            for index, amount in need.vector:
+                if best[index] < amount:
+                    break
+            else:
+                count -= self._place_in(need, count, one, placed)
                 if not count:
-                    return placed
+                    break
         return placed
 
-    def _place(self, need: Need, count: int, row: Row, placed: list[tuple[Room, int]]) -> int:
-        """Place pods on the nodes of a row, and return how many."""
-        best = row.best
-        for index, amount in need.vector:
-            if best[index] < amount:
-                return 0
+    def _chosen(self, where: Where, tiers: Sequence[Tier], domain: tuple[str, str] | None) -> Sequence[Class]:
+        """Return the classes of some tiers and a domain that fit, in their order."""
+        fitting = self.fitting(where)
+        key = (where, tiers, domain)
+        found = self._selected.get(key)
+        if found is None:
+            found = self._selected[key] = tuple(
+                one for one in fitting if one.tier in tiers and (not domain or one.labels.get(domain[0]) == domain[1])
+            )
+        return found
+
+    def _place_in(self, need: Need, count: int, one: Class, placed: list[tuple[Room, int]]) -> int:
+        """Place pods on the nodes of a class, and return how many."""
         before = count
+        for row in one.rows:
+            best = row.best
+            for index, amount in need.vector:
+                if best[index] < amount:
+                    break
+            else:
+                count -= self._place_on(need, count, row, placed)
+                if not count:
+                    break
+        if count < before:
+            one.stale = True
+        elif one.stale:
+            former = one.best
+            self._journal.append(lambda: _loosen(one, former))
+            one.best = [max(column) for column in zip(*(row.best for row in one.rows), strict=True)]
+            one.stale = False
+        return before - count
+
+    def _place_on(self, need: Need, count: int, row: Row, placed: list[tuple[Room, int]]) -> int:
+        """Place pods on the nodes of a row, and return how many."""
+        before = count
+        vector = need.vector
         for room in row.rooms:
-            some = room.most(need, count)
-            if some and not (need.by_name and mismatch(need.shape.where, room.kind, room.name)):
+            free = room.free
+            for index, amount in vector:
+                if free[index] < amount:
+                    break
+            else:
+                some = room.most(need, count)
+                if not some or (need.by_name and mismatch(need.shape.where, room.kind, room.name)):
+                    continue
                 self.take(room, need, some)
                 placed.append((room, some))
                 count -= some
                 if not count:
                     break
         if count == before and row.stale:
-            self._tighten(row)
+            former = row.best
+            self._journal.append(lambda: _loosen(row, former))
+            columns = zip(*(room.free for room in row.rooms), strict=True)
+            row.best = [max(column) for column in columns] or [0] * len(former)
+            row.stale = False
         return before - count
-
-    def _tighten(self, row: Row) -> None:
-        """Work out anew what the nodes of a row have free at most."""
-        former = row.best
-        self._journal.append(lambda: _loosen(row, former))
-        columns = zip(*(room.free for room in row.rooms), strict=True)
-        row.best = [max(column) for column in columns] or [0] * len(former)
-        row.stale = False
 
     def take(self, room: Room, need: Need, count: int) -> None:
         """Count pods on a node."""
@@ -294,8 +342,8 @@ def _remove(row: Row, room: Room) -> None:
     row.rooms.remove(room)
 
 
-def _loosen(row: Row, best: list[int]) -> None:
-    row.best, row.stale = best, True
+def _loosen(part: Row | Class, best: list[int]) -> None:
+    part.best, part.stale = best, True
 
 
 def _give_back(room: Room, need: Need, count: int, former: tuple[int, int, frozenset[str]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.matching import mismatch
@@ -51,49 +51,51 @@ def tell(short: Short, ledger: Ledger, market: Market) -> Action:
 def _reason(need: Need, ledger: Ledger, market: Market, domain: Domain | None) -> str:
     if need.by_name:
         return f"asks {asked(need)}; it may be on nodes of certain names alone, and these have no room"
-    could: dict[str, str] = {}
-    small: dict[str, Offer] = {}
-    not_there: dict[str, None] = {}
-    unlike: dict[str, list[str]] = {}
+    fitting = market.fitting(need)
+    if not fitting:
+        return f"no pool can hold this: {_too_small(need, ledger, market) or _unlike(need, market)}"
+    there = [
+        _shut(name, [offer for offer, _ in offers])
+        for name, offers in fitting.items()
+        if domain is None or any(domain in offer.kind.labels for offer, _ in offers)
+    ]
+    if there or not domain:
+        return f"asks {asked(need)}; {_listed(there)}"
+    return f"asks {asked(need)}; no pool that could hold it has nodes that are known to be {'='.join(domain)}"
+
+
+def _shut(name: str, offers: Sequence[Offer]) -> str:
+    """Return why a pool gives no machine, or too few."""
+    shut = [offer.shut() for offer in offers if not offer.left]
+    return f"pool {name}: {shut[0]}" if len(shut) == len(offers) else f"pool {name} has room for too few"
+
+
+def _too_small(need: Need, ledger: Ledger, market: Market) -> str:
+    """Return what the largest machine has where the pod may be; empty when it may be nowhere."""
+    offers = market.matching(need.shape.where)
+    if not offers:
+        return ""
+
+    def nearness(offer: Offer) -> tuple[float, str]:
+        return min(offer.empty[index] / amount for index, amount in need.vector), offer.pool.name
+
+    best = max(offers, key=nearness)
+    empty = dict(zip(ledger.names, best.empty, strict=True))
+    has = ", ".join(quantity(name, max(0, empty[name])) for name, _ in need.shape.requests if name != PODS)
+    machine = best.pool.pool.machine_type or "a node"
+    return f"asks {asked(need)}, largest is {machine} of pool {best.pool.name} with {has}"
+
+
+def _unlike(need: Need, market: Market) -> str:
+    """Return what labels and taints keep the pod away."""
+    found: dict[str, list[str]] = {}
     for offer in market.offers:
-        name = offer.pool.name
-        why = mismatch(need.shape.where, offer.kind)
-        if why:
-            unlike.setdefault(why, []).append(name)
-        elif offer.each(need) <= 0:
-            small.setdefault(name, offer)
-        elif domain is not None and domain not in offer.kind.labels:
-            not_there[name] = None
-        elif name not in could or offer.left:
-            could[name] = f"pool {name} has room for too few" if offer.left else f"pool {name}: {offer.shut()}"
-    if could:
-        return f"asks {asked(need)}; {_listed(could.values())}"
-    if not_there and domain:
-        return f"asks {asked(need)}; no pool that could hold it has nodes that are known to be {'='.join(domain)}"
-    if small:
-        return f"no pool can hold this: asks {asked(need)}, largest is {_largest(need, ledger, small)}"
-    told = [f"{why} ({_listed(names, ', ')})" for why, names in sorted(unlike.items())]
-    return f"no pool can hold this: {_listed(told) or 'there is none in a cloud'}"
+        found.setdefault(mismatch(need.shape.where, offer.kind), []).append(offer.pool.name)
+    told = [f"{why} ({_listed(names, ', ')})" for why, names in sorted(found.items())]
+    return _listed(told) or "there is none in a cloud"
 
 
 def _listed(parts: Iterable[str], between: str = "; ") -> str:
     every = list(dict.fromkeys(parts))
     more = f"{between}and {len(every) - NAMED} more" if len(every) > NAMED else ""
     return between.join(every[:NAMED]) + more
-
-
-def _largest(need: Need, ledger: Ledger, small: Mapping[str, Offer]) -> str:
-    """Return the pool whose nodes come nearest to what is asked, and what they have of it."""
-
-    def nearness(offer: Offer) -> tuple[float, str]:
-        share = min(offer.empty[index] / amount for index, amount in need.vector)
-        return share, offer.pool.name
-
-    best = max(small.values(), key=nearness)
-    has = [
-        quantity(ledger.names[index], max(0, best.empty[index]))
-        for index, _ in need.vector
-        if ledger.names[index] != PODS
-    ]
-    machine = best.pool.pool.machine_type
-    return f"{machine or 'a node'} of pool {best.pool.name} with {', '.join(has)}"
