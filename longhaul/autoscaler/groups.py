@@ -5,6 +5,7 @@ A group that cannot make what it was asked for is put back to what exists, and i
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -186,7 +187,7 @@ def _put_back(pool: PoolView, view: GroupView, failure: Backoff) -> Action | Non
 
 def told(time: timedelta) -> str:
     """Return a time in the largest unit that tells it in whole numbers above one, rounded up."""
-    seconds = max(1, -int(-time.total_seconds() // 1))
+    seconds = max(1, math.ceil(time.total_seconds()))
     return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"
 
 

@@ -1,4 +1,4 @@
-"""What one decision leaves for the next: kept in the cluster, so that a restart forgets nothing."""
+"""State that one decision leaves for the next: kept in the cluster, so that a restart forgets nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Memory:
     idle: Mapping[str, datetime] = field(default_factory=dict)
     """Time since which a node has had no work, by its name."""
     learned: Mapping[str, Resources] = field(default_factory=dict)
-    """What nodes of a pool really had for pods, by its name: a declared machine type promises a little too much."""
+    """Amounts that nodes of a pool really had for pods, by its name: a declared type promises a little too much."""
 
 
 def to_document(memory: Memory) -> dict[str, Any]:

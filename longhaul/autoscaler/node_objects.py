@@ -42,7 +42,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What groups know of a node's machine."""
+    """Facts that groups know of a node's machine."""
 
     group: str
     machine: str

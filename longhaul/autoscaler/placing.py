@@ -36,7 +36,7 @@ class Short:
     fitted: int = 0
     """Number of the gang's members that would have had room."""
     domain: Domain | None = None
-    """Where that was."""
+    """Domain in which that was."""
 
 
 @dataclass(frozen=True, kw_only=True)

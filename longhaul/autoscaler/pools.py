@@ -115,12 +115,13 @@ def pools(
     """Return every pool, and the hosts as one. ``rolled`` are those that a roll has at the moment."""
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
+    labelled = _labelled(asked, nodes)
     found = [
         Pool(
             name=name,
             site=declared.site,
             region=environment.sites[declared.site].region,
-            groups=tuple(_group(one, names, several=len(asked[name]) > 1) for one in asked[name]),
+            groups=tuple(_group(one, names, labelled=one.declared.name in labelled) for one in asked[name]),
             labels=tuple(sorted({**pool_labels(environment, name), **_zone(environment, name, nodes)}.items())),
             taints=tuple((one.key, one.value, one.effect) for one in declared.taints),
             capacity=capacity(environment, name),
@@ -141,8 +142,9 @@ def pools(
     return tuple(found)
 
 
-def _group(asked: Asked, nodes: set[str], *, several: bool) -> Group:
-    declared, labels = asked.declared, _group_labels(asked.declared, several=several)
+def _group(asked: Asked, nodes: set[str], *, labelled: bool) -> Group:
+    declared = asked.declared
+    labels: LabelPairs = ((GROUP_LABEL, declared.name),) if labelled else ()
     if asked.group is None:
         return Group(
             name=declared.name,
@@ -169,10 +171,11 @@ def _group(asked: Asked, nodes: set[str], *, several: bool) -> Group:
     )
 
 
-def _group_labels(declared: PoolGroup, *, several: bool) -> LabelPairs:
-    """Return the label of a group's nodes for it. Nodes of a cloud whose pools have one group have none, and a request
-    for such a place then finds nothing."""
-    return ((GROUP_LABEL, declared.name),) if several else ()
+def _labelled(asked: Mapping[str, Sequence[Asked]], nodes: Sequence[Node]) -> set[str]:
+    """Return the groups whose nodes have a label for them: those of a pool with several, and those of which a node has
+    told so."""
+    several = {one.declared.name for groups in asked.values() if len(groups) > 1 for one in groups}
+    return several | {value for node in nodes for key, value in node.kind.labels if key == GROUP_LABEL}
 
 
 def _zone(environment: Environment, name: str, nodes: Sequence[Node]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
@@ -24,4 +25,4 @@ def whole(name: str, text: str | int | float) -> int:
     if match is None:
         raise ValueError(f"{text!r} is no quantity of {name}")
     number = Decimal(match[1] + (match[2] or "")) * _SUFFIXES[match[3] or ""]
-    return -int(-(number * 1000 if name == "cpu" else number) // 1)
+    return math.ceil(number * 1000 if name == "cpu" else number)

@@ -55,7 +55,7 @@ class Need:
 
 
 class Room:
-    """What is free on one node."""
+    """Amounts that are free on one node."""
 
     __slots__ = ("closed", "free", "kind", "matches", "name", "node", "owns", "ports", "row", "taken", "tier")
 

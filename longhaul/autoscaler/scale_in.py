@@ -20,7 +20,7 @@ from longhaul.report.text import counted
 
 @dataclass(kw_only=True)
 class _Pool:
-    """What may still be removed from one pool."""
+    """Machines that may still be removed from one pool."""
 
     view: PoolView
     nodes: list[Node] = field(default_factory=list)

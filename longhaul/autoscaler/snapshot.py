@@ -71,7 +71,7 @@ class Node:
     name: str
     kind: Kind
     free: Resources
-    """What may be allocated, without what its pods have requested."""
+    """Amounts that may be allocated, without what its pods have requested."""
     allocatable: Resources = field(default_factory=dict)
     pool: str = ""
     """Name of its pool; empty for a node of nobody's."""
@@ -155,7 +155,7 @@ class Pool:
     taints: tuple[tuple[str, str, str], ...] = ()
     """Key, value and effect of each taint of its nodes, once they are fit for pods."""
     capacity: Resources = field(default_factory=dict)
-    """What a new node has for pods, by the declared machine type."""
+    """Amounts that a new node has for pods, by the declared machine type."""
     machine_type: str = ""
     min: int = 0
     max: int = 0
@@ -213,7 +213,7 @@ class Limit:
     """Words for people, such as ``max_nodes``."""
     left: int
     each: tuple[tuple[str, int], ...]
-    """How much one machine takes, by pool; pools that are not named take none."""
+    """Amount that one machine takes, by pool; pools that are not named take none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
