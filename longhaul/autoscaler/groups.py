@@ -15,6 +15,7 @@ from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.memory import Backoff, Memory
 from longhaul.autoscaler.shapes import Resources, Taint
 from longhaul.autoscaler.snapshot import Group, Health, Machine, Node, Pool, Settings
+from longhaul.report.text import counted
 
 CLOCKS = timedelta(minutes=1)
 """Largest difference between a cloud's clock and the API servers' that is reckoned with: a failure that is older than
@@ -144,9 +145,9 @@ def _failure(pool: Pool, view: GroupView, since: datetime, now: datetime) -> str
         if refused:
             return max(refused, key=lambda one: (one.at, one.reason)).reason
         if now - since > pool.join:
-            return f"{group.wanted - group.machines} machines were not made within {told(pool.join)}"
+            return f"{counted(group.wanted - group.machines, 'machine')} not made within {told(pool.join)}"
     if view.late and now - since > pool.join:
-        return f"{len(view.late)} machines have not become nodes within {told(pool.join)}"
+        return f"{counted(len(view.late), 'machine')} not joined within {told(pool.join)}"
     return ""
 
 
