@@ -7,6 +7,7 @@ from typing import Any
 
 from longhaul.autoscaler.actions import Action, Decision, Verb
 from longhaul.autoscaler.demand import several
+from longhaul.report.text import counted, names
 
 
 def line(action: Action) -> str:
@@ -28,13 +29,18 @@ def _what(action: Action) -> str:
 def to_text(decision: Decision, blind: Iterable[str] = ()) -> str:
     """Return every action in a line, and before them what could not be read."""
     lines = [f"not seen: {one}" for one in blind]
-    lines += map(line, decision.actions)
-    return "\n".join(lines) or "nothing to do"
+    lines += map(line, decision.actions) if decision.actions else ["nothing to do"]
+    idle = sorted(decision.memory.idle)
+    return "\n".join([*lines, *([f"idle: {counted(len(idle), 'node')}: {names(idle)}"] if idle else [])])
 
 
 def to_plain(decision: Decision, blind: Iterable[str] = ()) -> dict[str, Any]:
     """Return the same as plain values."""
-    return {"not_seen": list(blind), "actions": [_plain(action) for action in decision.actions]}
+    return {
+        "not_seen": list(blind),
+        "actions": [_plain(action) for action in decision.actions],
+        "idle": sorted(decision.memory.idle),
+    }
 
 
 def _plain(action: Action) -> dict[str, Any]:

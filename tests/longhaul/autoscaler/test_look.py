@@ -229,6 +229,16 @@ def test_the_command_says_what_would_be_done(
     assert next(one for one in found["actions"] if one["action"] == "tell")["pods"] == ["team/huge"]
 
 
+def test_idle_nodes_are_named(
+    checkout: Checkout, groups: dict[str, Standing], api: Lists, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout.gains_hosts()
+    groups["cpu"] = Standing(machines=(machine("i-1"),))
+    api.lists[reading.NODES] = [node("i-1", pool="cpu")]
+    assert command(checkout, "--once", "--dry-run") == Exit.OK
+    assert capsys.readouterr().out.splitlines()[-1] == "idle: 1 node: i-1"
+
+
 def test_what_could_not_be_read_is_no_success(
     checkout: Checkout, groups: dict[str, Standing], api: Lists, capsys: pytest.CaptureFixture[str]
 ) -> None:
