@@ -97,6 +97,9 @@ def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: dat
         view = found.pools[pool.name] = PoolView(pool, groups, capacity=capacity)
         for group in groups:
             since = _since(group, memory, now)
+            if group.group.error and group.name in memory.asked:
+                # What its cloud does not tell of now goes on as it was.
+                found.asked[group.name] = memory.asked[group.name]
             if since is not None:
                 found.asked[group.name] = since
                 group.failed = _failure(pool, group, since, now)

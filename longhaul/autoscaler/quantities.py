@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 _SUFFIXES = {
     "": Decimal(1),
@@ -18,6 +19,7 @@ _SUFFIXES = {
 _QUANTITY = re.compile(r"([+-]?[0-9]+\.?[0-9]*|[+-]?\.[0-9]+)(?:([eE][+-]?[0-9]+)|([numkMGTPE]|[KMGTPE]i)?)")
 
 
+@lru_cache(maxsize=4096)
 def whole(name: str, text: str | int | float) -> int:
     """Return a quantity of a resource as a whole number, rounded up: thousandths of a core for ``cpu``, bytes or pieces
     for all else. Raise ``ValueError`` when it is no quantity."""

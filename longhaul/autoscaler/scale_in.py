@@ -68,7 +68,7 @@ class ScaleIn:
                 if self._is_idle(node):
                     since = self.idle[node.name] = min(idle.get(node.name, self._now), self._now)
                     candidates.append((node.cordon is not Cordon.OURS, since, node.name, node, pool))
-                elif node.cordon is Cordon.OURS and not node.keep and not self._silent(node):
+                elif node.cordon is Cordon.OURS and not node.keep and (node.work or self._needed(node)):
                     self._uncordon(node)
         for _, since, _, node, pool in sorted(candidates, key=lambda one: one[:3]):
             self._remove(node, pool, since)
@@ -123,7 +123,7 @@ class ScaleIn:
     def _is_idle(self, node: Node) -> bool:
         """Return whether nobody works on a ready node, or waits for it, and nobody wants it left alone."""
         left_alone = node.keep or node.cordon is Cordon.OTHERS
-        busy = node.work or left_alone or not node.machine or node.health is not Health.READY
+        busy = node.work or left_alone or node.health is not Health.READY
         return not busy and not self._needed(node)
 
     def _remove(self, node: Node, pool: _Pool, since: datetime) -> None:
@@ -132,7 +132,7 @@ class ScaleIn:
         if self._needed(node) or (ours and pool.total < pool.view.pool.min):
             # What moves from another node has come here meanwhile, or the pool's least number has been raised.
             self._stay(node)
-        elif not pool.held and (ours or self._is_due(node, pool, since)):
+        elif not pool.held and node.machine and (ours or self._is_due(node, pool, since)):
             if not self._moved(node):
                 self._stay(node)
             elif ours:

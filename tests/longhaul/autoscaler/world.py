@@ -164,7 +164,7 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Node:
         allocatable=has,
         pool=raw.get("pool", ""),
         group=group,
-        machine=f"i-{name}" if group else "",
+        machine=f"i-{name}" if group and not pool.get("error") else "",
         health=Health(raw.get("health", "ready")),
         since=ago(raw.get("since")),
         cordon=Cordon(raw.get("cordon", "")),
