@@ -103,7 +103,7 @@ class Placer:
         """Place a gang in the best domain, as :meth:`_best`. Where only the number of machines that may join at once
         keeps it waiting, it goes alone once nothing else is joining; until then nobody else is given machines."""
         found, joining = self._best(demand, domains), self._market.joining
-        if isinstance(found, list):
+        if isinstance(found, list) or joining.amount >= demand.count:
             return found
         before, mark = joining.amount, self._ledger.mark()
         joining.amount = WITHOUT_LIMIT

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from longhaul.autoscaler.actions import Action, Verb
+from longhaul.autoscaler.demand import GangDemand
 from longhaul.autoscaler.matching import mismatch
 from longhaul.autoscaler.offers import Market, Offer
 from longhaul.autoscaler.placing import Domain, Short
@@ -41,11 +42,18 @@ def tell(short: Short, ledger: Ledger, market: Market) -> Action:
     if short.gang is None:
         return Action(verb=Verb.TELL, target=short.pods[0], reason=reason, pods=short.pods)
     gang = short.gang
-    place = f" with {'='.join(short.domain)}" if short.domain else ""
     if not unknown:
-        reason = f"it waits as a whole: {short.fitted} of {gang.count} members have room{place}; {reason}"
+        reason = f"it waits as a whole: {_gang_reason(short, gang, reason)}"
     pods = tuple(name for one in gang.members if not one.declared for name in one.pods)
     return Action(verb=Verb.TELL, target=gang.gang.name, reason=reason, pods=pods)
+
+
+def _gang_reason(short: Short, gang: GangDemand, reason: str) -> str:
+    within = gang.gang.within
+    if within and short.domain is None:
+        return f"no node, nor one to be made, is known to have the label {within}"
+    place = f" with {'='.join(short.domain)}" if short.domain else ""
+    return f"{short.fitted} of {gang.count} members have room{place}; {reason}"
 
 
 def _reason(need: Need, ledger: Ledger, market: Market, domain: Domain | None) -> str:
