@@ -37,7 +37,8 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
     placer = Placer(ledger, market, joining=joining)
     _seat_nominated(alone, rooms, ledger)
     waiting = [pod for pod in alone if pod.nominated not in rooms]
-    _place(placer, grouped(waiting, ledger), _gangs(snapshot, ledger), nodes)
+    gangs = _gangs(snapshot, ledger)
+    _place(placer, grouped(waiting, ledger), gangs, nodes)
     scale_in = ScaleIn(groups.pools, rooms, ledger=ledger, placer=placer, settings=snapshot.settings, now=now)
     scale_in.run(nodes, memory.idle)
     actions = [
@@ -47,6 +48,7 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
         *_grants(placer),
         *_coming(placer, groups, now),
         *(tell(short, ledger, market) for short in placer.short),
+        *_unreadable(snapshot.gangs, gangs),
     ]
     return Decision(
         actions=tuple(sorted(actions, key=lambda one: (ORDER[one.verb], one.target, one.reason))),
@@ -192,6 +194,14 @@ def _grants(placer: Placer) -> Iterator[Action]:
             else:
                 reason = f"all {seated.gang.count} members have room on {count}"
                 yield Action(verb=Verb.GRANT, target=gang.name, reason=reason)
+
+
+def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[Action]:
+    """Yield what gangs are told of which not one member is known."""
+    known = {one.gang.name for one in demands}
+    for gang in gangs:
+        if gang.unknown and gang.name not in known:
+            yield Action(verb=Verb.TELL, target=gang.name, reason=f"no node is asked for: {'; '.join(gang.unknown)}")
 
 
 def _coming(placer: Placer, groups: Groups, now: datetime) -> Iterator[Action]:
