@@ -39,6 +39,11 @@ RENEW_S = 600
 OLD_KEYS_S = 60
 """Seconds for which the keys before are still good then: a laptop whose certificate has ended by then is cut off."""
 
+PING_S, SILENT_S = 2, 6
+"""Seconds after which a side that has nothing to say lets the other hear of it, and after which a laptop gives a silent
+machine up. It tries that one once more, for three seconds (longhaul/client/vpn/settings.py), and is on the other within
+15: OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""
+
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
     """Return the machine's configuration and ``node.json``."""
@@ -113,7 +118,7 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
         "tls-verify /usr/local/lib/longhaul/vpn_verify.py",
         f"reneg-sec {RENEW_S}",
         f"tran-window {OLD_KEYS_S}",
-        "keepalive 5 15",
+        f"keepalive {PING_S} {SILENT_S}",
         "explicit-exit-notify 2",
         f"management {MANAGEMENT} unix",
         "management-client-user root",

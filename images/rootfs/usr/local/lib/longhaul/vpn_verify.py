@@ -9,19 +9,19 @@ import os
 import sys
 from pathlib import Path
 
-import quarantine_list
+import refused_names
 
 DEPTH = "0"
 """Depth of the laptop's own certificate in its chain."""
 NAME = "X509_0_CN"
 
 
-def is_let_in(depth: str, name: str, *, path: Path = quarantine_list.PEOPLE) -> bool:
+def is_let_in(depth: str, name: str, *, path: Path = refused_names.PEOPLE) -> bool:
     """Return whether a certificate of the chain may stay; ``name`` is the common name of the laptop's own."""
     if depth != DEPTH:
         return True
     try:
-        return bool(name) and name not in quarantine_list.names(path)
+        return bool(name) and name not in refused_names.names(path)
     except (OSError, ValueError) as error:
         print(f"nobody is let in: {error}", file=sys.stderr)
         return False
