@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import IPv4Address, IPv4Network
@@ -25,6 +26,7 @@ from tests.lab.hypervisor.conftest import (
     network_one,
     vain,
 )
+from tests.support.browser import Browser
 
 pytestmark = pytest.mark.lab
 
@@ -128,6 +130,25 @@ def test_a_company_s_service_is_reached_by_its_name(lab: Lab) -> None:
         assert laptop(lab, *curl(url).split()).stdout == LAPTOP
         assert lab.enter(*curl(url).split()).stdout == "198.51.100.2"
         assert lab.inside("alpha", curl(url)).stdout == "198.51.100.100"
+
+
+def test_a_browser_there_opens_what_is_public_alone(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "index.html").write_text("<title>intranet</title><script>document.write(6 * 7)</script>")
+    words = [str(lab.state.enter_company), sys.executable, "-m", "http.server", "--bind", str(COMPANY), "8081"]
+    browser = Browser.ensure(tmp_path, under=[str(lab.state.enter_laptop)])
+    with subprocess.Popen([*words, "--directory", str(tmp_path / "page")]) as server:
+        try:
+            url = f"http://{NAME}:8081/"
+            eventually(lambda: laptop(lab, *curl(url).split()).returncode == 0, what="the company's page")
+            page = browser.open(url, tmp_path / "page.png")
+            with pytest.raises(AssertionError, match="ERR_"):
+                browser.open(f"http://{FRONTEND}/", tmp_path / "private.png")
+        finally:
+            server.kill()
+    assert page.title == "intranet"
+    assert "42" in page.html
+    assert page.picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_nobody_at_the_company_has_the_operator_s_credentials(lab: Lab) -> None:
