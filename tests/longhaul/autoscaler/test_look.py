@@ -18,6 +18,7 @@ from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
 from clouds.base.place import Place
 from clouds.base.prices import MachineKey, Price
+from clouds.base.refusals import Refusal
 from components.model import Environment
 from longhaul import cluster
 from longhaul.autoscaler import reading
@@ -74,6 +75,7 @@ class Standing:
     wanted: int = 0
     refuses: str = ""
     made: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[Refusal, ...] = ()
 
     def look(self) -> Group:
         if self.refuses:
@@ -82,6 +84,10 @@ class Standing:
 
     def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
         return {one.id: self.made[one.id] for one in machines if one.id in self.made}
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        assert len(self.machines) < self.wanted or self.machines, "a group that has what it wants is not asked"
+        return self.refused
 
 
 @pytest.fixture(name="environment", scope="module")
