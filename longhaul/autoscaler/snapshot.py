@@ -134,7 +134,7 @@ class Group:
     unjoined: tuple[Machine, ...] = ()
     """Machines that are no nodes, without those that are being removed."""
     refused: tuple[str, ...] = ()
-    """Ids of machines that count in ``wanted`` though the cloud could not make them. They are not among ``machines``."""
+    """Ids of machines that count in ``wanted`` though the cloud could not make them; not among ``machines``."""
     failures: tuple[Failure, ...] = ()
     """Refusals that the cloud tells of, in any order."""
     labels: LabelPairs = ()
