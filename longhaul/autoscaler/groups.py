@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.memory import Backoff, Memory
 from longhaul.autoscaler.shapes import Resources, Taint
-from longhaul.autoscaler.snapshot import Group, Health, Machine, Node, Pool, Settings
+from longhaul.autoscaler.snapshot import Failure, Group, Health, Machine, Node, Pool, Settings
 from longhaul.report.text import counted
 
 CLOCKS = timedelta(minutes=1)
@@ -31,7 +31,7 @@ class GroupView:
         self.late = tuple(one for one in group.unjoined if one.made_at is not None and now - one.made_at > join)
         """Machines that should have been nodes for long."""
         self.nodes = nodes
-        self.size = group.wanted
+        self.size = group.wanted - len(group.refused)
         """Number of machines that it should have after this decision's first steps."""
         self.failed = ""
         """Reason for which it has not made what it was asked for; empty when it has, or still may."""
@@ -102,7 +102,9 @@ def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: dat
                 found.asked[group.name] = memory.asked[group.name]
             if since is not None:
                 found.asked[group.name] = since
-                group.failed = _failure(pool, group, since, now)
+                # Nobody knows when a size was raised that is seen for the first time.
+                first = since if group.name in memory.asked else now - pool.join
+                group.failed = _failure(pool, group, since, now, refused_since=first - CLOCKS)
         failure = _skipped(view, memory.backoff.get(pool.name), now, settings)
         if failure:
             found.backoff[pool.name] = failure
@@ -111,6 +113,8 @@ def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: dat
                 found.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
         if pool.closed:
             view.blocked = pool.closed
+        else:
+            found.actions.extend(action for group in groups for action in _never_made(view, group))
     for name in found.learned.keys() - found.pools.keys():
         del found.learned[name]
     return found
@@ -140,18 +144,40 @@ def _since(view: GroupView, memory: Memory, now: datetime) -> datetime | None:
     return min(memory.asked.get(view.name, now), now) if waits else None
 
 
-def _failure(pool: Pool, view: GroupView, since: datetime, now: datetime) -> str:
-    """Return why the group will not give what it was asked for; empty while it may."""
+def _failure(pool: Pool, view: GroupView, since: datetime, now: datetime, *, refused_since: datetime) -> str:
+    """Return why the group will not give what it was asked for; empty while it may. A refusal counts from
+    ``refused_since``, and for as long as a machine stands for it."""
     group = view.group
     if group.wanted > group.machines:
-        refused = [one for one in group.failures if one.at >= since - CLOCKS]
+        refused = _latest(one for one in group.failures if group.refused or one.at >= refused_since)
         if refused:
-            return max(refused, key=lambda one: (one.at, one.reason)).reason
+            return refused
         if now - since > pool.join:
             return f"{counted(group.wanted - group.machines, 'machine')} not made within {told(pool.join)}"
     if view.late and now - since > pool.join:
         return f"{counted(len(view.late), 'machine')} not joined within {told(pool.join)}"
     return ""
+
+
+def _latest(failures: Iterable[Failure]) -> str:
+    """Return the latest reason; empty when there is none."""
+    latest = max(failures, key=lambda one: (one.at, one.reason), default=None)
+    return latest.reason if latest else ""
+
+
+def _never_made(pool: PoolView, view: GroupView) -> Iterator[Action]:
+    """Yield the end of machines that were refused. Each is ended by itself: a lower size alone could end one that
+    works."""
+    reason = _latest(view.group.failures)
+    for machine in sorted(view.group.refused):
+        yield Action(
+            verb=Verb.END,
+            target=machine,
+            machine=machine,
+            group=view.name,
+            pool=pool.name,
+            reason=f"it was never made: {reason}",
+        )
 
 
 def _skipped(view: PoolView, known: Backoff | None, now: datetime, settings: Settings) -> Backoff | None:
@@ -175,8 +201,8 @@ def _put_back(pool: PoolView, view: GroupView, failure: Backoff) -> Action | Non
     """Lower a failed group's size to what exists, and return the action; None when nothing is to be done. What it
     should always have, it is left to try."""
     group = view.group
-    view.size = min(group.wanted, group.machines)
-    least = max(group.machines, group.min)
+    view.size = min(view.size, group.machines)
+    least = max(group.machines, group.min) + len(group.refused)
     if group.error or pool.pool.closed or group.wanted <= least:
         return None
     return Action(

@@ -14,6 +14,7 @@ from clouds.base.fleet import Life, LiveGroup
 from clouds.base.groups import PoolGroup
 from clouds.base.prices import MachineKey
 from clouds.base.rdma import Rdma
+from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model import plan
 from components.model.nodes import (
@@ -30,7 +31,7 @@ from components.model.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rd
 from longhaul.autoscaler.node_objects import Known
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.shapes import PODS, Resources
-from longhaul.autoscaler.snapshot import Group, LabelPairs, Limit, Machine, Node, Pool
+from longhaul.autoscaler.snapshot import Failure, Group, LabelPairs, Limit, Machine, Node, Pool
 from longhaul.kubernetes.api import moment
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Asked:
     group: fleet.Group | None = None
     made: Mapping[str, str] | None = None
     """Times at which machines that are no nodes were made, by their ids."""
+    refusals: Sequence[Refusal] = ()
     error: str = ""
 
 
@@ -83,9 +85,12 @@ def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> Asked:
         group = live.look()
         unjoined = [one for one in group.machines if one.life is not Life.LEAVING and one.node not in nodes]
         made = live.made_at(unjoined[:MOST]) if unjoined else {}
+        # A group that has all it wants, as nodes, is not asked: mostly none is.
+        owes = unjoined or group.wanted > len(group.machines)
+        refusals = live.refusals() if owes else ()
     except CloudError as error:
         return Asked(declared=declared, error=str(error))
-    return Asked(declared=declared, group=group, made=made)
+    return Asked(declared=declared, group=group, made=made, refusals=refusals)
 
 
 def machines(asked: Mapping[str, Sequence[Asked]]) -> dict[str, Known]:
@@ -156,19 +161,28 @@ def _group(asked: Asked, nodes: set[str], *, labelled: bool) -> Group:
             error=asked.error or "nothing was heard of it",
         )
     made = asked.made or {}
-    staying = [one for one in asked.group.machines if one.life is not Life.LEAVING]
+    there = [one for one in asked.group.machines if one.life is not Life.LEAVING]
+    refused = {one.machine for one in asked.refusals if one.machine} & {one.id for one in there}
+    staying = [one for one in there if one.id not in refused]
     return Group(
         name=declared.name,
         wanted=asked.group.wanted,
         machines=len(staying),
         max=declared.max,
         min=declared.min,
-        leaving=len(asked.group.machines) - len(staying),
+        leaving=len(asked.group.machines) - len(there),
         unjoined=tuple(
             Machine(id=one.id, made_at=moment(made.get(one.id, ""))) for one in staying if one.node not in nodes
         ),
+        refused=tuple(sorted(refused)),
+        failures=tuple(Failure(at=one.at, reason=_reason(one)) for one in asked.refusals),
         labels=labels,
     )
+
+
+def _reason(refusal: Refusal) -> str:
+    """Return the cause and the first sentence of the cloud's words: the rest is advice."""
+    return f"refused ({refusal.cause}): {refusal.words.partition('. ')[0].rstrip('.')}"
 
 
 def _labelled(asked: Mapping[str, Sequence[Asked]], nodes: Sequence[Node]) -> set[str]:
@@ -230,7 +244,9 @@ def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
 
 def limits(environment: Environment, known: Sequence[Pool], hosts: int) -> Iterator[Limit]:
     """Yield what pools share: ``max_nodes``, and the addresses of sites and zones."""
-    present = {pool.name: sum(max(one.wanted, one.machines) for one in pool.groups) for pool in known}
+    present = {
+        pool.name: sum(max(one.wanted - len(one.refused), one.machines) for one in pool.groups) for pool in known
+    }
     if environment.max_nodes is not None:
         left = environment.max_nodes - hosts - sum(present.values())
         yield Limit(name=f"max_nodes, {environment.max_nodes:,},", left=left, each=_each(environment.pools))

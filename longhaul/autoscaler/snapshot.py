@@ -133,6 +133,8 @@ class Group:
     """Number of machines that are being removed."""
     unjoined: tuple[Machine, ...] = ()
     """Machines that are no nodes, without those that are being removed."""
+    refused: tuple[str, ...] = ()
+    """Ids of machines that count in ``wanted`` though the cloud could not make them; not among ``machines``."""
     failures: tuple[Failure, ...] = ()
     """Refusals that the cloud tells of, in any order."""
     labels: LabelPairs = ()

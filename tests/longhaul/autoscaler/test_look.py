@@ -18,6 +18,7 @@ from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
 from clouds.base.place import Place
 from clouds.base.prices import MachineKey, Price
+from clouds.base.refusals import Cause, Refusal
 from components.model import Environment
 from longhaul import cluster
 from longhaul.autoscaler import reading
@@ -74,6 +75,7 @@ class Standing:
     wanted: int = 0
     refuses: str = ""
     made: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[Refusal, ...] = ()
 
     def look(self) -> Group:
         if self.refuses:
@@ -82,6 +84,10 @@ class Standing:
 
     def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
         return {one.id: self.made[one.id] for one in machines if one.id in self.made}
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        assert len(self.machines) < self.wanted or self.machines, "a group that has what it wants is not asked"
+        return self.refused
 
 
 @pytest.fixture(name="environment", scope="module")
@@ -132,6 +138,26 @@ def test_a_cloud_that_does_not_answer_is_said_and_the_others_are_used(
     looked = look(environment, Lists(pods=[waits]), PriceBook())
     assert looked.blind == ("prod-h100: AWS us-east-1 does not answer",)
     assert [line(one) for one in looked.decision.actions][1:] == ["grow prod-h100-west from 0 to 1: for team/train"]
+
+
+@pytest.mark.parametrize(
+    ("there", "stands", "action"),
+    [
+        ((), "", "shrink prod-h100 from 1 to 0: {}; back to what exists"),
+        (("7",), "id-7", "end id-7 of prod-h100: it was never made: {}"),
+    ],
+    ids=["AWS", "Azure"],
+)
+def test_a_refusal_sends_the_demand_to_the_next_pool_at_once(
+    environment: Environment, groups: dict[str, Standing], there: tuple[str, ...], stands: str, action: str
+) -> None:
+    words = "We currently do not have sufficient capacity. Our system will be working on it."
+    refusal = Refusal(cause=Cause.CAPACITY, at=NOW - timedelta(minutes=2), words=words, machine=stands)
+    groups["h100"] = Standing(wanted=1, machines=tuple(map(machine, there)), refused=(refusal,))
+    waits = pod("train", requests={"nvidia.com/gpu": "8"}, tolerations=TOLERATES, nodeSelector={"gpu": "h100"})
+    found = said(environment, Lists(pods=[waits]))
+    put_back = action.format("refused (capacity): We currently do not have sufficient capacity")
+    assert sorted(found) == sorted([LEAST, put_back, "grow prod-h100-west from 0 to 1: for team/train"])
 
 
 def test_idle_nodes_go_by_what_was_remembered(environment: Environment, groups: dict[str, Standing]) -> None:

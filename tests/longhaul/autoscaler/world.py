@@ -228,6 +228,7 @@ def _group(name: str, raw: Mapping[str, Any], count: int) -> Group:
         min=raw.get("min", 0),
         leaving=raw.get("leaving", 0),
         unjoined=unjoined,
+        refused=tuple(raw.get("refused", ())),
         failures=tuple(Failure(at=ago(one["at"]) or NOW, reason=one["reason"]) for one in raw.get("failures", ())),
         labels=pairs(raw.get("group_labels", {})),
         error=raw.get("error", ""),
