@@ -7,6 +7,8 @@ import http.client
 import json
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -34,6 +36,7 @@ from vpn_signer import Desk
 from components.control_plane import issuing
 from components.model.revoked import Person, Revoked
 from components.model.vpn import RIGHT
+from tests.images.machines import ROOTFS
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 ALICE = "corp:a-1"
@@ -377,14 +380,29 @@ def test_openvpn_refuses_the_revoked_and_everybody_without_a_list(tmp_path: Path
     path = tmp_path / "revoked.json"
     person = Person(name=ALICE, since="2030-01-01T00:00:00+00:00", by="anna")
     path.write_text(Revoked(people=(person,)).text())
-    assert not vpn_verify.is_let_in("0", ALICE, path=path)
-    assert vpn_verify.is_let_in("0", "corp:b-2", path=path)
-    assert vpn_verify.is_let_in("1", "", path=path)
-    assert not vpn_verify.is_let_in("0", "", path=path)
+    assert not vpn_verify.is_let_in("0", ALICE, path=str(path))
+    assert vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
+    assert vpn_verify.is_let_in("1", "", path=str(path))
+    assert not vpn_verify.is_let_in("0", "", path=str(path))
     path.write_text("[]")
-    assert not vpn_verify.is_let_in("0", "corp:b-2", path=path)
+    assert not vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
     path.unlink()
-    assert not vpn_verify.is_let_in("0", "corp:b-2", path=path)
+    assert not vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
+
+
+def test_openvpn_is_held_up_by_few_modules() -> None:
+    """It moves no packet while the program runs: for the authority's certificate nothing is loaded."""
+    program = f"{ROOTFS}/usr/local/lib/longhaul/vpn_verify.py"
+    first = Path(program).read_text().partition("\n")[0]
+    assert first == "#!/usr/bin/python3 -IS"
+    loaded = {}
+    for depth in ("0", "1"):
+        done = subprocess.run([sys.executable, "-BIS", "-X", "importtime", program, depth], capture_output=True, text=True)
+        assert done.returncode == (1 if depth == "0" else 0), done.stderr
+        loaded[depth] = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
+    assert "json" in loaded["0"]
+    assert not {"json", "site"} & loaded["1"]
+    assert not {"logging", "pathlib", "subprocess", "http.client", "site"} & loaded["0"]
 
 
 def test_a_machine_tells_whom_it_refuses_once_their_sessions_are_over(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from vpn.sessions import end_sessions, sessions
 from components.control_plane import issuing
 from components.model import AddressPlan, Environment, Machine, Role, control_machines, load, plan
 from components.model.machines import members
+from components.model.certificates import sign_in_name
 from components.model.revoked import Person, Revoked
 from components.model.vault import VPN_KEY, VPN_REMOTES
 from components.model.vpn import Vpn, remotes
@@ -66,6 +67,12 @@ own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 own.setsockopt(socket.IPPROTO_IP, 19, 1)  # IP_TRANSPARENT: any source
 own.bind((sys.argv[1], 0))
 own.sendto(sys.argv[1].encode(), (sys.argv[2], 9))
+"""
+BEGIN = """
+import socket, sys
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(2000):
+    own.sendto(bytes([0x38]) + bytes(53), (sys.argv[1], 1194))
 """
 HEAR = """
 import socket
@@ -140,7 +147,7 @@ class World:
         return issuing.issue(subject, authority=self.authority)
 
     @contextmanager
-    def laptop(self, pair: issuing.Pair, *, number: int = 0, key: str | None = None) -> Iterator[Laptop]:
+    def laptop(self, pair: issuing.Pair, *, number: int = 0, key: str | None = None, port: int = 1194) -> Iterator[Laptop]:
         """Start a laptop with this certificate."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         (folder / "pair.pem").write_text(pair.certificate + pair.key)
@@ -155,7 +162,7 @@ class World:
                 "remote-cert-tls server",
                 "explicit-exit-notify 1",
             ),
-            f"remote {OUTSIDE.format(1)} 1194",
+            f"remote {OUTSIDE.format(1)} {port}",
             f"verify-x509-name vpn.{self.environment.domain} name",
             *(f"{part} {folder}/pair.pem" for part in ("cert", "key")),
             f"ca {self.folder}/pki/vpn-ca.crt",
@@ -257,9 +264,9 @@ def _write(world: World) -> None:
     verify = world.folder / "verify"
     # The system's Python, as on machines: nobody may not run this one.
     verify.write_text(
-        "#!/usr/bin/python3 -B\nimport os, sys\nfrom pathlib import Path\n"
+        "#!/usr/bin/python3 -BIS\nimport os, sys\n"
         f"sys.path.insert(0, {str(PROGRAMS)!r})\nimport vpn_verify\n"
-        f"path, name = Path({str(world.folder)!r}, 'revoked.json'), os.environ.get(vpn_verify.NAME, '')\n"
+        f"path, name = {str(world.folder / 'revoked.json')!r}, os.environ.get(vpn_verify.NAME, '')\n"
         "sys.exit(0 if vpn_verify.is_let_in(sys.argv[1], name, path=path) else 1)\n"
     )
     verify.chmod(0o755)
@@ -407,6 +414,47 @@ def test_strangers_get_no_tunnel(world: World) -> None:
             lambda: "unsuitable certificate purpose" in world.log(), what="a VPN machine's certificate is no laptop's"
         )
         assert not laptop.saw(DONE)
+
+
+def test_first_packets_of_one_address_leave_others_room(world: World) -> None:
+    words = f"session-id not found in packet from [AF_INET]{OUTSIDE.format(3)}:"
+    before = world.log().count(words)
+    world.laptops[1].run(sys.executable, "-c", BEGIN, OUTSIDE.format(1))
+    with world.connected():
+        heard = world.log().count(words) - before
+    # A burst of fifty, and ten a second.
+    assert 50 <= heard < 500
+
+
+def test_the_endpoint_s_certificate_is_not_openvpn_s(world: World) -> None:
+    name = sign_in_name(f"vpn.{world.environment.domain}")
+    subject = issuing.Subject(common_name=name, dns_names=[name], usages=["server"], days=1)
+    pair = issuing.issue(subject, authority=world.authority)
+    own, text = world.folder / "door.pem", (world.folder / "openvpn.conf").read_text()
+    own.write_text(pair.certificate + pair.key)
+    for old, new in {
+        "port 1194": "port 1195",
+        "dev tun0": "dev tun1",
+        f"{world.folder}/pki/vpn.pem": str(own),
+        f"management {world.management}": f"management {world.folder}/other.sock",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    (world.folder / "other.conf").write_text(text)
+    world.own.run("nft", "insert", "rule", "inet", "longhaul_vpn", "input", "udp", "dport", "1195", "accept")
+    log = world.folder / "other.log"
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            world.own.words(str(world.openvpn), "--config", str(world.folder / "other.conf")), stdout=out, stderr=out
+        )
+    try:
+        eventually(lambda: DONE in log.read_text(), what="OpenVPN serves with the endpoint's certificate")
+        with world.laptop(world.certificate(ALICE), port=1195) as laptop:
+            eventually(lambda: laptop.saw("VERIFY X509NAME ERROR"), what="the laptop refuses it")
+            assert not laptop.saw(DONE)
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def test_a_certificate_that_has_ended_opens_nothing(world: World) -> None:
