@@ -243,8 +243,9 @@ def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
 
 def _vpn_machine(environment: Environment, machine: Machine) -> tuple[Certificate, ...]:
     """Return the certificates of a VPN machine: server to laptops, one for OpenVPN and one for the sign-in endpoint,
-    which strangers talk to, and whose name laptops do not take for OpenVPN's; and kube-proxy's client of the API (kubernetes.io, "Using RBAC Authorization", ``system:node-proxier``). Its public address is in none: laptops
-    know it by the authority, which signs for VPN machines alone, and by name."""
+    which strangers talk to, and whose name laptops do not take for OpenVPN's; and kube-proxy's client of the API
+    (kubernetes.io, "Using RBAC Authorization", ``system:node-proxier``). Its public address is in none: laptops know it
+    by the authority, which signs for VPN machines alone, and by name."""
     names = {"vpn": vpn_name(environment), "vpn-door": sign_in_name(vpn_name(environment))}
     servers = (
         replace(_leaf(machine, part, VPN, name, Usage.SERVER), dns_names=(name,)) for part, name in names.items()

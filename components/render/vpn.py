@@ -148,9 +148,12 @@ def _signer(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
 
 def _filter(addresses: AddressPlan, machine: Machine) -> str:
     """Return the packet filter: what comes out of a tunnel comes from its range, and goes to the environment and
-    nowhere else: neither to this machine nor to another laptop. First packets of connections to OpenVPN, which begin with
-    P_CONTROL_HARD_RESET_CLIENT_V2 or V3 and key 0 (OpenVPN 2.6, src/openvpn/ssl_pkt.h), are limited by source, also
-    where they seem to belong to a flow."""
+    nowhere else: neither to this machine nor to another laptop. First packets of connections to OpenVPN begin with
+    P_CONTROL_HARD_RESET_CLIENT_V2 or V3 and key 0 (OpenVPN 2.6, src/openvpn/ssl_pkt.h). They are limited by source,
+    also where they seem to belong to a flow."""
+    # The byte behind UDP's header.
+    first = f"udp dport {PORT} @th,64,8 {{ 0x38, 0x50 }}"
+    of_one = f"@begins {{ ip saddr {FIRST_OF_ONE} }}"
     return f"""\
 table inet longhaul_vpn
 delete table inet longhaul_vpn
@@ -162,7 +165,7 @@ table inet longhaul_vpn {{
     type filter hook input priority filter; policy drop;
     iifname "lo" accept
     iifname "{DEVICE}" counter drop
-    udp dport {PORT} @th,64,8 {{ 0x38, 0x50 }} update @begins {{ ip saddr {FIRST_OF_ONE} }} counter drop
+    {first} add {of_one} counter drop
     ct state established,related accept
     # ICMP.
     meta l4proto 1 accept

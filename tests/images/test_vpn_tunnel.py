@@ -23,7 +23,6 @@ from vpn.sessions import end_sessions, sessions
 from components.control_plane import issuing
 from components.model import AddressPlan, Environment, Machine, Role, control_machines, load, plan
 from components.model.machines import members
-from components.model.certificates import sign_in_name
 from components.model.revoked import Person, Revoked
 from components.model.vault import VPN_KEY, VPN_REMOTES
 from components.model.vpn import Vpn, remotes
@@ -147,7 +146,9 @@ class World:
         return issuing.issue(subject, authority=self.authority)
 
     @contextmanager
-    def laptop(self, pair: issuing.Pair, *, number: int = 0, key: str | None = None, port: int = 1194) -> Iterator[Laptop]:
+    def laptop(
+        self, pair: issuing.Pair, *, number: int = 0, key: str | None = None, port: int = 1194
+    ) -> Iterator[Laptop]:
         """Start a laptop with this certificate."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         (folder / "pair.pem").write_text(pair.certificate + pair.key)
@@ -162,7 +163,7 @@ class World:
                 "remote-cert-tls server",
                 "explicit-exit-notify 1",
             ),
-            f"remote {OUTSIDE.format(1)} {port}",
+            f"remote {OUTSIDE.format(1)} 1194",
             f"verify-x509-name vpn.{self.environment.domain} name",
             *(f"{part} {folder}/pair.pem" for part in ("cert", "key")),
             f"ca {self.folder}/pki/vpn-ca.crt",
@@ -424,37 +425,6 @@ def test_first_packets_of_one_address_leave_others_room(world: World) -> None:
         heard = world.log().count(words) - before
     # A burst of fifty, and ten a second.
     assert 50 <= heard < 500
-
-
-def test_the_endpoint_s_certificate_is_not_openvpn_s(world: World) -> None:
-    name = sign_in_name(f"vpn.{world.environment.domain}")
-    subject = issuing.Subject(common_name=name, dns_names=[name], usages=["server"], days=1)
-    pair = issuing.issue(subject, authority=world.authority)
-    own, text = world.folder / "door.pem", (world.folder / "openvpn.conf").read_text()
-    own.write_text(pair.certificate + pair.key)
-    for old, new in {
-        "port 1194": "port 1195",
-        "dev tun0": "dev tun1",
-        f"{world.folder}/pki/vpn.pem": str(own),
-        f"management {world.management}": f"management {world.folder}/other.sock",
-    }.items():
-        assert old in text
-        text = text.replace(old, new)
-    (world.folder / "other.conf").write_text(text)
-    world.own.run("nft", "insert", "rule", "inet", "longhaul_vpn", "input", "udp", "dport", "1195", "accept")
-    log = world.folder / "other.log"
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            world.own.words(str(world.openvpn), "--config", str(world.folder / "other.conf")), stdout=out, stderr=out
-        )
-    try:
-        eventually(lambda: DONE in log.read_text(), what="OpenVPN serves with the endpoint's certificate")
-        with world.laptop(world.certificate(ALICE), port=1195) as laptop:
-            eventually(lambda: laptop.saw("VERIFY X509NAME ERROR"), what="the laptop refuses it")
-            assert not laptop.saw(DONE)
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def test_a_certificate_that_has_ended_opens_nothing(world: World) -> None:

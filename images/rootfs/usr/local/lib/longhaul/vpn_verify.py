@@ -20,10 +20,11 @@ def is_let_in(depth: str, name: str, *, path: str = PEOPLE) -> bool:
     """Return whether a certificate of the chain may stay; ``name`` is the common name of the laptop's own."""
     if depth != DEPTH:
         return True
-    import json  # noqa: PLC0415  (not for the authority's own certificate, which comes first)
+    # Not for the authority's own certificate, which comes first.
+    import json
 
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123  (pathlib takes as long to load as all else)
+        with open(path, encoding="utf-8") as file:
             people = [str(one["name"]) for one in json.load(file)["people"]]
         return bool(name) and name not in people
     except (OSError, ValueError, LookupError, TypeError) as error:
@@ -32,10 +33,10 @@ def is_let_in(depth: str, name: str, *, path: str = PEOPLE) -> bool:
 
 
 def main() -> int:
-    """Answer OpenVPN: 0 lets in."""
+    """Return the exit code for OpenVPN: 0 lets in."""
     if sys.argv[1] != DEPTH:
         return 0
-    import os  # noqa: PLC0415
+    import os
 
     return 0 if is_let_in(sys.argv[1], os.environ.get(NAME, "")) else 1
 

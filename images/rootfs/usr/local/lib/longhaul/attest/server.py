@@ -64,7 +64,7 @@ class _Guest:
     address: IPv4Address
     since: float
     heard: bool = False
-    """Whether it has sent a complete request."""
+    """True once it has sent a complete request."""
 
     @property
     def range(self) -> IPv4Network:
