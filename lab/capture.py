@@ -90,6 +90,7 @@ def places(status: Mapping[str, Any]) -> dict[str, CapturePoint]:
     """Return the holder of each address, from the daemon's status."""
     found = {
         str(addresses.OPERATOR_PUBLIC): CapturePoint("the operator", ""),
+        str(addresses.COMPANY): CapturePoint("the company", ""),
         str(addresses.SERVICES): CapturePoint("the clouds", ""),
         str(addresses.DEPOT): CapturePoint("the depot", ""),
         str(addresses.INTERNET_DNS): CapturePoint("the name server", ""),

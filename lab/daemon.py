@@ -25,7 +25,6 @@ from lab.desired import Hypervisor, Network, World
 from lab.hypervisor import LabHypervisor, Settings
 from lab.hypervisor.addresses import DEPOT, METADATA, SERVICES, SITE_SERVICES
 from lab.hypervisor.namespaces import Namespace, listening
-from lab.hypervisor.networks import operator_of
 from lab.state import LabState
 from lab.tenant_ports import TenantPorts, open_port
 
@@ -142,7 +141,7 @@ class Daemon:
         await hypervisor.start()
         await hypervisor.stand(self._hosts())
         credentials = cloud.operator_environment()
-        operator.write_files(state, config, credentials, place=operator_of(config.plan()))
+        operator.write_files(state, config, credentials, plan=config.plan())
         internet = [await serve(cloud.internet_app(), listening(str(SERVICES), 443), tls=cloud.ssl_context())]
         if (depot := self._depot()) is not None:
             tls = depot_authority.server_context()

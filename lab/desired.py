@@ -62,6 +62,10 @@ class Network:
     subnets: tuple[Subnet, ...]
     names: dict[str, IPv4Address] = field(default_factory=dict)
     """Private DNS: fully qualified names and their addresses, answered inside this network."""
+    public: Mapping[IPv4Address, IPv4Address] = field(default_factory=dict)
+    """Public addresses, and the private address that each is translated to. Machines do not see them. The machine's
+    rules apply behind the translation. What it begins itself leaves by its subnet's NAT, if it has one, else with its
+    public address."""
     metadata: bool = True
     """True when a cloud's instance metadata (169.254.169.254) answers inside."""
 

@@ -15,9 +15,10 @@ from lab.state import LabError
 LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 ENOUGH = 8192
 """Limit that is advised: nodes declare the same (docs/performance.md)."""
-MACHINE, API_SERVER, NODE = 5, 7, 8
+MACHINE, API_SERVER, NODE, VPN = 5, 7, 8, 5
 """Numbers of inotify instances: four of a machine's systemd and one of its message bus; those of kube-apiserver; five
-of a kubelet, two of containerd and one of kube-proxy. Counted in ``/proc/*/fd`` of a lab."""
+of a kubelet, two of containerd and one of kube-proxy; of a VPN machine kube-proxy's and one of each path that its
+systemd watches. Counted in ``/proc/*/fd`` of a lab."""
 
 
 def at_hand(wanted: int) -> bool:

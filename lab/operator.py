@@ -1,8 +1,10 @@
-"""Operator's place in the lab: a network namespace of its own, entered from the host.
+"""People's places in the lab: network namespaces, entered from the host.
 
 ``enter CMD…`` runs a command as the operator: in the operator's network, with the lab's name server and the operator's
 environment variables, but with the host's files, processes and working directory. It becomes the command, so terminal,
 signals and exit code are the command's own. The command is in the cgroup ``_operator``, so that teardown finds it.
+``enter-laptop`` does the same on the operator's laptop, which has a way into the environment by its VPN alone, and
+``enter-company`` where the company runs services of its own, with none of the operator's variables.
 """
 
 from __future__ import annotations
@@ -11,22 +13,24 @@ import asyncio
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
+from lab import openvpn
 from lab.cgroups import OPERATOR, Group
 from lab.config import LabConfig
-from lab.hypervisor.addresses import INTERNET_DNS
+from lab.hypervisor.addresses import INTERNET_DNS, Plan
 from lab.hypervisor.namespaces import Namespace
+from lab.hypervisor.networks import COMPANY, laptop_of, operator_of
 from lab.ssh import private_text, public_text
 from lab.state import LabError, LabState, default_root, write_atomically
 
 _ENTER = """\
 #!/bin/sh
-# Run a command as the operator of {env}: {path} COMMAND [ARGUMENT...]. Written by the lab, thrown away with it.
+# Run a command {where} of {env}: {path} COMMAND [ARGUMENT...]. Written by the lab, thrown away with it.
 set -eu
 state={directory}
 [ $# -gt 0 ] || {{ echo "usage: $0 COMMAND [ARGUMENT...]" >&2; exit 2; }}
@@ -42,40 +46,59 @@ fi
 for group in {groups}; do echo $$ > "$group" 2>/dev/null || true; done
 exec nsenter --net="/proc/$pid/root{namespace}" unshare --mount --propagation private /bin/sh -c '
   set -eu
-  state=$1; shift
-  mount --bind "$state/resolv.conf" "$(readlink -f /etc/resolv.conf)"
+  state=$1 variables=$2 resolver=$3; shift 3
+  mount --bind "$resolver" "$(readlink -f /etc/resolv.conf)"
   if [ -e /etc/nsswitch.conf ]; then mount --bind "$state/nsswitch.conf" /etc/nsswitch.conf; fi
-  # A caching name service of the host would answer from the host.
-  if [ -d /run/nscd ]; then mount -t tmpfs -o mode=755 lab /run/nscd; fi
-  set -a; . "$state/operator.env"; set +a
+  # A caching name service of the host would answer from the host, and its systemd-resolved would ask what a VPN says.
+  for folder in /run/nscd /run/dbus; do if [ -d $folder ]; then mount -t tmpfs -o mode=755 lab $folder; fi; done
+  set -a; . "$variables"; set +a
   exec "$@"
-' enter "$state" "$@"
+' enter "$state" {variables} {resolver} "$@"
 """
 
 
-def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[str, str], *, place: Namespace) -> None:
-    """Write ``enter``, ``operator.env`` and the files that they use, for an operator in the namespace ``place``.
-    Idempotent."""
-    for folder in ("pulumi", "pulumi-home"):
+def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[str, str], *, plan: Plan) -> None:
+    """Write ``enter`` and its like, the operator's variables, and the files that they use. Idempotent."""
+    for folder in ("pulumi", "pulumi-home", state.laptop.name):
         (state.directory / folder).mkdir(exist_ok=True)
     Group.of(state, OPERATOR).create()
-    write_atomically(state.directory / "resolv.conf", f"nameserver {INTERNET_DNS}\n", mode=0o644)
+    public = f"nameserver {INTERNET_DNS}\n"
+    write_atomically(state.resolver, public, mode=0o644)
+    # A resolver on the laptop, if somebody runs one, may ask for some zones inside a VPN.
+    write_atomically(state.laptop_resolver, f"nameserver 127.0.0.1\n{public}", mode=0o644)
     write_atomically(state.directory / "nsswitch.conf", name_services(), mode=0o644)
     variables = {**cloud_environment, **_pulumi(state)}
     if config.stack:
         variables["LONGHAUL_SSH_KEY"] = str(state.ssh_key)
+    write_atomically(state.operator_env, _assignments(variables, _path(config)))
+    # What programs keep between runs is the laptop's, not that of whoever has the lab.
+    own = {"XDG_CONFIG_HOME": str(state.laptop / "config"), "XDG_STATE_HOME": str(state.laptop / "state")}
+    own["LONGHAUL_LAB_LAPTOP"] = "yes"
+    write_atomically(state.laptop_env, _assignments({**variables, **own}, [*_path(config), str(openvpn.folder())]))
+    for path, where, place, environment, resolver in (
+        (state.enter, "as the operator", operator_of(plan), state.operator_env, state.resolver),
+        (state.enter_laptop, "on the laptop", laptop_of(plan), state.laptop_env, state.laptop_resolver),
+        (state.enter_company, "at the company", COMPANY, Path("/dev/null"), state.resolver),
+    ):
+        text = _ENTER.format(
+            env=state.env,
+            where=where,
+            path=path,
+            directory=shlex.quote(str(state.directory)),
+            groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
+            namespace=place.path,
+            variables=shlex.quote(str(environment)),
+            resolver=shlex.quote(str(resolver)),
+            make=state.make("lab"),
+        )
+        write_atomically(path, text, mode=0o755)
+
+
+def _assignments(variables: Mapping[str, str], folders: Sequence[str]) -> str:
+    """Return a file of variables for a shell; PATH has ``folders`` first."""
     lines = [f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
-    lines.append(f"PATH={':'.join(shlex.quote(folder) for folder in _path(config))}:$PATH")
-    write_atomically(state.operator_env, "\n".join(lines) + "\n")
-    text = _ENTER.format(
-        env=state.env,
-        path=state.enter,
-        directory=shlex.quote(str(state.directory)),
-        groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
-        namespace=place.path,
-        make=state.make("lab"),
-    )
-    write_atomically(state.enter, text, mode=0o755)
+    lines.append(f"PATH={':'.join(map(shlex.quote, folders))}:$PATH")
+    return "\n".join(lines) + "\n"
 
 
 def authorized_key(state: LabState) -> str:

@@ -17,7 +17,7 @@ from components.model.machines import Role, role_sizes
 from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
-from lab.inotify import API_SERVER, MACHINE, NODE
+from lab.inotify import API_SERVER, MACHINE, NODE, VPN
 from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, read_json, running_init
 from lab.tenants import check_apart, check_fits, configs, lab_to_join, tenants_of
 
@@ -139,7 +139,8 @@ def watchers(environment: Environment) -> int:
     nodes = len(environment.hosts) + sum(pool.min for pool in environment.pools.values())
     sizes = role_sizes(environment)
     machines = sum(count for count, _ in sizes.values()) + gateways + nodes
-    return MACHINE * machines + API_SERVER * sizes[Role.API][0] + NODE * nodes
+    doors = VPN * sizes[Role.VPN][0] if Role.VPN in sizes else 0
+    return MACHINE * machines + API_SERVER * sizes[Role.API][0] + NODE * nodes + doors
 
 
 def check_second(environment: Environment, chosen: LabProject) -> None:

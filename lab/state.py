@@ -90,6 +90,20 @@ class LabState:
         return self.directory / "operator.env"
 
     @property
+    def laptop_env(self) -> Path:
+        return self.directory / "laptop.env"
+
+    @property
+    def resolver(self) -> Path:
+        """The operator's ``resolv.conf``."""
+        return self.directory / "resolv.conf"
+
+    @property
+    def laptop_resolver(self) -> Path:
+        """The laptop's ``resolv.conf``."""
+        return self.directory / "laptop.resolv.conf"
+
+    @property
     def ssh_key(self) -> Path:
         """Private SSH key of the operator, for the racks' machines."""
         return self.directory / "ssh" / "id_ed25519"
@@ -97,6 +111,19 @@ class LabState:
     @property
     def enter(self) -> Path:
         return self.directory / "enter"
+
+    @property
+    def enter_laptop(self) -> Path:
+        return self.directory / "enter-laptop"
+
+    @property
+    def enter_company(self) -> Path:
+        return self.directory / "enter-company"
+
+    @property
+    def laptop(self) -> Path:
+        """Files that programs keep on the laptop."""
+        return self.directory / "laptop"
 
     @property
     def cloud(self) -> Path:

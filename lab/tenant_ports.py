@@ -55,7 +55,7 @@ class TenantPorts:
         plan = config.plan(state.env)
         await self.hypervisor.admit(plan)
         operator.authorized_key(state)
-        operator.write_files(state, config, self.cloud_environment, place=operator_of(plan))
+        operator.write_files(state, config, self.cloud_environment, plan=plan)
         self._ports[state.env] = await open_port(config, self.host_net, tenant=state.env)
 
     def close(self) -> None:

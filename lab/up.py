@@ -16,7 +16,7 @@ from types import FrameType
 from components.model import ConfigurationError
 from components.model.gpu_promises import has_gpus
 from components.model.rdma import has_shared_rdma
-from lab import depot, image, inotify, last_up, packages, project, tools
+from lab import depot, image, inotify, last_up, openvpn, packages, project, tools
 from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longhaul
 from lab.project import LabProject
 from lab.start import start
@@ -76,6 +76,8 @@ def prepare(chosen: LabProject, steps: Steps) -> None:
         inotify.check_room(project.watchers(environment))
     with steps.step("packages") as step:
         packages.ensure(log_dir=steps.log_dir, progress=step.say)
+        if environment.vpn is not None:
+            openvpn.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("pinned tools") as step:
         tools.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("images") as step:

@@ -27,6 +27,12 @@ class Context:
     lab: Lab | None
     """The lab that stands for the environment's clouds, whether it is up or not."""
 
+    @property
+    def lab_with_port(self) -> Lab | None:
+        """The lab whose API is at a port of this machine's; None on a laptop, which reaches the API in no other way
+        than outside of labs."""
+        return None if self.lab is None or self.lab.on_laptop() else self.lab
+
 
 def context(invocation: Invocation) -> Context:
     """Return project, environment and lab of an invocation; ``CommandError`` when it names no environment."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 INSIDE = "LONGHAUL_LAB"
 """Variable that holds the environment's name in processes that run as the lab's operator."""
 
+ON_LAPTOP = "LONGHAUL_LAB_LAPTOP"
+"""Variable that is not empty in processes on the lab's laptop, which has no port of the host's."""
+
 PASSED = ("LONGHAUL_DEBUG", "LONGHAUL_PULUMI", "NO_COLOR", "TERM", "XDG_STATE_HOME")
 """The user's variables that are passed on to the lab's operator."""
 
@@ -36,6 +39,10 @@ class Lab:
     def inside(self) -> bool:
         """Return whether this process already runs as the lab's operator."""
         return os.environ.get(INSIDE) == self.env
+
+    def on_laptop(self) -> bool:
+        """Return whether this process runs on the lab's laptop."""
+        return bool(os.environ.get(ON_LAPTOP))
 
     def is_up(self) -> bool:
         """Return whether the lab's process 1 runs."""

@@ -131,7 +131,7 @@ def _work(job: Job, phase: Phase, progress: Progress) -> Done:
             return _hosts(job, progress, early=phase is Phase.PREPARATION)
         case Phase.OBJECTS:
             with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
-                require_api(job.environment, kubeconfig)
+                require_api(job.environment, kubeconfig, say=progress.say)
                 environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
                 engine = engine_for(job.where, environ, objects=True, progress=progress)
                 plugins.require([plugins.of_cluster()], engine.environ)

@@ -11,6 +11,7 @@ from components.azure.account import azure_site
 from components.model import AddressPlan, Environment
 from components.model.joining import joining_ranges
 from components.model.traffic import Direction, Flow, Peer, Protocol, flows
+from components.model.vpn import ANYWHERE
 
 DIRECTIONS = {Direction.IN: "Inbound", Direction.OUT: "Outbound"}
 PROTOCOLS = {Protocol.TCP: "Tcp", Protocol.UDP: "Udp", Protocol.ANY: "*"}
@@ -55,7 +56,9 @@ def _prefixes(peer: Peer, environment: Environment, addresses: AddressPlan, *, s
         case Peer.POOLS:
             return [str(range_) for range_ in joining_ranges(environment, addresses)]
         case Peer.LAPTOPS:
-            return [str(range_) for range_ in environment.vpn.sources] if environment.vpn else []
+            # The tag has no address of the environment, or of a circuit: pods have no business there.
+            found = environment.vpn.sources if environment.vpn else ()
+            return ["Internet" if range_ == ANYWHERE else str(range_) for range_ in found]
         case Peer.CLOUD:
             return [cloud_tag(azure_site(environment, site).region)]
         case _:

@@ -47,6 +47,10 @@ FIRST_PACKETS = "1000 10"
 had the key of ``tls-crypt`` can use them up, so :data:`FIRST_OF_ONE` leaves one address a part of them."""
 FIRST_OF_ONE = "limit rate over 10/second burst 50 packets"
 """First packets of one address that are dropped; an office may be behind one."""
+PING_S, SILENT_S = 2, 6
+"""Seconds after which a side that has nothing to say lets the other hear of it, and after which a laptop gives a silent
+machine up. It tries that one once more, for three seconds (longhaul/client/vpn/settings.py), and is on the other within
+15: OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
@@ -123,7 +127,7 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
         "tls-verify /usr/local/lib/longhaul/vpn_verify.py",
         f"reneg-sec {RENEW_S}",
         f"tran-window {OLD_KEYS_S}",
-        "keepalive 5 15",
+        f"keepalive {PING_S} {SILENT_S}",
         "explicit-exit-notify 2",
         f"management {MANAGEMENT} unix",
         "management-client-user root",

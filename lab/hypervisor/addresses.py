@@ -21,6 +21,10 @@ DEPOT_NAME = "depot.longhaul.internal"
 HOSTS_EGRESS = IPv4Address("198.51.100.128")
 """Address of the first rack site's NAT; those of the others follow."""
 INTERNET_DNS = IPv4Address("198.51.100.53")
+OUTSIDE = IPv4Network("192.0.2.0/24")
+"""TEST-NET-1 (RFC 5737): the internet beyond clouds and racks. Laptops have .2 to .9, one for each environment."""
+COMPANY = IPv4Address("192.0.2.10")
+"""Address of the services that the users' company runs for itself, such as its identity provider."""
 PLATFORM = IPv4Address("168.63.129.16")
 """Azure's DNS and health probes: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16."""
 METADATA = IPv4Address("169.254.169.254")
@@ -37,10 +41,16 @@ CLOUD_NAMES = (
     "amazonaws.com",
 )
 
+COMPANY_NAME = "corp.example"
+"""Domain of the users' company."""
+PUBLIC_NAMES = {**dict.fromkeys(CLOUD_NAMES, SERVICES), DEPOT_NAME: DEPOT, COMPANY_NAME: COMPANY}
+"""Names that everybody resolves, with all below them, and their addresses."""
+
 UPLINK = "internet"
 """Name of a router's interface to the internet."""
 OPERATOR_LINK = "operator"
-"""Name of a router's interface to the operator, which stands in for the laptops' VPN."""
+"""Name of a router's interface to the operator, who is at a place with a link to each network."""
+LAPTOP = "laptop"
 
 NEAR = IPv4Address("169.254.169.250")
 """Address of a router on its links to gateways and, for the first of two peers, on their peering."""
@@ -68,6 +78,16 @@ class Plan:
     def place(self) -> str:
         """Name of the operator's namespace, and of the internet's interface to it."""
         return short("o", self.tenant) if self.tenant else OPERATOR_LINK
+
+    @property
+    def laptop(self) -> IPv4Address:
+        """Address of the environment's laptop on the internet."""
+        return OUTSIDE[int(self.public) - int(INTERNET[0])]
+
+    @property
+    def laptop_place(self) -> str:
+        """Name of the laptop's namespace, and of the internet's interface to it."""
+        return short("l", self.tenant) if self.tenant else LAPTOP
 
 
 def short(prefix: str, name: str) -> str:

@@ -1,5 +1,5 @@
-"""Name servers: a dnsmasq in each router (168.63.129.16) and one in the internet, for the names of clouds and depot and
-for private zones.
+"""Name servers: a dnsmasq in the internet for public names, and one in each router (168.63.129.16) and at each operator
+for these and for private zones.
 
 They have no upstream server: a name that they do not know does not exist. A server outlives the daemon; the next daemon
 finds it by its PID file.
@@ -37,7 +37,7 @@ class NameServer:
         return self._directory / "pid"
 
     async def serve(self, names: Mapping[str, IPv4Address]) -> None:
-        """Answer ``names`` and the clouds' names; return once the server listens."""
+        """Answer ``names`` and the public ones; return once the server listens."""
         self._directory.mkdir(parents=True, exist_ok=True)
         hosts = "".join(f"{address} {name.rstrip('.')}\n" for name, address in sorted(names.items()))
         changed = self._write("hosts", hosts)
@@ -68,10 +68,9 @@ class NameServer:
             f"pid-file={self._pid_file}",
             f"addn-hosts={self._directory / 'hosts'}",
         ]
-        for name in addresses.CLOUD_NAMES:
+        for name, address in addresses.PUBLIC_NAMES.items():
             # The second line makes an IPv6 query for the name answer "no such record" instead of "no such name".
-            lines += [f"address=/{name}/{addresses.SERVICES}", f"local=/{name}/"]
-        lines += [f"address=/{addresses.DEPOT_NAME}/{addresses.DEPOT}", f"local=/{addresses.DEPOT_NAME}/"]
+            lines += [f"address=/{name}/{address}", f"local=/{name}/"]
         return "\n".join([*lines, "local=/#/"]) + "\n"
 
     def _write(self, name: str, content: str) -> bool:

@@ -9,7 +9,8 @@ A packet of a machine passes, in this order:
 - the target's rules for ``in``, where its veth goes out, after translation.
 
 So a client's rules see the frontend, and a backend's rules see the client and the backend port, as with network
-security groups. Health probes start in the router, and the target's rules apply to them too.
+security groups. Health probes start in the router, and the target's rules apply to them too. What comes from the
+internet to a public address is translated first as well: the target's rules see the stranger and the private address.
 
 Flows that were allowed stay allowed when rules change. A frontend without a healthy backend drops new flows, while old
 ones continue ("probe down behavior" of the Standard SKU):
@@ -115,6 +116,10 @@ def _translation(network: Network, machines: Sequence[Machine], balancers: Seque
         lines.append(
             f"ip saddr {_set(near)} ip daddr {addresses.SERVICES} tcp dport 443 dnat to {addresses.SITE_SERVICES}"
         )
+    lines += [
+        f'iifname "{addresses.UPLINK}" ip daddr {public} dnat to {private}'
+        for public, private in sorted(network.public.items())
+    ]
     lines += [_balance(item) for item in sorted(balancers, key=lambda item: item.balancer.id) if item.backends]
     return _hook("translation", "nat", "prerouting priority dstnat", lines)
 
@@ -134,6 +139,7 @@ def _balance(item: Healthy) -> str:
 def _forwarding(network: Network, machines: Sequence[Machine], router_links: Sequence[RouterLink], plan: Plan) -> str:
     lines = [
         "ct state established,related accept",
+        f'iifname "{addresses.UPLINK}" oifname "m-*" ct status dnat accept',
         f'iifname "{addresses.UPLINK}" drop',
         'oifname "m-*" accept',
     ]
@@ -141,6 +147,9 @@ def _forwarding(network: Network, machines: Sequence[Machine], router_links: Seq
         if subnet.egress is not None:
             sources, inside = _set(sending_ranges(subnet, machines)), _inside(network, plan)
             lines.append(f'iifname "m-*" oifname "{addresses.UPLINK}" ip saddr {sources} ip daddr != {inside} accept')
+    if network.public:
+        sources, inside = _set(list(map(IPv4Network, network.public.values()))), _inside(network, plan)
+        lines.append(f'iifname "m-*" oifname "{addresses.UPLINK}" ip saddr {sources} ip daddr != {inside} accept')
     for router_link in router_links:
         for permit in router_link.permits:
             between = f"ip saddr {_set(permit.sources)} ip daddr {permit.destination}"
@@ -172,6 +181,11 @@ def _leaving(network: Network, machines: Sequence[Machine]) -> str:
         f'oifname "{addresses.UPLINK}" ip saddr {_set(sending_ranges(subnet, machines))} snat to {subnet.egress}'
         for subnet in network.subnets
         if subnet.egress is not None
+    ]
+    # A subnet's NAT gateway comes before a machine's own address: learn.microsoft.com/azure/nat-gateway/nat-overview.
+    lines += [
+        f'oifname "{addresses.UPLINK}" ip saddr {private} snat to {public}'
+        for public, private in sorted(network.public.items())
     ]
     return _hook("leaving", "nat", "postrouting priority srcnat", lines)
 

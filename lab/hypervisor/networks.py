@@ -19,6 +19,8 @@ from lab.hypervisor.router_links import RouterLink
 
 INTERNET = Namespace(RUN / "netns" / "internet")
 """The lab's own network namespace, which process 1 binds here."""
+COMPANY = Namespace.named("company")
+"""Network namespace of the services that the users' company runs for itself."""
 
 ROUTER_SYSCTL = {
     "net/ipv4/ip_forward": "1",
@@ -39,6 +41,11 @@ _DELIVERED = "202"
 def operator_of(plan: Plan) -> Namespace:
     """Return the namespace of an environment's operator."""
     return Namespace.named(plan.place)
+
+
+def laptop_of(plan: Plan) -> Namespace:
+    """Return the namespace of an environment's laptop."""
+    return Namespace.named(plan.laptop_place)
 
 
 def router_of(network_id: str) -> Namespace:
@@ -214,26 +221,29 @@ class Networks:
         inside = operator_of(plan)
         await inside.create()
         await inside.set_sysctl({"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"})
-        # Names belong to an environment, so a tenant's operator has a name server of its own.
-        await self.own(inside, "lo", [plan.operator, *([addresses.INTERNET_DNS] if plan.tenant else [])])
-        await self._pair(INTERNET, plan.place, inside, addresses.UPLINK)
-        await self.own(inside, addresses.UPLINK, [plan.public])
-        await inside.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
-        await INTERNET.ip([f"route replace {plan.public}/32 dev {plan.place}"])
+        # Private names belong to an environment, so its operator has a name server of its own.
+        await self.own(inside, "lo", [plan.operator, addresses.INTERNET_DNS])
+        await self.expose(plan.place, inside, [plan.public])
 
-    async def remove_operator(self, plan: Plan) -> None:
-        """Remove an operator's namespace, with its links."""
-        await INTERNET.ip([f"link del {plan.place}"], force=True)
-        await operator_of(plan).delete()
+    async def ensure_outside(self, inside: Namespace, address: IPv4Address) -> None:
+        """Make a namespace that has a link to the internet, and none to anything else."""
+        await inside.create()
+        await self.expose(inside.path.name, inside, [address])
+
+    async def remove_places(self, plan: Plan) -> None:
+        """Remove the namespaces of an environment's operator and laptop, with their links."""
+        for inside in (operator_of(plan), laptop_of(plan)):
+            await INTERNET.ip([f"link del {inside.path.name}"], force=True)
+            await inside.delete()
 
     async def _uplink(self, router: Namespace, network: Network) -> None:
         name = addresses.network_link(network.id)
-        egress = sorted({subnet.egress for subnet in network.subnets if subnet.egress is not None})
-        if not egress:
+        known = {*(subnet.egress for subnet in network.subnets if subnet.egress is not None), *network.public}
+        if not known:
             await INTERNET.ip([f"link del {name}"], force=True)
             await router.ip(["route replace default dev lo"])
             return
-        await self.expose(name, router, egress)
+        await self.expose(name, router, sorted(known))
 
     async def _operator_link(self, router: Namespace, network: Network) -> None:
         name, plan = addresses.network_link(network.id), self.plan_of(network)

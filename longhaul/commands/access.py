@@ -51,7 +51,7 @@ def run(invocation: Invocation) -> int:
     if options.verb == "profile":
         from longhaul.access.profile import profile_of
 
-        port = where.lab.port() if where.lab else None
+        port = where.lab_with_port.port() if where.lab_with_port else None
         print(profile_of(environment, lab_port=port, now=datetime.now(UTC)).text(), end="")
         return Exit.OK
     if options.verb in OF_PEOPLE:

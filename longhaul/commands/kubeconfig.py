@@ -13,11 +13,12 @@ from typing import Any
 from components.model.certificates import ADMINISTRATOR_HOURS
 from longhaul.client.files import config_folder, write_private
 from longhaul.cluster import ADMIN, kubeconfig
-from longhaul.context import Context, context, enter_lab
+from longhaul.context import context, enter_lab
 from longhaul.exits import Exit
 from longhaul.identity import fetch_break_glass, fetch_identity
 from longhaul.invocation import Invocation
 from longhaul.kubernetes.api import identity_of
+from longhaul.lab_seam import Lab
 from longhaul.say import say
 
 HELP = f"write an administrator's kubeconfig, good for {ADMINISTRATOR_HOURS} hours, and print its path"
@@ -41,13 +42,13 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
     broken = bool(invocation.options.break_glass)
-    path = _path(where, broken=broken)
-    port = environment.control_plane.api.port
+    lab, port = where.lab_with_port, environment.control_plane.api.port
+    path = _path(lab, where.env, broken=broken)
     identity = fetch_break_glass(environment) if broken else fetch_identity(environment, kept=_kept(path))
     content = kubeconfig(
         name=where.env,
-        server=f"https://127.0.0.1:{where.lab.port()}" if where.lab else f"https://{environment.api_name}:{port}",
-        server_name=environment.api_name if where.lab else None,
+        server=f"https://127.0.0.1:{lab.port()}" if lab else f"https://{environment.api_name}:{port}",
+        server_name=environment.api_name if lab else None,
         identity=identity,
         user=BREAK_GLASS if broken else ADMIN,
     )
@@ -66,8 +67,6 @@ def _kept(path: Path) -> Mapping[str, str] | None:
     return None
 
 
-def _path(where: Context, *, broken: bool) -> Path:
+def _path(lab: Lab | None, env: str, *, broken: bool) -> Path:
     name = f"kubeconfig.{BREAK_GLASS}" if broken else "kubeconfig"
-    if where.lab is not None:
-        return where.lab.folder / name
-    return config_folder(where.env) / name
+    return (lab.folder if lab else config_folder(env)) / name

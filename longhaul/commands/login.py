@@ -48,6 +48,7 @@ def profile_and_folder(invocation: Invocation) -> tuple[Profile, Path]:
     where = context(invocation)
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
-    port = where.lab.port() if where.lab else None
-    folder = where.lab.folder if where.lab else config_folder(where.env)
+    lab = where.lab_with_port
+    port = lab.port() if lab else None
+    folder = lab.folder if lab else config_folder(where.env)
     return profile_of(environment, lab_port=port, now=datetime.now(UTC)), folder

@@ -90,7 +90,7 @@ def test_laptops_are_let_in_at_two_doors_and_nowhere_else(program: Program) -> N
         for rule in rules.inputs["securityRules"]
         if rule["direction"] == "Inbound" and rule["access"] == "Allow"
     }
-    assert let_in == {("Udp", "1194", "0.0.0.0/0"), ("Tcp", "443", "0.0.0.0/0")}
+    assert let_in == {("Udp", "1194", "Internet"), ("Tcp", "443", "Internet")}
 
 
 def test_it_breaks_no_policy_where_it_is_declared(lab: Environment, with_vpn: Environment, program: Program) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from lab.state import InitRecord
+from longhaul.context import Context
 from longhaul.exits import Exit
+from longhaul.lab_seam import ON_LAPTOP, find_lab
+from longhaul.project import find_project
 from tests.longhaul.conftest import UP, Checkout, FakeEngine
 from tests.support.programs import write_program
 
@@ -95,3 +98,14 @@ def test_shell_outside_a_lab_says_how(checkout: Checkout) -> None:
     done = checkout.run("shell", "--env", "dev", "dev-etcd-0")
     assert done.returncode == Exit.UNREACHABLE
     assert "bastion" in done.stderr
+
+
+def test_on_the_laptop_there_is_no_port_of_the_host_s(
+    checkout: Checkout, lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = Context(project=find_project(checkout.path), env="dev", lab=find_lab(checkout.path, "dev"))
+    assert where.lab_with_port is not None
+    assert where.lab_with_port.port() == 21001
+    monkeypatch.setenv(ON_LAPTOP, "yes")
+    assert where.lab_with_port is None
+    assert where.lab is not None

@@ -33,6 +33,7 @@ AUTHORITY = issuing.new_authority(common_name="kubernetes", days=1, key=issuing.
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reach, "WAIT_S", 0.0)
+    monkeypatch.setattr(reach, "PERSON_S", 0.0)
 
 
 def written(folder: Path, port: int) -> Path:
@@ -80,20 +81,20 @@ def answering(folder: Path, status: int, authority: issuing.Pair = AUTHORITY) ->
 @pytest.mark.parametrize("status", [200, 403, 503])
 def test_any_answer_shows_the_way(tmp_path: Path, status: int) -> None:
     with answering(tmp_path, status) as port:
-        require_api(ENVIRONMENT, written(tmp_path, port))
+        require_api(ENVIRONMENT, written(tmp_path, port), say=print)
 
 
 def test_without_an_answer_the_vpn_is_named(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with pytest.raises(CommandError, match=ADVICE) as silent:
-        require_api(ENVIRONMENT, written(tmp_path, port))
+        require_api(ENVIRONMENT, written(tmp_path, port), say=print)
     assert silent.value.code is Exit.UNREACHABLE
 
 
 def test_whoever_else_has_the_address_is_not_the_api(tmp_path: Path) -> None:
     other = issuing.new_authority(common_name="kubernetes", days=1, key=issuing.new_key())
     with answering(tmp_path, 200, other) as port, pytest.raises(CommandError, match=ADVICE):
-        require_api(ENVIRONMENT, written(tmp_path, port))
+        require_api(ENVIRONMENT, written(tmp_path, port), say=print)
 
 
 def test_it_is_tried_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,12 +107,30 @@ def test_it_is_tried_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr("longhaul.kubernetes.api.Api.get", lambda *_: {})
 
     monkeypatch.setattr(reach.time, "sleep", rest)
-    require_api(ENVIRONMENT, written(tmp_path, port))
+    require_api(ENVIRONMENT, written(tmp_path, port), say=print)
     assert rests == [reach.PAUSE_S]
 
 
+def test_who_has_still_to_connect_is_told_so_once_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reach, "PERSON_S", 600.0)
+    (port,) = free_ports(1)
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 3:
+            monkeypatch.setattr("longhaul.kubernetes.api.Api.get", lambda *_: {})
+
+    monkeypatch.setattr(reach.time, "sleep", rest)
+    require_api(ENVIRONMENT, written(tmp_path, port), say=print)
+    assert len(rests) == 3
+    assert capsys.readouterr().out.count(ADVICE) == 1
+
+
 def test_without_a_vpn_nothing_is_asked(tmp_path: Path) -> None:
-    require_api(make.environment(), tmp_path / "none")
+    require_api(make.environment(), tmp_path / "none", say=print)
 
 
 def test_the_objects_do_not_begin_before(

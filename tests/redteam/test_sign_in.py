@@ -1,5 +1,5 @@
 """People who sign in, in a whole environment in the lab: issuers that reach running API servers, rights of groups, and
-a person who is out at once. The identity provider runs at the operator's address on the internet."""
+a person who is out at once. The identity provider is the company's, on the internet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from lab import tools
-from lab.hypervisor.addresses import OPERATOR_PUBLIC
 from longhaul.client.kubeconfig import kubeconfig
 from longhaul.client.profile import read_profile
 from tests.support.identity_provider import CLIENT, IdentityProvider, identity_provider
@@ -67,8 +66,8 @@ def _project(shared_lab: SharedLab) -> Iterator[Project]:
 def _company(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     """Declare the company's issuer, and have running API servers get it."""
     folder = tmp_path_factory.mktemp("company")
-    address, before = str(OPERATOR_PUBLIC), started(project)
-    with identity_provider(folder / "corp", address=address, under=[str(project.state / "enter")]) as provider:
+    before = started(project)
+    with identity_provider(folder / "corp", company=project.state / "enter-company") as provider:
         found = f"{provider.url}/.well-known/openid-configuration"
         closed = project.on(SERVERS[0], f"curl -ks --max-time 5 --output /dev/null {found}", check=False)
         assert closed.returncode == 28, "a way out that nobody needs yet"

@@ -1,4 +1,5 @@
-"""The lab's identity provider on loopback: the real program, a browser without a person, and tokens with any claims."""
+"""The lab's identity provider, on loopback or at the lab's company: the real program, a browser without a person, and
+tokens with any claims."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import jwt
 import requests
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from components.control_plane import issuing
 from components.model.issuers import Issuer
+from lab.hypervisor.addresses import COMPANY, COMPANY_NAME
 from lab.oidc.provider import SERVER, ensure
 from longhaul.client import profile
 from tests.support.api_server import eventually
@@ -29,6 +31,10 @@ OTHER_CLIENT = "wiki"
 BRIEF_CLIENT = "brief"
 """Client whose tokens are over at once: the EARLY_S of a program that has one have begun."""
 LIFE_S = 3600
+LOOPBACK = "127.0.0.1"
+AT_COMPANY = f"https://login.{COMPANY_NAME}:8443"
+"""URL of the provider on the lab's internet. Not HTTPS's own port, which API servers may use for clouds: so a test sees
+that their way out is the one which the issuer is declared to need."""
 PEOPLE = {
     "alice": {"email": "alice@example.com", "email_verified": True, "groups": ["ml", "everyone"], "oid": "a-1"},
     "bob": {"email": "bob@example.com", "email_verified": True, "groups": ["ops"], "oid": "b-2"},
@@ -41,11 +47,12 @@ PEOPLE = {
 class IdentityProvider:
     """A provider in ``folder`` that runs from :meth:`start` on."""
 
-    def __init__(self, folder: Path, *, address: str = "127.0.0.1", under: Sequence[str] = ()) -> None:
-        """``under``: a command under which everything runs that has to reach ``address``."""
-        self.folder, self._address, self._under = folder, address, under
-        (self._port,) = free_ports(1)
-        self.url = f"https://{address}:{self._port}"
+    def __init__(self, folder: Path, *, company: Path | None = None) -> None:
+        """``company``: the lab's program ``enter-company``; without one the provider is on loopback."""
+        self.folder = folder
+        self._under = [] if company is None else [str(company)]
+        self._address = LOOPBACK if company is None else str(COMPANY)
+        self.url = f"https://{LOOPBACK}:{free_ports(1)[0]}" if company is None else AT_COMPANY
         self._authority = issuing.new_authority(common_name="corp", days=1, key=issuing.new_key())
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._people: dict[str, Any] = json.loads(json.dumps(PEOPLE))
@@ -102,23 +109,14 @@ class IdentityProvider:
         return jwt.encode(said, (by or self)._key, algorithm="RS256", headers={"kid": "corp"})
 
     def browser(self) -> requests.Session:
-        """Return a browser."""
-        found = requests.Session()
-        found.trust_env, found.verify = False, str(self.authority_file)
-        return found
+        """Return a browser that trusts the company."""
+        return browser(self.authority_file)
 
     def sign_in(self, url: str, name: str) -> str:
         """Do what a person does in a browser: follow the page, give a name, agree, and go where it leads. Return the
         last page."""
-        browser = self.browser()
-        return self.fill_in(browser, browser.get(url, timeout=60), name)
-
-    def fill_in(self, browser: requests.Session, page: requests.Response, name: str) -> str:
-        """Fill in each form that is shown; return the last page."""
-        while form := re.search(r'<form[^>]* action="([^"]+)".*?name="prompt" value="(\w+)"', page.text, re.DOTALL):
-            said = {"prompt": form[2], "login": name, "password": "any"}
-            page = browser.post(urljoin(page.url, form[1]), data=said, timeout=60)
-        return page.text
+        session = self.browser()
+        return fill_in(session, session.get(url, timeout=60), name)
 
     def _answers(self) -> bool:
         assert self._process is not None
@@ -128,7 +126,9 @@ class IdentityProvider:
         return subprocess.run([*self._under, *asked], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
     def _write(self) -> None:
-        subject = issuing.Subject(common_name="corp", addresses=[self._address], usages=["server"], days=1)
+        host, port = urlsplit(self.url).hostname or "", urlsplit(self.url).port
+        named = {"addresses": [host]} if host == LOOPBACK else {"dns_names": [host]}
+        subject = issuing.Subject(common_name="corp", usages=["server"], days=1, **named)
         pem = self.folder / "server.pem"
         if not pem.exists():
             pair = issuing.issue(subject, authority=self._authority)
@@ -137,7 +137,7 @@ class IdentityProvider:
         settings: Mapping[str, Any] = {
             "issuer": self.url,
             "address": self._address,
-            "port": self._port,
+            "port": port,
             "certificate": str(pem),
             "key": str(pem),
             "jwks": {"keys": [{**key, "kid": "corp", "use": "sig", "alg": "RS256"}]},
@@ -149,12 +149,25 @@ class IdentityProvider:
         fresh.rename(self.folder / "settings.json")
 
 
+def browser(authority: Path) -> requests.Session:
+    """Return a browser that trusts an authority."""
+    found = requests.Session()
+    found.trust_env, found.verify = False, str(authority)
+    return found
+
+
+def fill_in(session: requests.Session, page: requests.Response, name: str) -> str:
+    """Fill in each form that is shown; return the last page."""
+    while form := re.search(r'<form[^>]* action="([^"]+)".*?name="prompt" value="(\w+)"', page.text, re.DOTALL):
+        said = {"prompt": form[2], "login": name, "password": "any"}
+        page = session.post(urljoin(page.url, form[1]), data=said, timeout=60)
+    return page.text
+
+
 @contextmanager
-def identity_provider(
-    folder: Path, *, address: str = "127.0.0.1", under: Sequence[str] = ()
-) -> Iterator[IdentityProvider]:
+def identity_provider(folder: Path, *, company: Path | None = None) -> Iterator[IdentityProvider]:
     """Run a provider; it answers when the block begins."""
-    found = IdentityProvider(folder, address=address, under=under)
+    found = IdentityProvider(folder, company=company)
     try:
         found.start()
         yield found

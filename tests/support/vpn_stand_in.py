@@ -157,7 +157,7 @@ def openvpn_server(
         *("proto udp4", f"port {port}", "dev tun9", "topology subnet", "server 10.99.0.0 255.255.255.0", "dh none"),
         # A laptop keeps its address when it comes with a new certificate for the same key, and with it its connections.
         "x509-username-field CN UID",
-        *("tls-version-min 1.3", "remote-cert-tls client", "keepalive 5 15", "verb 3"),
+        *("tls-version-min 1.3", "remote-cert-tls client", "keepalive 2 6", "verb 3"),
         'push "dhcp-option DNS 10.96.0.10"',
         *(f'push "dhcp-option DOMAIN-ROUTE {zone}"' for zone in ("lab.internal", "cluster.local")),
     ]

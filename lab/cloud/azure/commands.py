@@ -12,7 +12,7 @@ from typing import Any
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.operations import Operations
-from lab.cloud.azure.world import egress
+from lab.cloud.azure.world import egress, public_address
 from lab.cloud.delays import Delays
 from lab.cloud.store import Document, Store
 from lab.desired import CommandResult, Hypervisor
@@ -97,7 +97,8 @@ class Commands:
             interface = self._store.get(ref["id"])
             for configuration in interface.body["properties"]["ipConfigurations"] if interface else ():
                 subnet = self._store.get(configuration["properties"]["subnet"]["id"])
-                if subnet and egress(self._store, subnet):
+                own = public_address(self._store, configuration["properties"])
+                if own or (subnet and egress(self._store, subnet)):
                     return True
         return False
 

@@ -18,15 +18,18 @@ SERVICES = frozenset({"AzureKeyVault", "AzureCloud", "AzureResourceManager", "Az
 Network = tuple[IPv4Network, ...]
 
 
-def merged(groups: list[list[dict[str, Any]]], *, virtual_network: Network) -> tuple[Rule, ...]:
+def merged(groups: list[list[dict[str, Any]]], *, virtual_network: Network, public: bool = False) -> tuple[Rule, ...]:
     """Return one ordered list with the effect of several groups applied one after the other, for both directions.
 
     Inbound traffic passes the subnet's group and then the interface's; outbound traffic passes them in the other order.
     Either group can stop it. In a list the first match decides, so the list cannot say that two groups must both allow.
     Instead, each allow of the first group is replaced by its intersections with the entries of the second, in order.
+
+    ``public``: the interface has a public address of the Standard SKU, at which nothing comes in unless a group allows
+    it (learn.microsoft.com/azure/virtual-network/ip-services/public-ip-addresses, "SKU").
     """
     if not groups:
-        return (_open("in"), _open("out"))
+        return (*([_closed(virtual_network)] if public else []), _open("in"), _open("out"))
     inbound = _product([_ordered(group, "in", virtual_network) for group in groups])
     outbound = _product([_ordered(group, "out", virtual_network) for group in groups])
     return (*inbound, *outbound)
@@ -138,6 +141,17 @@ def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list
 def _open(direction: Literal["in", "out"]) -> Rule:
     """Return a rule that allows everything, which applies when there is no group."""
     return Rule(name="NoGroup", priority=65500, direction=direction, allow=True, protocol="any")
+
+
+def _closed(virtual_network: Network) -> Rule:
+    return Rule(
+        name="StandardAddress",
+        priority=65400,
+        direction="in",
+        allow=False,
+        protocol="any",
+        sources=internet(virtual_network),
+    )
 
 
 def _product(groups: list[list[Rule]]) -> list[Rule]:

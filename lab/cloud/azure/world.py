@@ -11,6 +11,7 @@ from lab.cloud.azure.rules import merged
 from lab.cloud.azure.schema import (
     data_disk,
     load_balancer,
+    network_interface,
     private_dns_link,
     private_dns_record,
     scale_set_instance,
@@ -52,6 +53,7 @@ def _network(store: Store, document: Document) -> Network:
         ranges=tuple(IPv4Network(text) for text in ranges),
         subnets=tuple(_subnet(store, child, ways) for child in virtual_network.subnets_of(store, document.id)),
         names=_names(store, document),
+        public=_translated(store, document),
     )
 
 
@@ -74,6 +76,24 @@ def egress(store: Store, subnet: Document) -> IPv4Address | None:
         if address:
             return IPv4Address(address.hidden["address"])
     return None
+
+
+def public_address(store: Store, configuration: Mapping[str, Any]) -> IPv4Address | None:
+    """Return the public address that the properties of an IP configuration name, if they name any."""
+    address = store.get(configuration.get("publicIPAddress", {}).get("id", ""))
+    return IPv4Address(address.hidden["address"]) if address else None
+
+
+def _translated(store: Store, network: Document) -> dict[IPv4Address, IPv4Address]:
+    """Return the private address of each public one in a network."""
+    found: dict[IPv4Address, IPv4Address] = {}
+    for interface in store.of_type(network_interface.TYPE):
+        for item in interface.body["properties"]["ipConfigurations"]:
+            configuration = item["properties"]
+            public = public_address(store, configuration)
+            if public and network_of(configuration["subnet"]["id"]).lower() == network.key:
+                found[public] = IPv4Address(configuration["privateIPAddress"])
+    return found
 
 
 def _names(store: Store, network: Document) -> dict[str, IPv4Address]:
@@ -125,7 +145,7 @@ def _machine(
         network=network.id,
         address=IPv4Interface(f"{configuration['privateIPAddress']}/{prefix}"),
         routed=tuple(IPv4Network(other["properties"]["privateIPAddress"]) for other in others),
-        rules=_rules(store, subnet, interface, network),
+        rules=_rules(store, subnet, interface, network, public=public_address(store, configuration) is not None),
         image={key.lower(): version for key, version in images.items()}[image],
         user_data=base64.b64decode(document.hidden.get("customData", "")),
         running=document.hidden["power"] == "running",
@@ -137,14 +157,16 @@ def _machine(
     )
 
 
-def _rules(store: Store, subnet: Document | None, interface: Document, network: Network) -> tuple[Rule, ...]:
+def _rules(
+    store: Store, subnet: Document | None, interface: Document, network: Network, *, public: bool
+) -> tuple[Rule, ...]:
     groups = []
     for holder in (subnet, interface):
         ref = holder.body["properties"].get("networkSecurityGroup") if holder else None
         group = store.get(ref["id"]) if ref else None
         if group:
             groups.append(group.body["properties"]["securityRules"])
-    return merged(groups, virtual_network=_reach(network))
+    return merged(groups, virtual_network=_reach(network), public=public)
 
 
 def _reach(network: Network) -> tuple[IPv4Network, ...]:

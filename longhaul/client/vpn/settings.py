@@ -19,13 +19,14 @@ remote-cert-tls server
 tls-version-min 1.3
 verb 3
 # A machine that is dead is passed over: it has to answer the first packet, to end the handshake, and to be heard of
-# again, each within these seconds. A server's own `keepalive` would replace the last two lines.
-connect-timeout 5
+# again, each within these seconds. One that was good is tried once more. A server's own `keepalive` replaces the last
+# two lines.
+connect-timeout 3
 hand-window 15
 connect-retry 1 15
 resolv-retry 5
-ping 5
-ping-restart 15
+ping 2
+ping-restart 6
 # The machine forgets this laptop at once.
 explicit-exit-notify 1
 """

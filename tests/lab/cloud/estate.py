@@ -43,13 +43,16 @@ def subnet(prefix: str = "127.8.0.0/24", **properties: Any) -> dict[str, Any]:
     return {"properties": {"addressPrefix": prefix, **properties}}
 
 
-def interface(address: str = "127.8.0.10", *, subnet_id: str = SUBNET, pool: bool = False) -> dict[str, Any]:
+def interface(
+    address: str = "127.8.0.10", *, subnet_id: str = SUBNET, pool: bool = False, public: str = ""
+) -> dict[str, Any]:
     pools = {"loadBalancerBackendAddressPools": [{"id": f"{BALANCER}/backendAddressPools/servers"}]} if pool else {}
     properties = {
         "privateIPAddress": address,
         "privateIPAllocationMethod": "Static",
         "subnet": {"id": subnet_id},
         **pools,
+        **({"publicIPAddress": {"id": public}} if public else {}),
     }
     return {**WHERE, "properties": {"ipConfigurations": [{"name": "primary", "properties": properties}]}}
 
@@ -123,6 +126,10 @@ def machine(
     return {**body, **changes}
 
 
+def public_address() -> dict[str, Any]:
+    return {**WHERE, "sku": {"name": "Standard"}, "properties": {"publicIPAllocationMethod": "Static"}}
+
+
 def vault(live: Live, **acls: Any) -> dict[str, Any]:
     return {
         **WHERE,
@@ -142,7 +149,7 @@ def build(live: Live, *, with_machine: bool = True) -> None:
     live.put(GROUP, WHERE)
     live.put(NETWORK, network())
     live.put(NSG, {**WHERE, "properties": {"securityRules": [rule("api", 100)]}})
-    live.put(ADDRESS, {**WHERE, "sku": {"name": "Standard"}, "properties": {"publicIPAllocationMethod": "Static"}})
+    live.put(ADDRESS, public_address())
     live.put(NAT, {**WHERE, "sku": {"name": "Standard"}, "properties": {"publicIpAddresses": [{"id": ADDRESS}]}})
     endpoints = [{"service": "Microsoft.KeyVault"}]
     group, gateway = {"id": NSG}, {"id": NAT}

@@ -108,6 +108,13 @@ def test_lists(live: Live) -> None:
             400,
             "InvalidResourceReference",
         ),
+        (f"{estate.NIC}b", estate.interface("127.8.0.11", public=estate.ADDRESS), 400, "PublicIPAddressInUse"),
+        (
+            f"{estate.NIC}b",
+            estate.interface("127.8.0.11", public=f"{estate.ADDRESS}x"),
+            400,
+            "InvalidResourceReference",
+        ),
         (f"{estate.VM}b", estate.machine(), 400, "NicInUse"),
         (f"{estate.VM}b", estate.machine(size="Standard_Huge"), 400, "InvalidParameter"),
         (f"{estate.VM}b", estate.machine(data=b"x" * 65537), 400, "InvalidParameter"),
@@ -199,6 +206,31 @@ def test_what_is_used_is_not_deleted(built: Live, path: str, expected: str) -> N
     response = built.arm("DELETE", path)
     assert code(response) == expected
     assert built.arm("GET", path).status_code == 200
+
+
+def test_a_public_address_is_one_interface_s_until_it_is_taken_from_it(live: Live) -> None:
+    estate.build(live, with_machine=False)
+    path, nics = f"{estate.ADDRESS}-door", (f"{estate.NIC}-a", f"{estate.NIC}-b")
+    live.put(path, estate.public_address())
+    first, second = (estate.interface(f"127.8.0.{11 + number}", public=path) for number in range(2))
+    shown = live.put(nics[0], first)["properties"]["ipConfigurations"][0]
+    assert shown["properties"]["publicIPAddress"] == {"id": path}
+    holder = f"{nics[0]}/ipConfigurations/primary"
+    assert live.arm("GET", path).json()["properties"]["ipConfiguration"] == {"id": holder}
+    refused = live.arm("PUT", nics[1], second).json()["error"]
+    assert refused["code"] == "PublicIPAddressInUse"
+    assert f"{nics[1]}/ipConfigurations/primary is referencing" in refused["message"]
+    assert refused["message"].endswith(f"already allocated to resource {holder}.")
+    gateway = {**estate.WHERE, "sku": {"name": "Standard"}, "properties": {"publicIpAddresses": [{"id": path}]}}
+    assert code(live.arm("PUT", f"{estate.NAT}2", gateway)) == "PublicIPAddressInUse"
+    kept = live.arm("DELETE", path).json()["error"]
+    assert (kept["code"], holder in kept["message"]) == ("PublicIPAddressCannotBeDeleted", True)
+    live.put(nics[0], first)
+    live.put(nics[0], estate.interface("127.8.0.11"))
+    assert "ipConfiguration" not in live.arm("GET", path).json()["properties"]
+    live.put(nics[1], second)
+    assert live.arm("DELETE", nics[1]).status_code == 200
+    assert live.arm("DELETE", path).status_code == 200
 
 
 def test_deleting_in_order_leaves_nothing(live: Live) -> None:

@@ -89,6 +89,13 @@ def test_without_a_group_nothing_is_filtered() -> None:
     assert verdict(rules, "in", "tcp", IPv4Address("8.8.8.8"), ADDRESSES[0], 22)
 
 
+def test_a_public_address_without_a_group_is_closed_to_the_internet_alone() -> None:
+    rules = merged([], virtual_network=RANGE, public=True)
+    assert not verdict(rules, "in", "tcp", IPv4Address("8.8.8.8"), ADDRESSES[0], 22)
+    assert verdict(rules, "in", "tcp", ADDRESSES[1], ADDRESSES[0], 22)
+    assert verdict(rules, "out", "tcp", ADDRESSES[0], IPv4Address("8.8.8.8"), 443)
+
+
 def test_the_internet_is_what_is_left() -> None:
     ranges = internet(RANGE)
     assert not any(one.overlaps(RANGE[0]) for one in ranges)
@@ -120,6 +127,17 @@ def test_the_world_of_a_small_control_plane(built: Live) -> None:
     assert (balancer.frontend, balancer.port, balancer.backend_port) == (IPv4Address("127.8.0.100"), 443, 6443)
     assert balancer.backends == (IPv4Address("127.8.0.10"),)
     assert balancer.probe == Probe(protocol="https", port=6443, path="/readyz", interval_s=5.0, threshold=2)
+
+
+def test_a_machine_s_public_address_is_its_network_s_to_translate(live: Live) -> None:
+    estate.build(live)
+    path = f"{estate.ADDRESS}-door"
+    public = IPv4Address(live.put(path, estate.public_address())["properties"]["ipAddress"])
+    assert live.hypervisor.world.networks[0].public == {}
+    live.put(estate.NIC, estate.interface(pool=True, public=path))
+    (network,), (machine,) = live.hypervisor.world.networks, live.hypervisor.world.machines
+    assert network.public == {public: IPv4Address("127.8.0.10")}
+    assert (machine.address.ip, machine.public) == (IPv4Address("127.8.0.10"), None)
 
 
 def test_a_subnet_without_a_gateway_has_no_way_out(live: Live) -> None:

@@ -93,9 +93,9 @@ def network_one(**more: Any) -> Network:
     return Network(id=ONE, name="one", ranges=(IPv4Network("10.1.0.0/16"),), **values)
 
 
-def network_two() -> Network:
+def network_two(**more: Any) -> Network:
     subnet = Subnet(name="b", range=IPv4Network("10.2.0.0/24"))
-    return Network(id=TWO, name="two", ranges=(IPv4Network("10.2.0.0/16"),), subnets=(subnet,))
+    return Network(id=TWO, name="two", ranges=(IPv4Network("10.2.0.0/16"),), subnets=(subnet,), **more)
 
 
 def balancer(**more: Any) -> LoadBalancer:

@@ -80,5 +80,17 @@ def test_flows_are_spread_over_healthy_backends_and_none_is_translated_without_o
     assert not [line for line in text(balancers=(down,)) if "10.1.0.9" in line]
 
 
+def test_a_public_address_is_translated_both_ways_and_a_nat_comes_before_it() -> None:
+    lines = text(machine("alpha", "10.1.0.4/24"), public={IPv4Address("198.51.100.70"): IPv4Address("10.1.0.4")})
+    assert 'iifname "internet" ip daddr 198.51.100.70 dnat to 10.1.0.4' in chain(lines, "translation")
+    forwarded = chain(lines, "forwarding")
+    strangers = 'iifname "internet" oifname "m-*" ct status dnat accept'
+    assert forwarded.index(strangers) < forwarded.index('iifname "internet" drop')
+    assert [line.rpartition(" ")[2] for line in chain(lines, "leaving") if "snat" in line] == [
+        "198.51.100.100",
+        "198.51.100.70",
+    ]
+
+
 def test_nothing_leaves_without_egress() -> None:
     assert not [line for line in text(subnets=()) if "snat" in line or ('oifname "internet"' in line)]

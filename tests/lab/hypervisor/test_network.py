@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
@@ -151,6 +151,31 @@ def test_without_egress_there_is_no_way_out(lab: Lab) -> None:
 def test_the_internet_does_not_come_in(lab: Lab) -> None:
     argv = ["nsenter", f"--net={lab.namespace('internet')}", *vain(f"http://{EGRESS}:8000/").split()]
     assert subprocess.run(argv, capture_output=True, check=False).returncode == DROPPED
+
+
+def test_a_public_address_is_its_machine_s_as_rules_allow(lab: Lab) -> None:
+    alpha, gamma = IPv4Address("198.51.100.101"), IPv4Address("198.51.100.102")
+    one = network_one(public={alpha: IPv4Address("10.1.0.4")})
+    two = network_two(public={gamma: IPv4Address("10.2.0.4")})
+    stranger = ["nsenter", f"--net={lab.namespace('internet')}"]
+    asked = ["--interface", "198.51.100.53"]
+
+    def come(words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*stranger, *words.split()], capture_output=True, text=True, check=False)
+
+    lab.apply(replace(world(), networks=(one, two)))
+    try:
+        for name, public in (("alpha", alpha), ("gamma", gamma)):
+            assert come(curl(f"http://{public}:8000/", more=asked)).stdout == f"{name} 198.51.100.53\n"
+            assert come(vain(f"http://{public}:9000/", more=asked)).returncode == DROPPED
+            assert str(public) not in lab.inside(name, "ip address").stdout
+        with internet_listener(lab) as url:
+            assert lab.inside("alpha", curl(url)).stdout == str(EGRESS)
+            assert lab.inside("gamma", curl(url)).stdout == str(gamma)
+    finally:
+        lab.apply(world())
+    for public in (alpha, gamma):
+        assert come(vain(f"http://{public}:8000/", more=asked)).returncode != 0
 
 
 def test_the_operator_comes_in_as_rules_allow(lab: Lab) -> None:

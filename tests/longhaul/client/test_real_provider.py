@@ -24,7 +24,7 @@ from longhaul.client.sign_in import token_of
 from longhaul.client.tokens import Store
 from longhaul.client.vpn import key
 from longhaul.client.vpn.command import signed_in
-from tests.support.identity_provider import BRIEF_CLIENT, IdentityProvider, identity_provider
+from tests.support.identity_provider import BRIEF_CLIENT, IdentityProvider, fill_in, identity_provider
 from tests.support.vpn_stand_in import Machines, doors, endpoint
 
 pytestmark = pytest.mark.engine
@@ -121,7 +121,7 @@ def test_a_code_on_another_machine_signs_in(corp: IdentityProvider) -> None:
         for more in ({}, {"confirm": "yes"}):
             (form["xsrf"],) = re.findall(r'name="xsrf" value="([^"]+)"', page.text)
             page = session.post(url, data={**form, **more}, timeout=60)
-        corp.fill_in(session, page, "bob")
+        fill_in(session, page, "bob")
 
     tokens = device.sign_in(discover(corp.profile_issuer()), show=said.append, wait=wait)
     assert claims_of(tokens.id_token)["groups"] == ["ops"]

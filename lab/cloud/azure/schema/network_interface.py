@@ -1,4 +1,8 @@
-"""Microsoft.Network/networkInterfaces."""
+"""Microsoft.Network/networkInterfaces.
+
+A configuration may name a public address, which may be given to it and taken away while the machine runs
+(learn.microsoft.com/azure/virtual-network/ip-services/associate-public-ip-address-vm).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, change_refused, invalid_reference
-from lab.cloud.azure.schema import load_balancer
+from lab.cloud.azure.schema import load_balancer, public_ip_address
 from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
 from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
 from lab.cloud.azure.schema.subnet import SubnetRef, check_address
@@ -18,7 +22,7 @@ TYPE = "Microsoft.Network/networkInterfaces"
 
 
 class ConfigurationProperties(Part):
-    """Private, static address of an interface."""
+    """Private, static address of an interface, and the public one that is translated to it."""
 
     private_ip_address: IPv4Address = Field(alias="privateIPAddress")
     private_ip_allocation_method: Literal["Static"] = Field(alias="privateIPAllocationMethod")
@@ -26,6 +30,7 @@ class ConfigurationProperties(Part):
     subnet: SubnetRef
     primary: Literal[True] = True
     load_balancer_backend_address_pools: list[Ref] = Field(default_factory=list)
+    public_ip_address: Ref | None = Field(default=None, alias="publicIPAddress")
 
 
 class Configuration(Part):
@@ -83,7 +88,8 @@ def network_of(subnet_id: str) -> str:
 
 
 def check(put: Put) -> None:
-    """Refuse an address that is taken, groups and pools that do not exist, and a change of the network."""
+    """Refuse an address that is taken, groups, pools and public addresses that do not exist, and a change of the
+    network."""
     properties = put.body["properties"]
     for configuration in properties["ipConfigurations"]:
         inner = configuration["properties"]
@@ -96,6 +102,10 @@ def check(put: Put) -> None:
         check_address(put, subnet_id=subnet.id, address=address, configuration=name)
         for pool in inner["loadBalancerBackendAddressPools"]:
             _check_pool(put, pool["id"])
+        if "publicIPAddress" in inner:
+            public = put.find(inner["publicIPAddress"]["id"], type=public_ip_address.TYPE)
+            put.same_region(public)
+            public_ip_address.check_free(put, public, part=f"/ipConfigurations/{configuration['name']}")
     if "networkSecurityGroup" in properties:
         put.same_region(
             put.find(properties["networkSecurityGroup"]["id"], type="Microsoft.Network/networkSecurityGroups")

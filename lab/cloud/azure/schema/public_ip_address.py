@@ -1,4 +1,10 @@
-"""Microsoft.Network/publicIPAddresses: static addresses from the lab's documentation range."""
+"""Microsoft.Network/publicIPAddresses: static addresses from the lab's documentation range.
+
+An address is one resource's at a time, until it is taken away from it
+(learn.microsoft.com/azure/virtual-network/ip-services/public-ip-addresses): a NAT gateway's, or an IP configuration's
+of a VPN gateway or of a network interface. The wording of the refusals is that of recorded answers
+(MicrosoftLearning/AZ-100-MicrosoftAzureInfrastructureDeployment issue 15, oap-project/cloudtik issue 158).
+"""
 
 from __future__ import annotations
 
@@ -69,18 +75,22 @@ def _nat_gateway(store: Store, address_id: str) -> Document | None:
 
 
 def _configuration(store: Store, address_id: str) -> tuple[Document, str] | None:
-    """Return the VPN gateway that holds an address, and the id of the configuration that names the address."""
-    for gateway in store.of_type("Microsoft.Network/virtualNetworkGateways"):
-        for item in gateway.body["properties"]["ipConfigurations"]:
-            if item["properties"]["publicIPAddress"]["id"].lower() == address_id.lower():
-                return gateway, f"{gateway.id}/ipConfigurations/{item['name']}"
+    """Return the VPN gateway or interface that holds an address, and the id of the configuration that names the
+    address."""
+    for type in ("Microsoft.Network/virtualNetworkGateways", "Microsoft.Network/networkInterfaces"):
+        for holder in store.of_type(type):
+            for item in holder.body["properties"]["ipConfigurations"]:
+                if item["properties"].get("publicIPAddress", {}).get("id", "").lower() == address_id.lower():
+                    return holder, f"{holder.id}/ipConfigurations/{item['name']}"
     return None
 
 
-def holder_of(store: Store, address_id: str) -> Document | None:
-    """Return the NAT gateway or VPN gateway that holds an address."""
-    held = _configuration(store, address_id)
-    return held[0] if held else _nat_gateway(store, address_id)
+def _holder(store: Store, address_id: str) -> tuple[Document, str] | None:
+    """Return the resource that holds an address, and the id by which Azure's errors name it."""
+    if held := _configuration(store, address_id):
+        return held
+    gateway = _nat_gateway(store, address_id)
+    return (gateway, gateway.id) if gateway else None
 
 
 def addresses_of(store: Store, gateway: Document) -> list[Document]:
@@ -89,15 +99,16 @@ def addresses_of(store: Store, gateway: Document) -> list[Document]:
     return [address for address in map(store.get, refs) if address]
 
 
-def check_free(put: Put, address: Document) -> None:
-    """Refuse an address that another resource holds."""
-    holder = holder_of(put.store, address.id)
-    if holder and holder.key != put.id.text.lower():
+def check_free(put: Put, address: Document, *, part: str = "") -> None:
+    """Refuse an address that another resource holds. ``part``: path of the configuration that asks for it, below the
+    resource."""
+    held = _holder(put.store, address.id)
+    if held and held[0].key != put.id.text.lower():
         raise ArmError(
             400,
             "PublicIPAddressInUse",
-            f"Resource {put.id.text} is referencing public IP address {address.id} that is already allocated to "
-            f"resource {holder.id}.",
+            f"Resource {put.id.text}{part} is referencing public IP address {address.id} that is already allocated to "
+            f"resource {held[1]}.",
         )
 
 
@@ -110,14 +121,12 @@ def view(store: Store, document: Document) -> dict[str, Any]:
 
 
 def in_use(store: Store, document: Document) -> None:
-    """Refuse to delete an address while a gateway holds it."""
-    gateway = holder_of(store, document.id)
-    if gateway:
+    """Refuse to delete an address while a resource holds it."""
+    if held := _holder(store, document.id):
         raise ArmError(
             400,
             "PublicIPAddressCannotBeDeleted",
-            f"Public IP address {document.id} can not be deleted since it is still allocated to resource "
-            f"{gateway.id}. In "
+            f"Public IP address {document.id} can not be deleted since it is still allocated to resource {held[1]}. In "
             "order to delete the public IP, disassociate/detach the Public IP address from the resource.",
         )
 

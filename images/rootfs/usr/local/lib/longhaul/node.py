@@ -46,6 +46,7 @@ import etcd_remove
 import etcd_restore
 import issuer_list
 import quarantine_list
+import refused_names
 import vpn_checks
 import worker_checks
 from backup import state as backups
@@ -227,7 +228,7 @@ def _of_server(node: Node, arguments: argparse.Namespace) -> int:
     if node.role != "api":
         _print(vpn_checks.await_refused(wanted=arguments.digest, wait_s=arguments.wait))
         return 0
-    path = quarantine_list.PEOPLE if arguments.command == "revoked" else quarantine_list.LIST
+    path = refused_names.PEOPLE if arguments.command == "revoked" else refused_names.LIST
     if arguments.end_connections:
         found = quarantine_list.end_connections(node, pki=PKI, path=path)
     else:

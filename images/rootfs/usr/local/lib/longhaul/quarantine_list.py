@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import json
 import logging
 import subprocess
 import threading
@@ -16,13 +15,10 @@ from pathlib import Path
 from api_metrics import loaded
 from awaiting import awaited
 from node_config import Node
+from refused_names import LIST, names
 
 log = logging.getLogger(__name__)
 
-LIST = Path("/etc/longhaul/quarantine.json")
-PEOPLE = Path("/etc/longhaul/revoked.json")
-ENTRIES = {LIST.name: "machines", PEOPLE.name: "people"}
-"""Key of the entries in each list, by the list's file name."""
 CONFIGURATION = "authorization.yaml"
 METRIC = "apiserver_authorization_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
@@ -70,14 +66,6 @@ class QuarantineList:
             except (OSError, ValueError) as error:
                 log.warning("%s: %s; going on with the list before", self._path, error)
             return self._names
-
-
-def names(path: Path) -> tuple[str, ...]:
-    """Return the names in a file; ``OSError`` or ``ValueError`` when it cannot be read."""
-    try:
-        return tuple(sorted(str(one["name"]) for one in json.loads(path.read_text())[ENTRIES[path.name]]))
-    except (KeyError, TypeError):
-        raise ValueError(f"{path} is no list of those who are refused") from None
 
 
 def refused(node: Node, *, pki: Path, path: Path = LIST) -> Refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import quarantine_list
+import refused_names
 from api_checks import health, unverified
 from awaiting import awaited
 from checks import Check
@@ -33,12 +34,12 @@ def _openvpn(management: Path) -> Check:
         return Check(name="openvpn", ok=False, detail=f"{management}: {error}")
 
 
-def refused(*, path: Path = quarantine_list.PEOPLE, management: Path = SOCKET) -> Refused:
+def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> Refused:
     """End the sessions of those whose access was revoked, and return the digest of their names. Nobody of them gets a
     new one: OpenVPN asks vpn_verify.py, which reads the same file."""
     found: tuple[str, ...] = ()
     try:
-        found = quarantine_list.names(path)
+        found = refused_names.names(path)
         end_sessions(found, management)
     except (OSError, ValueError) as error:
         said = f"it is not known who is connected: {error}"

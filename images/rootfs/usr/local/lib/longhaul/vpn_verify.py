@@ -13,7 +13,7 @@ DEPTH = "0"
 """Depth of the laptop's own certificate in its chain."""
 NAME = "X509_0_CN"
 PEOPLE = "/etc/longhaul/revoked.json"
-"""The list, as quarantine_list.py reads it."""
+"""The list, as refused_names.py reads it."""
 
 
 def is_let_in(depth: str, name: str, *, path: str = PEOPLE) -> bool:

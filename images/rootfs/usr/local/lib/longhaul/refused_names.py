@@ -1,0 +1,20 @@
+"""The lists of those who are refused: machines in quarantine, and people whose access was revoked. OpenVPN waits for a
+program that reads one, so nothing is loaded here that takes long."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+LIST = Path("/etc/longhaul/quarantine.json")
+PEOPLE = Path("/etc/longhaul/revoked.json")
+ENTRIES = {LIST.name: "machines", PEOPLE.name: "people"}
+"""Key of the entries in each list, by the list's file name."""
+
+
+def names(path: Path) -> tuple[str, ...]:
+    """Return the names in a file; ``OSError`` or ``ValueError`` when it cannot be read."""
+    try:
+        return tuple(sorted(str(one["name"]) for one in json.loads(path.read_text())[ENTRIES[path.name]]))
+    except (KeyError, TypeError):
+        raise ValueError(f"{path} is no list of those who are refused") from None
