@@ -40,6 +40,10 @@ A_SECOND, AT_ONCE = 5.0, 20.0
 SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
 """Questions from one address, per second and at once; an office may be behind one."""
 
+PATIENCE_S = 5.0
+"""Longest time in seconds from a connection's beginning to its complete request. A few bytes now and then would hold a
+place for longer, and sixteen addresses would hold all."""
+
 _TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,24576})", re.IGNORECASE)
 """A token in a header (RFC 6750, 2.1)."""
 
@@ -55,8 +59,7 @@ class Door:
 
     def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> Answer:
         """Return the answer to a laptop at the address ``sender``."""
-        if not (self._senders.take(sender) and self._all.take("")):
-            return refusal(429, "too many ask at once: try again in a few seconds")
+        # What is no question takes none of the questions that others may ask.
         token = _TOKEN.fullmatch(authorization)
         if token is None:
             return refusal(401, "send a token as `Authorization: Bearer`")
@@ -64,6 +67,8 @@ class Door:
             request = json_object(posted)["csr"]
         except (ValueError, LookupError):
             return refusal(400, "write JSON with `csr`")
+        if not (self._senders.take(sender) and self._all.take("")):
+            return refusal(429, "too many ask at once: try again in a few seconds")
         try:
             answer = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
             return Answer(status=int(answer["status"]), body=dict(answer["body"]))
@@ -73,27 +78,29 @@ class Door:
 
 
 class Handler(Connection):
-    """Handles one connection of a laptop."""
+    """Handles one connection of a laptop, which asks once: a connection that waits for its next request has a place
+    that others need."""
 
     head = HEAD
     server: Server[Door]
 
     def do_GET(self) -> None:  # noqa: N802  (as http.server names it)
         """Answer whether this machine can help."""
+        self.close_connection = True
         self._say(Answer(status=200, body={}) if self.path == HEALTH else refusal(404, "there is nothing here"))
 
     def do_POST(self) -> None:  # noqa: N802
         """Take a token and a request."""
+        self.close_connection = True
         length = length_of(self.headers.get("Content-Length", ""))
         if self.path != CERTIFICATE or not 0 <= length <= LARGEST:
-            # The body was not read, so the position of the next request on this connection is unknown.
-            self.close_connection = True
             known = self.path == CERTIFICATE
             status = 413 if known and length > LARGEST else 400 if known else 404
             self._say(refusal(status, f"post {LARGEST} bytes at most to {CERTIFICATE}"))
             return
         posted = self.rfile.read(length)
         if len(posted) == length:
+            self.server.heard(self.request)
             self._say(self.server.endpoint.sign_in(self.headers.get("Authorization", ""), posted, sender=self._sender))
 
 
@@ -118,10 +125,14 @@ def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
     return bytes(found)
 
 
+def server_of(door: Door, where: tuple[str, int], *, certificate: Path) -> Server[Door]:
+    """Return a server of the endpoint."""
+    return Server(where, door, certificate=certificate, handler=Handler, patience_s=PATIENCE_S)
+
+
 def made(node: Node, pki: Path, address: str) -> Server[Door]:
-    """Return the endpoint's server."""
-    where = (address, node.sign_in_port)
-    return Server(where, Door(ask_signer), certificate=pki / "vpn-door.pem", handler=Handler)
+    """Return the machine's server."""
+    return server_of(Door(ask_signer), (address, node.sign_in_port), certificate=pki / "vpn-door.pem")
 
 
 if __name__ == "__main__":
