@@ -34,6 +34,10 @@ class Switches(Protocol):
     def warn_spot(self, instance_id: str, notice: str) -> None:
         """Send a notice to a spot instance; raises LookupError when there is none of this id."""
 
+    def limit_machines(self, kind: str, zone: str, count: int | None, error: str) -> None:
+        """Limit how many machines of a type a cloud has, and name the error of those beyond; None lifts the limit.
+        Raises ValueError for an error that the lab does not have."""
+
     def govern(self, action: str) -> None:
         """Turn the subscription's policies on or off, or let them remediate."""
 
@@ -82,8 +86,8 @@ def application(
     hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Awaitable[None]], switches: Switches
 ) -> web.Application:
     """Return the control application: ``GET /status``, ``POST /power`` ({machine, action}), ``POST /tunnel`` ({name,
-    action}), ``POST /spot`` ({machine, notice}), ``POST /policy`` ({action}), and ``POST /refresh``, which reads the
-    environment's racks and the lab's tenants again."""
+    action}), ``POST /spot`` ({machine, notice}), ``POST /capacity`` ({type, count, zone, error}), ``POST /policy``
+    ({action}), and ``POST /refresh``, which reads the environment's racks and the lab's tenants again."""
 
     async def status(_: web.Request) -> web.Response:
         return web.json_response({"ready": True, "env": env, "pid": os.getpid(), **hypervisor.report()})
@@ -122,6 +126,7 @@ def application(
     app.router.add_post("/power", power)
     app.router.add_post("/tunnel", tunnel)
     app.router.add_post("/spot", partial(_spot, switches))
+    app.router.add_post("/capacity", partial(_capacity, switches))
     app.router.add_post("/policy", partial(_policy, switches))
     app.router.add_post("/refresh", read_again)
     return app
@@ -133,6 +138,18 @@ async def _spot(switches: Switches, asked: web.Request) -> web.Response:
         switches.warn_spot(str(body.get("machine", "")), str(body.get("notice", "")))
     except LookupError as error:
         return web.json_response({"error": str(error.args[0])}, status=404)
+    return web.json_response({})
+
+
+async def _capacity(switches: Switches, asked: web.Request) -> web.Response:
+    body = await asked.json()
+    count = body.get("count")
+    try:
+        if not (count is None or (isinstance(count, int) and count >= 0)):
+            raise ValueError(f"capacity: {count!r} is no number of machines, and not null, which lifts the limit")
+        switches.limit_machines(str(body.get("type", "")), str(body.get("zone", "")), count, str(body.get("error", "")))
+    except ValueError as error:
+        return web.json_response({"error": str(error)}, status=400)
     return web.json_response({})
 
 

@@ -1,5 +1,6 @@
 """A pool on AWS: an auto scaling group. Fields and errors: docs.aws.amazon.com, Auto Scaling API,
-``DescribeAutoScalingGroups``, ``TerminateInstanceInAutoScalingGroup`` and ``SetDesiredCapacity``.
+``DescribeAutoScalingGroups``, ``DescribeScalingActivities``, ``TerminateInstanceInAutoScalingGroup`` and
+``SetDesiredCapacity``.
 
 An instance refresh is not used. It terminates instances by health and time alone, and does not know which workload runs
 on them or when it has reached a checkpoint.
@@ -7,7 +8,8 @@ on them or when it has reached a checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,11 +19,31 @@ from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
 from clouds.base.place import Place
+from clouds.base.refusals import Cause, Refusal, cause_of
 
 LIVES = {"Terminat": Life.LEAVING, "Pending": Life.CHANGING, "ReplacingRootVolume": Life.CHANGING}
 """Life of a machine by the first letters of its lifecycle state."""
 MOST_IDS = 200
 """Largest number of values of a filter (docs.aws.amazon.com, EC2 API, ``DescribeInstances``)."""
+
+MOST_ACTIVITIES = 100
+"""Largest number of activities in one answer (Auto Scaling API, ``DescribeScalingActivities``)."""
+LAUNCH = "Launching a new EC2 instance"
+"""First words of the description of an activity that launches."""
+SIGNS = {
+    Cause.QUOTA: (
+        "vcpulimitexceeded", "vcpu limit", "instancelimitexceeded", "instance limit", "quota",
+        "maxspotinstancecountexceeded", "max spot instance count",
+    ),
+    Cause.SPOT: ("spotmaxpricetoolow", "spot request price", "no spot capacity"),
+    Cause.CAPACITY: (
+        "insufficientinstancecapacity", "not have sufficient", "insufficient capacity", "unfulfillablecapacity",
+        "unable to fulfill capacity", "insufficienthostcapacity", "insufficientreservedinstancecapacity",
+        "reservationcapacityexceeded",
+    ),
+}  # fmt: skip
+"""Signs of a cause in an activity's message, which has a code only in groups of several types (docs.aws.amazon.com,
+"Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures"; EC2 API, "Error codes")."""
 
 
 class AwsGroup:
@@ -86,6 +108,15 @@ class AwsGroup:
                 for instance in reservation["Instances"]
             }
 
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return the failed launches that no other launch has followed. The newest activities tell that, so that one
+        call does."""
+        with asked(f"{self._said}, its scaling activities"):
+            answer = self._client("autoscaling").describe_scaling_activities(
+                AutoScalingGroupName=self._name, MaxRecords=MOST_ACTIVITIES
+            )
+        return tuple(refused(answer["Activities"]))
+
     def console(self, machine: Machine) -> str:
         """Return the command for EC2's copy of the serial console."""
         return f"aws ec2 get-console-output --region {self._region} --instance-id {machine.id} --latest --output text"
@@ -130,3 +161,20 @@ def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[
             life=next((life for start, life in LIVES.items() if state.startswith(start)), Life.PRESENT),
             keep_reason=f"AWS has it as {state}" if aside else "",
         )
+
+
+def refused(activities: Iterable[Mapping[str, Any]]) -> Iterator[Refusal]:
+    """Yield the failed launches among scaling activities, without those after which another launch has begun or ended
+    well: a group that has no luck in one zone goes on in the next."""
+    launches = [one for one in activities if str(one.get("Description", "")).startswith(LAUNCH)]
+    given = [one["StartTime"] for one in launches if one["StatusCode"] not in ("Failed", "Cancelled")]
+    last = max(given, default=None)
+    for one in launches:
+        if one["StatusCode"] == "Failed" and (last is None or one["StartTime"] >= last):
+            words = _words(str(one.get("StatusMessage") or one["Description"]))
+            yield Refusal(cause=cause_of(words, SIGNS), at=one["StartTime"], words=words)
+
+
+def _words(message: str) -> str:
+    """Return what of a message is about this refusal alone."""
+    return re.sub(r"^Could not launch [\w -]+ Instances\. |\s*Launching EC2 instance failed\.?\s*$", "", message)

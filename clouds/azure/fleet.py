@@ -12,6 +12,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from clouds.azure import groups
@@ -21,6 +22,7 @@ from clouds.azure.site import AzureSite
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
 from clouds.base.place import Place
+from clouds.base.refusals import Cause, Refusal, cause_of
 
 COMPUTE_VERSION = "2024-07-01"
 LOOK_S = 5.0
@@ -28,6 +30,16 @@ LOOK_S = 5.0
 TAKES_OVER_S = 900.0
 """Time limit of that update, in seconds."""
 LIVES = {"deleting": Life.LEAVING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
+
+FAILED = "ProvisioningState/failed"
+POWER, UNMADE = "PowerState/", ("PowerState/deallocated", "PowerState/deallocating")
+SIGNS = {
+    Cause.SPOT: ("skunotavailable", "spotpricegreaterthanprovidedmaxprice", "spot"),
+    Cause.QUOTA: ("quota",),
+    Cause.CAPACITY: ("allocationfailed", "overconstrained", "allocation failed", "capacity"),
+}
+"""Signs of a cause in a status's code and message: learn.microsoft.com, "Troubleshoot allocation failures", "Resolve
+errors for resource quotas" and "Error messages for Azure Spot Virtual Machines and scale sets"."""
 
 
 class AzureGroup:
@@ -103,6 +115,13 @@ class AzureGroup:
         }
         return {id_: made for id_, made in found.items() if id_ in wanted and made}
 
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return the machines that could not be allocated. They stay in the scale set and count as its capacity, as
+        failed; their instance view says why (REST reference, "Virtual Machine Scale Set VMs - List", ``$expand``). A
+        quota that the request itself exceeds is refused at once, and leaves none."""
+        items = self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION, expand="instanceView")
+        return tuple(refusal for item in items if (refusal := refusal_of(item)))
+
     def console(self, machine: Machine) -> str:
         """Return the command that asks the machine itself, through Azure's agent."""
         group = self._path.split("/resourceGroups/")[1].split("/")[0]
@@ -147,4 +166,22 @@ def machine_of(item: Mapping[str, Any]) -> Machine | None:
         keep_reason="it is protected from the scale set's actions"
         if protection.get("protectFromScaleSetActions")
         else "",
+    )
+
+
+def refusal_of(item: Mapping[str, Any]) -> Refusal | None:
+    """Return why a machine was not made; None when it was. One that has power, or is stopped, has failed at something
+    else: provisioning states are those of the last operation (learn.microsoft.com, "States and billing status of Azure
+    Virtual Machines")."""
+    properties = item.get("properties") or {}
+    statuses = (properties.get("instanceView") or {}).get("statuses") or []
+    failed = next((one for one in statuses if str(one.get("code", "")).startswith(FAILED)), None)
+    powers = [code for one in statuses if (code := str(one.get("code", ""))).startswith(POWER)]
+    if failed is None or any(code not in UNMADE for code in powers):
+        return None
+    at = str(failed.get("time") or properties["timeCreated"])
+    code = str(failed["code"]).removeprefix(FAILED).removeprefix("/")
+    words = ": ".join(filter(None, (code, str(failed.get("message") or ""))))
+    return Refusal(
+        cause=cause_of(words, SIGNS), at=datetime.fromisoformat(at), words=words, machine=str(item["instanceId"])
     )

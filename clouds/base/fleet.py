@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from clouds.base.refusals import Refusal
+
 
 class Life(StrEnum):
     """Stage of a machine's life, as the cloud reports it."""
@@ -84,6 +86,10 @@ class LiveGroup(Rolled, Scaled, Protocol):
     def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
         """Return the times at which machines were made, in RFC 3339, by their ids. Leave out what the cloud does not
         know. Raise :class:`CloudError` when the cloud refuses or does not answer."""
+
+    def refusals(self) -> Sequence[Refusal]:
+        """Return the refusals that stand: those after which the cloud has given nothing more. It is one question for
+        the whole group. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
     def console(self, machine: Machine) -> str:
         """Return the command that shows what a machine says, for a machine that is no node."""

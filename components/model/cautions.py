@@ -47,6 +47,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
     yield from _no_node(environment)
     yield from small_control_plane(environment)
     yield from learner_cautions(environment)
+    yield from _lonely_vpn(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
     yield from ended(environment, today)
@@ -74,6 +75,19 @@ def _no_node(environment: Environment) -> Iterator[Caution]:
             at=("pools",),
             wrong="no pool has a `min`, and there is no host: nothing runs CoreDNS until somebody scales a pool",
             write="`min: 1` at a pool without GPUs",
+        )
+
+
+def _lonely_vpn(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if there is a VPN, and no group whose people may connect."""
+    groups = environment.identity.groups.values()
+    if environment.vpn is not None and not any(one.vpn or one.everywhere == "cluster-admin" for one in groups):
+        yield Caution(
+            name="lonely-vpn",
+            at=("vpn",),
+            basis=(("identity", "issuers"), ("identity", "groups")),
+            wrong="nobody signs in to it: operators alone get in, by `longhaul vpn --env`",
+            write="`identity` with an issuer, and `vpn: true` at the groups that may connect (docs/vpn.md)",
         )
 
 

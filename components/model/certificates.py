@@ -242,24 +242,26 @@ def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
 
 
 def _vpn_machine(environment: Environment, machine: Machine) -> tuple[Certificate, ...]:
-    """Return the certificates of a VPN machine: server to laptops, at both its doors, and kube-proxy's client of the
-    API (kubernetes.io, "Using RBAC Authorization", ``system:node-proxier``). Its public address is in none: laptops
-    know it by the authority, which signs for VPN machines alone, and by :func:`vpn_name`."""
-    server = Certificate(
-        name=f"{machine.name}-vpn",
-        part="vpn",
-        authority=VPN,
-        holder=machine.name,
-        common_name=vpn_name(environment),
-        dns_names=(vpn_name(environment),),
-        usages=(Usage.SERVER,),
+    """Return the certificates of a VPN machine: server to laptops, one for OpenVPN and one for the sign-in endpoint,
+    which strangers talk to, and whose name laptops do not take for OpenVPN's; and kube-proxy's client of the API
+    (kubernetes.io, "Using RBAC Authorization", ``system:node-proxier``). Its public address is in none: laptops know it
+    by the authority, which signs for VPN machines alone, and by name."""
+    names = {"vpn": vpn_name(environment), "vpn-door": sign_in_name(vpn_name(environment))}
+    servers = (
+        replace(_leaf(machine, part, VPN, name, Usage.SERVER), dns_names=(name,)) for part, name in names.items()
     )
-    return server, _leaf(machine, "kube-proxy", KUBERNETES, "system:kube-proxy", Usage.CLIENT)
+    return *servers, _leaf(machine, "kube-proxy", KUBERNETES, "system:kube-proxy", Usage.CLIENT)
 
 
 def vpn_name(environment: Environment) -> str:
-    """Return the name in the certificates of VPN machines."""
+    """Return the name in the certificates of VPN machines' OpenVPN."""
     return f"vpn.{environment.domain}"
+
+
+def sign_in_name(name: str) -> str:
+    """Return the name in the certificates of sign-in endpoints, whose OpenVPN has ``name``. Laptops that know OpenVPN's
+    know it by this (longhaul/client/profile.py, ``Vpn.sign_in_name``)."""
+    return f"sign-in.{name}"
 
 
 def _break_glass() -> Certificate:

@@ -150,7 +150,9 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
     if not others:
         return
     own = _claim(source) or _Claim(path=source, name=environment.name, supernet=environment.supernet)
-    own = replace(own, name=environment.name, supernet=environment.supernet)
+    # As they were read: a file that is only about to be written is not there yet, or says something else.
+    gateways = claimed_addresses(environment.model_dump(mode="json", include={"sites"}))
+    own = replace(own, name=environment.name, supernet=environment.supernet, gateways=gateways)
     overlapping = [other for other in others if own.supernet.overlaps(other.supernet)]
     offer = own.offer([other.supernet for other in others]) if overlapping else None
     problems = [_overlap(own, other, offer=offer) for other in overlapping]

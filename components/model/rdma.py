@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 SHARED = (Rdma.INFINIBAND, Rdma.ROCE)
 """Kinds whose adapters all pods of a node that ask for them share, by one device plugin."""
 
+EFA_RESOURCE = "vpc.amazonaws.com/efa"
+"""Resource by which pods ask for Elastic Fabric Adapters."""
 EFA_HUGE_PAGES = 5128
 """Number of huge pages of 2 MiB on machines with Elastic Fabric Adapters: as many as AWS's driver package reserves
 (docs.aws.amazon.com, EKS, "Run machine learning training on Amazon EKS with Elastic Fabric Adapter"). AWS's script that
 checks an EFA installation calls them enough for current instance types."""
+
+
+def shared_resource(kind: Rdma) -> str:
+    """Return the resource by which pods ask for shared adapters."""
+    return f"rdma/{kind}"
 
 
 def pool_rdma(environment: Environment, pool_name: str) -> Rdma | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from clouds.base.fault import Fault, Location
 from clouds.base.words import choices
@@ -28,6 +29,11 @@ TAKEN = ("system:", "longhaul:")
 """Prefixes of Kubernetes' own names and of Longhaul's programs."""
 
 HOUR_S = 3600
+
+PLACEHOLDERS = ("TENANT", "APPLICATION", "ID")
+"""Words of docs/sign-in.md for what a company has of its own."""
+CUT = "…"
+"""Mark of docs/sign-in.md for the rest of a group's name."""
 
 
 def settings(environment: Environment) -> str:
@@ -82,6 +88,7 @@ def check_sign_in(environment: Environment) -> Iterator[Fault]:
         if issuer.url.rstrip("/") == f"https://{environment.api_name}:{environment.control_plane.api.port}":
             wrong = "it is the cluster itself, as the issuer of service accounts' tokens"
             yield Fault(at=(*at, "url"), wrong=wrong, write="your identity provider's")
+        yield from _check_placeholders(issuer, at)
         earlier = urls.setdefault(issuer.url.rstrip("/"), name)
         if earlier != name:
             wrong = f"{issuer.url!r} is the issuer {earlier} already"
@@ -104,6 +111,18 @@ def check_sign_in(environment: Environment) -> Iterator[Fault]:
         yield Fault(
             at=("identity", "issuers"), wrong=wrong, write="fewer issuers, or authorities of fewer certificates"
         )
+
+
+def _check_placeholders(issuer: Issuer, at: Location) -> Iterator[Fault]:
+    """Yield a fault for each value that stands in our documents for one of the company's own. API servers would not say
+    that they wait for such an issuer: they go on with the list from before."""
+    write = "your own, as your identity provider says it"
+    examples = Issuer.model_fields["url"].examples or ()
+    if issuer.url in examples or {*urlsplit(issuer.url).path.split("/")} & {*PLACEHOLDERS}:
+        yield Fault(at=(*at, "url"), wrong=f"{issuer.url!r} is an example of our documents", write=write)
+    for index, audience in enumerate(issuer.audiences):
+        if audience in PLACEHOLDERS:
+            yield Fault(at=(*at, "audiences", index), wrong=f"{audience!r} is a word of our documents", write=write)
 
 
 def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
@@ -151,6 +170,8 @@ def _check_groups(environment: Environment) -> Iterator[Fault]:
                     write="`view`, or another namespace",
                     basis=(("pod_security", "exempt_namespaces"),),
                 )
+        if group.endswith(CUT):
+            yield Fault(at=at, wrong="it is cut, as in our documents", write="the group's whole name")
         if rights.everywhere is None and not rights.namespaces and not rights.vpn:
             yield Fault(at=at, wrong="it has no rights", write="`everywhere`, `vpn`, or `namespaces` with a role each")
         if rights.vpn and environment.vpn is None:

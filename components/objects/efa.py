@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 NAME = "efa-device-plugin"
 SELECTOR = {"k8s-app": NAME}
-RESOURCE = "vpc.amazonaws.com/efa"
 
 
 class EfaDevicePlugin(ComponentResource):

@@ -76,11 +76,6 @@ def plugin_name(kind: Rdma) -> str:
     return f"rdma-device-plugin-{kind}"
 
 
-def resource(kind: Rdma) -> str:
-    """Return what pods ask for."""
-    return f"rdma/{kind}"
-
-
 def configuration(kind: Rdma) -> dict[str, str]:
     """Return the plugin's files."""
     selectors = {"vendors": [VENDOR], "linkTypes": [LINK_TYPES[kind]]}

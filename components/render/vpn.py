@@ -39,6 +39,14 @@ RENEW_S = 600
 OLD_KEYS_S = 60
 """Seconds for which the keys before are still good then: a laptop whose certificate has ended by then is cut off."""
 
+NEW_LAPTOPS = "20 1"
+"""Most new connections, and in how many seconds: each has OpenVPN wait for vpn_verify.py. All laptops of a machine that
+was away are back in half a minute."""
+FIRST_PACKETS = "1000 10"
+"""Most answers to first packets of connections, and in how many seconds. OpenVPN's own default is a tenth. Whoever ever
+had the key of ``tls-crypt`` can use them up, so :data:`FIRST_OF_ONE` leaves one address a part of them."""
+FIRST_OF_ONE = "limit rate over 10/second burst 50 packets"
+"""First packets of one address that are dropped; an office may be behind one."""
 PING_S, SILENT_S = 2, 6
 """Seconds after which a side that has nothing to say lets the other hear of it, and after which a laptop gives a silent
 machine up. It tries that one once more, for three seconds (longhaul/client/vpn/settings.py), and is on the other within
@@ -70,14 +78,13 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
-    """Return the secrets that the machine fetches. The key that signs is its signer's alone. The server's certificate
-    is written twice: OpenVPN reads its own as root, and the endpoint is another user. OpenVPN reads certificates at its
+    """Return the secrets that the machine fetches. The key that signs is its signer's alone, and the endpoint,
+    which strangers talk to, has a certificate that laptops do not take for OpenVPN's. OpenVPN reads certificates at its
     start alone, and starts anew when they change (longhaul-vpn-renewed.path); the other programs read them again."""
-    server = f"${{{machine.name}-vpn:certificate}}\n${{{machine.name}-vpn:key}}\n"
     return (
         certificate(machine, "kube-proxy", user="root"),
-        SecretFile(path=f"{PKI}/vpn.pem", content=server),
-        SecretFile(path=f"{PKI}/vpn-door.pem", content=server, user=DOOR_USER),
+        certificate(machine, "vpn", user="root"),
+        certificate(machine, "vpn-door", user=DOOR_USER),
         trust(f"{PKI}/vpn-ca.crt", VPN),
         trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES),
         authority(f"{PKI}/vpn-authority.pem", VPN, user=SIGNER_USER),
@@ -104,6 +111,8 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
         "topology subnet",
         f"server {tunnel.network_address} {tunnel.netmask}",
         f"max-clients {MOST_LAPTOPS}",
+        f"connect-freq {NEW_LAPTOPS}",
+        f"connect-freq-initial {FIRST_PACKETS}",
         "x509-username-field CN UID",
         *(f'push "{one}"' for one in pushed),
         f"ca {PKI}/vpn-ca.crt",
@@ -143,15 +152,24 @@ def _signer(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
 
 def _filter(addresses: AddressPlan, machine: Machine) -> str:
     """Return the packet filter: what comes out of a tunnel comes from its range, and goes to the environment and
-    nowhere else: neither to this machine nor to another laptop."""
+    nowhere else: neither to this machine nor to another laptop. First packets of connections to OpenVPN begin with
+    P_CONTROL_HARD_RESET_CLIENT_V2 or V3 and key 0 (OpenVPN 2.6, src/openvpn/ssl_pkt.h). They are limited by source,
+    also where they seem to belong to a flow."""
+    # The byte behind UDP's header.
+    first = f"udp dport {PORT} @th,64,8 {{ 0x38, 0x50 }}"
+    of_one = f"@begins {{ ip saddr {FIRST_OF_ONE} }}"
     return f"""\
 table inet longhaul_vpn
 delete table inet longhaul_vpn
 table inet longhaul_vpn {{
+  set begins {{
+    type ipv4_addr; size 65536; flags dynamic, timeout; timeout 1m;
+  }}
   chain input {{
     type filter hook input priority filter; policy drop;
     iifname "lo" accept
     iifname "{DEVICE}" counter drop
+    {first} add {of_one} counter drop
     ct state established,related accept
     # ICMP.
     meta l4proto 1 accept

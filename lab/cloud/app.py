@@ -29,6 +29,7 @@ from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.resource_types import known_types
 from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.scheduled_events import ScheduledEvents
+from lab.cloud.azure.schema import scale_set_limits
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.azure.secrets import SecretStore
 from lab.cloud.azure.world import build_world
@@ -173,6 +174,15 @@ class Cloud:
     def warn_spot(self, instance_id: str, notice: str) -> None:
         """Give a spot instance of AWS a notice; raise LookupError for what cannot be given one."""
         self.aws.warn_spot(instance_id, notice)
+
+    def limit_machines(self, kind: str, zone: str, count: int | None, error: str) -> None:
+        """Limit how many machines of a type the clouds have, and name the error of those beyond: of a type of AWS how
+        many more in a zone, of a size of Azure how many in all. Empty is the usual error; None lifts the limit. Raise
+        ValueError for an error that the lab does not have."""
+        if kind.startswith("Standard_"):
+            scale_set_limits.set_limit(self.store, kind, count, **({"code": error} if error else {}))
+        else:
+            self.aws.set_capacity(kind, zone, count, code=error)
 
     def operator_environment(self) -> dict[str, str]:
         """Return environment variables with which the clouds' SDKs and Pulumi act as the operator.

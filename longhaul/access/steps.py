@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -35,13 +36,16 @@ class Steps:
     now: Callable[[], datetime]
     clock: Callable[[], float]
     """Seconds, for how long it takes."""
+    turn: Callable[[], AbstractContextManager[None]]
+    """Gives the turn of whoever starts API servers anew; ``CommandError`` while somebody else has it."""
 
     def revoke(self, name: str, *, by: str, keep_connections: bool) -> None:
         """Have every API server and VPN machine refuse a person, and end what they have open."""
         person = Person(name=name, since=moment(self.now()), by=by)
         self._put(lambda revoked: revoked.with_(person))
         if not keep_connections:
-            end_connections(self.people, tell=self.tell, refusal=PEOPLE)
+            with self.turn():
+                end_connections(self.people, tell=self.tell, refusal=PEOPLE)
 
     def restore(self, name: str) -> None:
         """Have them all take a person again."""

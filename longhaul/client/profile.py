@@ -61,8 +61,13 @@ class Vpn:
     authority: str
     """Authority of the VPN machines' certificates, PEM."""
     name: str
-    """Name in those certificates."""
+    """Name in OpenVPN's certificates."""
     inside: Inside
+
+    @property
+    def sign_in_name(self) -> str:
+        """Name in the certificates of the sign-in endpoints (components/model/certificates.py)."""
+        return f"sign-in.{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)

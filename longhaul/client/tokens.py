@@ -35,8 +35,8 @@ class Tokens:
 
 
 class Store:
-    """The file with the tokens of one issuer and client for one place (:meth:`Profile.place`). Programs that run side by
-    side take turns, since an issuer may take a refresh token once only."""
+    """The file with the tokens of one issuer and client for one place (:meth:`Profile.place`). Programs that run side
+    by side take turns, since an issuer may take a refresh token once only."""
 
     def __init__(self, issuer: Issuer, place: str) -> None:
         digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes} {place}".encode()).hexdigest()[:16]

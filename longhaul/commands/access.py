@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from longhaul.confirm import confirm
-from longhaul.context import context, enter_lab
+from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.say import say
@@ -55,9 +55,9 @@ def run(invocation: Invocation) -> int:
         print(profile_of(environment, lab_port=port, now=datetime.now(UTC)).text(), end="")
         return Exit.OK
     if options.verb in OF_PEOPLE:
-        return _change(environment, options)
+        return _change(where, environment, options)
     if options.verb == "apply":
-        _steps(environment).apply()
+        _steps(where, environment).apply()
     return _show(environment, options)
 
 
@@ -87,11 +87,11 @@ def _show(environment: Environment, options: argparse.Namespace) -> int:
     return Exit.OK if all(one.right for one in found) else Exit.FAILED
 
 
-def _change(environment: Environment, options: argparse.Namespace) -> int:
+def _change(where: Context, environment: Environment, options: argparse.Namespace) -> int:
     """Revoke a person's access, or end that."""
     from longhaul.identity import asking
 
-    steps = _steps(environment)
+    steps = _steps(where, environment)
     if options.verb == "restore":
         return _restore(steps, options.user)
     # Read first: only then does the vault's client know who asks.
@@ -104,12 +104,18 @@ def _change(environment: Environment, options: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _steps(environment: Environment) -> Steps:
+def _steps(where: Context, environment: Environment) -> Steps:
     from longhaul.access.people import people_of
     from longhaul.access.steps import Steps
+    from longhaul.rotation.turn import ending_in
 
-    people = people_of(environment)
-    return Steps(people=people, tell=say, now=lambda: datetime.now(UTC), clock=time.monotonic)
+    return Steps(
+        people=people_of(environment),
+        tell=say,
+        now=lambda: datetime.now(UTC),
+        clock=time.monotonic,
+        turn=lambda: ending_in(where, environment, say),
+    )
 
 
 def _restore(steps: Steps, user: str) -> int:

@@ -72,7 +72,7 @@ def _quarantine(steps: Steps, options: argparse.Namespace) -> int:
     entry, machine = begun(steps.record, options.name, now=steps.now())
     known = seen(steps.api, entry.name)
     confirm(
-        told(entry, machine, known),
+        told(entry, machine, known, sites=steps.record.environment.sites),
         what=f"put {entry.name} into quarantine",
         name=entry.name,
         noun="machine",
@@ -94,12 +94,10 @@ def _release(steps: Steps, options: argparse.Namespace) -> int:
     if entry is None or entry.released:
         raise CommandError(f"{options.name} is not in quarantine, so nothing was done", code=Exit.USAGE)
     steps.refuse_release(entry)
-    machine = None
-    if entry.site in steps.record.environment.sites:
-        machine = recorded_machine(steps.record.environment, entry)
-    elif entry.kept:
+    machine = recorded_machine(steps.record.environment, entry)
+    if machine is None and entry.kept:
         say(f"{', '.join(entry.kept)} in {entry.site} stays: the file has no such site any more, so delete it yourself")
-    confirm(released(entry), what=f"release {entry.name}", name=entry.name, noun="machine", yes=options.yes)
+    confirm(released(entry, machine), what=f"release {entry.name}", name=entry.name, noun="machine", yes=options.yes)
     entry = steps.release(entry, machine)
     if options.json:
         print(rendered(document(entry, None)))
@@ -113,10 +111,19 @@ def _steps(where: Context, record: Record, *, keep_disk: bool) -> Iterator[Steps
     from longhaul.cluster import api_of
     from longhaul.quarantine.steps import Steps
     from longhaul.rolling.pool_lock import Words, sole_run
+    from longhaul.rotation.turn import ending_in
 
     words = Words(begins="of a quarantine", goes_on="a machine is being put into quarantine")
     with (
         api_of(where, record.environment, os.environ) as api,
         sole_run(api, "longhaul-quarantine", words) as held,
     ):
-        yield Steps(record=record, api=api, tell=say, now=lambda: datetime.now(UTC), held=held, keep_disk=keep_disk)
+        yield Steps(
+            record=record,
+            api=api,
+            tell=say,
+            now=lambda: datetime.now(UTC),
+            held=held,
+            turn=lambda: ending_in(where, record.environment, say),
+            keep_disk=keep_disk,
+        )

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 HELP = "replace a key while the cluster goes on; a run that was killed is finished by the next"
 TAKES_REST = False
 
-LEASE = "longhaul-rotate"
-"""Name of the lease of whatever is rotated: two rotations at once could both have an API server start anew."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rotate``."""
@@ -82,15 +79,14 @@ def _rotate(where: Context, environment: Environment, known: Known, options: arg
     from clouds.registry import cloud_of
     from components.model.places import place_of
     from longhaul.cluster import api_of
-    from longhaul.rolling.pool_lock import Words, sole_run
+    from longhaul.rotation.turn import rotating
 
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
         said = f"the control plane is on {place.site.kind}, where no key can be rotated yet"
         raise CommandError(said, code=Exit.USAGE)
-    words = Words(begins="to rotate", goes_on="a key is being rotated")
-    with api_of(where, environment, os.environ, master=known.master) as api, sole_run(api, LEASE, words) as held:
+    with api_of(where, environment, os.environ, master=known.master) as api, rotating(api) as held:
         asked = Asked(
             what=known.name,
             where=where,

@@ -35,17 +35,23 @@ class Recovered:
 
 def recover(engine: Engine) -> Recovered:
     """Repair what a dead run left; ``CommandError`` when another run is alive, here or elsewhere."""
-    run = engine.records.read()
-    if run is not None:
-        _refuse_living(engine, run)
-    locks = engine.backend.locks(engine.name, engine.stack)
-    _refuse_held(engine, locks)
+    run, locks = refuse_at_work(engine)
     for path in half_written(engine.backend, engine.name, engine.stack):
         path.unlink(missing_ok=True)
     released = _release(engine, locks)
     orphans = _reap(run) if run is not None else ()
     engine.records.clear()
     return Recovered(lock=released, orphans=orphans)
+
+
+def refuse_at_work(engine: Engine) -> tuple[Run | None, list[Lock]]:
+    """Raise ``CommandError`` when another run is alive, here or elsewhere; return what dead ones left."""
+    run = engine.records.read()
+    if run is not None:
+        _refuse_living(engine, run)
+    locks = engine.backend.locks(engine.name, engine.stack)
+    _refuse_held(engine, locks)
+    return run, locks
 
 
 def holder(lock: Lock) -> Holder:

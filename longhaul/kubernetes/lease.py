@@ -70,7 +70,7 @@ class _Held:
         """Take the lease for this holder, also from one whose time is over."""
         try:
             lease = self._api.find(self._path) or self._make()
-            other = _holder(lease, self._api.now())
+            other = holder_of(lease, self._api.now())
             if other and not self._terms.gone(other):
                 raise HeldError(other)
             self._version = lease["metadata"]["resourceVersion"]
@@ -123,7 +123,7 @@ class _Held:
         self._version = written["metadata"]["resourceVersion"]
 
 
-def _holder(lease: Object, now: datetime) -> str:
+def holder_of(lease: Object, now: datetime) -> str:
     """Return the holder; empty when there is none, or it has not renewed in time."""
     spec = lease.get("spec") or {}
     renewed = moment(spec.get("renewTime") or "")

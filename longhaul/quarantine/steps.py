@@ -8,6 +8,7 @@ step may be repeated, so the next run does them all again."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ class Steps:
     now: Callable[[], datetime]
     held: Callable[[], bool]
     """Tells whether this run is still the only one."""
+    turn: Callable[[], AbstractContextManager[None]]
+    """Gives the turn of whoever starts API servers anew; ``CommandError`` while somebody else has it."""
     keep_disk: bool = True
     """False to replace a machine whose disk its cloud does not keep."""
 
@@ -55,7 +58,8 @@ class Steps:
         if machine is not None and refused is None:
             machine.cloud.replace(machine.place, machine.suspect)
             self.tell(f"{machine.suspect.group} makes another machine")
-        servers.end_connections(self.record, tell=self.tell)
+        with self.turn():
+            servers.end_connections(self.record, tell=self.tell)
         if refused is not None:
             raise refused
         entry = replace(entry, done=True)

@@ -71,14 +71,12 @@ def pool_machine(environment: Environment, name: str) -> PoolMachine | None:
 
 
 def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachine | None:
-    """Return the machine of an earlier run; None for a host, and for one that is gone. ``CommandError`` when its
-    site is not declared any more."""
+    """Return the machine of an earlier run; None for a host, for one that is gone, and for one whose site is not
+    declared any more: nobody knows then where its cloud would be asked."""
     from clouds.base.quarantine import Suspect
 
-    if not entry.machine:
+    if not entry.machine or entry.site not in environment.sites:
         return None
-    if entry.site not in environment.sites:
-        raise CommandError(f"{entry.name} is of site {entry.site}, which {environment.name} does not have any more")
     place = place_of(environment, entry.site)
     cloud = cloud_of(place.site).quarantine
     if cloud is None:

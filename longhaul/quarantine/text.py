@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,15 @@ SHOWN = 20
 """Number of Secrets that the text names; ``--json`` has all."""
 
 
-def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen) -> list[str]:
-    """Return a line for each thing that will be done, and for what stays to be done by people."""
+def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen, *, sites: Collection[str]) -> list[str]:
+    """Return a line for each thing that will be done, and for what stays to be done by people. ``sites`` are those of
+    the environment's file."""
     if machine is not None:
         of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.told()
     elif entry.gone:
         of_it, cloud = "of which there is no machine in any pool and no host", GONE
+    elif entry.site not in sites:
+        of_it, cloud = f"of {entry.site}, a site that the file does not have any more", LEFT
     else:
         of_it, cloud = f"a host of {entry.site}", HOST
     lines = [
@@ -49,6 +52,10 @@ GONE = (
     "nothing is cut off, kept or replaced: if its machine runs on outside its group, end it yourself",
     "look at the name: a machine that gets it later is refused as well",
 )
+LEFT = (
+    "its site's cloud, gateways and hosts are asked nothing: what an earlier run has not cut off, kept or replaced "
+    "stays so. If its machine runs on, end it yourself",
+)
 HOST = (
     "what cuts it off is in the hosts file: write `quarantined: true` into its entry, then `longhaul hosts`: the "
     "gateways and the other hosts of its site drop what it sends. It can still take a neighbour's address there, so "
@@ -57,9 +64,9 @@ HOST = (
 )
 
 
-def released(entry: Quarantined) -> list[str]:
+def released(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
     """Return a line for each thing that the end of a quarantine does."""
-    kept = ", ".join(entry.kept) or "nothing"
+    kept = ", ".join(entry.kept if machine else ()) or "nothing"
     return [
         f"the quarantine of {entry.name} ends:",
         f"- deleted for good: {kept}",

@@ -16,6 +16,9 @@ from longhaul.rotation.servers import digests
 from longhaul.status.cluster import BELIEVED
 
 SYSTEM, PUBLISHED, FIELD = "kube-system", "kube-root-ca.crt", "ca.crt"
+BOOT = "longhaul.dev/authorities-boot"
+"""Annotation with the boot in which a node said what it believes (images/rootfs, node_authorities.py). One of a former
+release has none."""
 PATIENCE = timedelta(minutes=15)
 """Longest wait for nodes. They look every five minutes or so (longhaul-authorities.timer)."""
 FIRST_WORD = timedelta(minutes=8)
@@ -121,15 +124,15 @@ class Followers:
             return f"kube-controller-manager does not publish what its machines have (ConfigMap {SYSTEM}/{PUBLISHED})"
         names = [
             name
-            for name, metadata in self._nodes().items()
+            for name, metadata in self._nodes(fresh=True).items()
             if (believed := _believed(metadata)) != wanted and (believed or name in first or not self._is_new(metadata))
         ]
         said = "have not followed yet (journalctl -u longhaul-authorities there). To go on without them: --without NAME"
         return f"the nodes {', '.join(names)} {said}" if names else ""
 
-    def _nodes(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the metadata of each Node."""
-        nodes = {one["metadata"]["name"]: one["metadata"] for one in self.api.items(NODES)}
+    def _nodes(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, Any]]:
+        """Return the metadata of each Node; with ``fresh``, without what was said in an earlier boot."""
+        nodes = {one["metadata"]["name"]: _fresh(one) if fresh else one["metadata"] for one in self.api.items(NODES)}
         return {name: metadata for name, metadata in nodes.items() if name not in self.without}
 
     def _is_new(self, metadata: Mapping[str, Any]) -> bool:
@@ -143,6 +146,16 @@ def _is_rolled_out(deployment: Mapping[str, Any]) -> bool:
     counts = {int(status.get(key) or 0) for key in ("replicas", "updatedReplicas", "availableReplicas")}
     seen = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"].get("generation") or 0)
     return seen and counts == {int(deployment["spec"].get("replicas", 1))}
+
+
+def _fresh(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a Node's metadata, without its word where its machine was started since."""
+    metadata: Mapping[str, Any] = node["metadata"]
+    annotations = metadata.get("annotations") or {}
+    runs = ((node.get("status") or {}).get("nodeInfo") or {}).get("bootID", "")
+    if annotations.get(BOOT, runs) == runs:
+        return metadata
+    return {**metadata, "annotations": {key: value for key, value in annotations.items() if key != BELIEVED}}
 
 
 def _believed(metadata: Mapping[str, Any]) -> set[str]:

@@ -71,6 +71,10 @@ class KubernetesRotation(AuthorityRotation):
                 f"(`longhaul access profile --env {self.vault.environment.name}`)"
             )
 
+    def ask_again(self) -> None:
+        """Wait for nodes that were made anew since they said what they believe, or that have joined meanwhile."""
+        self.followers.but(self._quarantined()).await_all("".join(self.believed()))
+
     def _quarantined(self) -> set[str]:
         """Return the machines that API servers refuse, and that therefore learn nothing."""
         try:

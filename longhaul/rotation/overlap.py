@@ -35,6 +35,9 @@ class OfServers:
     def spread(self) -> None:
         """Do nothing: nobody else believes it."""
 
+    def ask_again(self) -> None:
+        """Do nothing: the same."""
+
 
 class Subject(Protocol):
     """Subject of a rotation. Every method may be called again after it was interrupted."""
@@ -80,6 +83,10 @@ class Subject(Protocol):
     def spread(self) -> None:
         """Have those believe what the vault says who are no machines of the control plane; ``CommandError`` when one
         does not."""
+
+    def ask_again(self) -> None:
+        """Do nothing when those of :meth:`spread` believe it still, just before the new one signs: some may have been
+        made anew since. ``CommandError`` when one does not."""
 
     def behind(self) -> tuple[str, ...]:
         """Return the machines that have not learnt yet that the rotation is over; ``CommandError`` for the first that
@@ -140,6 +147,7 @@ class Overlap:
             standing = self._trust(standing)
             if not self._learnt(standing, now=now):
                 return standing
+            self.subject.ask_again()
             standing = self._go(Phase.USE, "all believe both: from now on the new key signs")
         if standing.phase is Phase.USE:
             standing = self._use(standing)

@@ -22,6 +22,8 @@ from longhaul.rotation.vault import RotationVault
 _PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
 _PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
 
+_UNREAD = "its program has not read the file (`longhaul status` says how it is, `journalctl` there says why)"
+
 Digests = Mapping[str, tuple[str, ...]]
 """SHA-256 of every certificate and public key, by file, in their order."""
 
@@ -116,5 +118,9 @@ def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
         return f"does not have {names} as the vault does: it could not fetch them (journalctl -u longhaul-secrets)"
     if answer.get("error"):
         return f"does not use what it has: {answer['error']}"
+    # A machine of a former release says nothing of its ports.
+    shown = answer.get("shown") or {}
+    if other := [name for name, found in wanted.items() if not {*shown.get(name, ())} <= {*found[:1]}]:
+        return f"has {', '.join(other)} as the vault does, but a port shows another certificate: {_UNREAD}"
     unused = ", ".join(answer.get("unused", ()))
     return f"has units that do not use what it has: {unused}" if unused else ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from components.model import plan
+from components.model.nodes import host_nodes
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import Observed
 
 if TYPE_CHECKING:
+    from components.model import Environment
     from components.model.quarantine import Quarantined
 
 
@@ -29,17 +32,29 @@ LIST = "(list)"
 """Name of the line about the list itself; no machine can have it."""
 
 
-def judge_quarantine(env: str, servers: Collection[str], observed: Observed) -> tuple[QuarantineStatus, ...]:
+def judge_quarantine(
+    environment: Environment, servers: Collection[str], observed: Observed
+) -> tuple[QuarantineStatus, ...]:
     """Return every machine that was not released. One that an API server does not refuse, or of which a Node is there,
-    is a fault; ``servers`` are all that there should be. A list that cannot be read has a line of its own: who
-    should be refused is not known then."""
+    is a fault; ``servers`` are all that there should be. So is a host that the hosts file does not cut off. A list
+    that cannot be read has a line of its own: who should be refused is not known then."""
     if observed.quarantine_error:
         reason = f"who is in quarantine is not known: {observed.quarantine_error}"
         return (QuarantineStatus(name=LIST, site="", verdict=Verdict.DEGRADED, reason=reason, since=""),)
-    return tuple(_judged(env, entry, servers, observed) for entry in observed.quarantine.held)
+    reached = _reached(environment)
+    return tuple(_judged(environment.name, entry, servers, observed, reached) for entry in observed.quarantine.held)
 
 
-def _judged(env: str, entry: Quarantined, servers: Collection[str], observed: Observed) -> QuarantineStatus:
+def _reached(environment: Environment) -> Mapping[str, str]:
+    """Return the names in the hosts file of hosts that it does not cut off, by their Nodes' names. One that the file
+    does not have was given another name, or its site is not there any more."""
+    nodes = host_nodes(environment, plan(environment))
+    return {nodes[host.name].node_name: host.name for host in environment.hosts if not host.quarantined}
+
+
+def _judged(
+    env: str, entry: Quarantined, servers: Collection[str], observed: Observed, reached: Mapping[str, str]
+) -> QuarantineStatus:
     told = {name: answer.refuses for name, answer in observed.answers.items() if answer.refuses is not None}
     open_ = sorted(name for name, names in told.items() if entry.name not in names)
     silent = sorted({*servers} - {*told})
@@ -50,6 +65,12 @@ def _judged(env: str, entry: Quarantined, servers: Collection[str], observed: Ob
         verdict, reason = Verdict.UNHEALTHY, f"{', '.join(open_)} does not refuse it: {again} tells them"
     elif not entry.done:
         verdict, reason = Verdict.DEGRADED, f"half done: {again} goes on"
+    elif entry.name in reached and not entry.machine:
+        verdict = Verdict.DEGRADED
+        reason = (
+            f"nothing cuts it off: write `quarantined: true` into the entry of {reached[entry.name]} in the hosts "
+            f"file, then `longhaul hosts --env {env}`"
+        )
     elif silent:
         verdict = Verdict.DEGRADED
         reason = f"{', '.join(silent)} did not tell whether it is refused there: {again} makes sure"

@@ -127,7 +127,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
         pools=judge_pools(environment, observed),
         addons=judge_addons(environment, observed),
         rotations=judge_rotations(environment.name, observed),
-        quarantine=judge_quarantine(environment.name, [one.name for one in machines if one.role is Role.API], observed),
+        quarantine=judge_quarantine(environment, [one.name for one in machines if one.role is Role.API], observed),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from components.model import Environment, certificates, load, plan
 from components.model.policy import policies
 from components.model.vpn import Vpn
+from longhaul.client.profile import Vpn as Profile
 from tests.components.policy.samples import resources
 from tests.support.declared import Program
 from tests.support.hosts import STACKS
@@ -52,6 +53,15 @@ def test_each_reads_its_own_secrets_and_the_vpn_s(with_vpn: Environment, program
         start = f"{machine}-reads-"
         read = {one.name.removeprefix(start) for one in program.of(GRANT) if one.name.startswith(start)}
         assert read == held[machine] | SECRETS
+
+
+def test_the_endpoint_s_certificate_has_no_name_that_laptops_take_for_openvpn_s(with_vpn: Environment) -> None:
+    for machine in MACHINES:
+        held = {one.part: one for one in certificates(with_vpn, plan(with_vpn)) if one.holder == machine}
+        own, door = held["vpn"], held["vpn-door"]
+        known = Profile(endpoints=("https://x",), authority="", name=own.common_name)
+        assert (door.common_name, door.dns_names) == (known.sign_in_name, (known.sign_in_name,))
+        assert own.common_name not in {door.common_name, *door.dns_names}
 
 
 @pytest.mark.parametrize("secret", ["ca-vpn", "trust-vpn", "vpn-key", "vpn-remotes"])

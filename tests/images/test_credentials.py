@@ -34,6 +34,7 @@ class Machine:
         for path in (self.pki, *self.copies.values()):
             path.mkdir()
         monkeypatch.setattr(credentials, "COPIES", self.copies)
+        monkeypatch.setattr(credentials, "shown", lambda _node, *, pki: {})
         monkeypatch.setattr(credentials.subprocess, "run", self._run)
         monkeypatch.setattr(credentials.api_leave, "leave", self._leave)
 

@@ -17,7 +17,7 @@ import pytest
 import worker_checks
 from controller.api import Api, ApiError
 from digests import digests
-from node_authorities import KUBELET, PUBLISHED, TOLD, Authorities
+from node_authorities import BOOT, KUBELET, PUBLISHED, TOLD, Authorities
 from node_place import Worker
 
 from components.control_plane import issuing
@@ -49,6 +49,8 @@ class Cluster(ThreadingHTTPServer):
         self.show(self.first)
         self.socket = self.context.wrap_socket(self.socket, server_side=True)
         self.file, self.used = folder / "kubernetes-ca.crt", folder / "used.crt"
+        self.boot = folder / "boot_id"
+        self.boot.write_text("first\n")
         self.file.write_text(self.first.certificate)
         self.used.write_text(self.first.certificate)
 
@@ -69,7 +71,7 @@ class Cluster(ThreadingHTTPServer):
         """Have the node's timer come once."""
         pem = self.folder / "server.pem"
         api = Api(host="127.0.0.1", port=self.server_port, authority=self.file, certificate=pem)
-        Authorities(api=api, node="n", used=self.used).follow()
+        Authorities(api=api, node="n", used=self.used, boot=self.boot).follow()
 
     @property
     def told(self) -> str | None:
@@ -125,6 +127,13 @@ def test_it_says_what_it_believes_and_starts_nothing_anew(cluster: Cluster) -> N
     cluster.annotations.clear()
     cluster.follow()
     assert (cluster.told is None, cluster.ran) == (False, [])
+
+
+def test_it_says_it_again_after_each_start_of_its_machine(cluster: Cluster) -> None:
+    for boot in ("first", "second"):
+        cluster.boot.write_text(f"{boot}\n")
+        cluster.follow()
+        assert cluster.annotations[BOOT] == boot
 
 
 def test_it_follows_an_authority_that_is_replaced(cluster: Cluster) -> None:
@@ -186,6 +195,7 @@ def test_a_node_that_is_answered_by_nobody_stays_as_it_is(
 
 
 def test_programs_and_rotations_name_the_same(root: Path) -> None:
+    assert followers.BOOT == BOOT
     assert (TOLD, node_authorities.FIELD, PUBLISHED) == (followers.BELIEVED, followers.FIELD, followers.ROOT)
     assert (rbac.PUBLISHED, labels.SYSTEM) == (followers.PUBLISHED, followers.SYSTEM)
     assert followers.OURS in [f"{name}={value}" for name, value in labels.labels("dns").items()]

@@ -15,7 +15,6 @@ from cryptography.x509.oid import NameOID
 from vpn.certificate import LONGEST_NAME, MARK, Signer, key_of
 from vpn.people import OWN
 
-from clouds.azure import control
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
 from components.model import vpn as model
@@ -29,38 +28,32 @@ from longhaul.commands import vpn as command
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from tests.model import make
+from tests.support.opened_vault import ANNA, OpenedVault, new_authority, stored
 
 ENVIRONMENT = make.environment(vpn={"machine_type": "Standard_D2s_v5"})
-ANNA = "anna@example.com"
 KEY = key.new_key()
 REQUEST = key.request(KEY)
 
 
-class FakeVault:
+class FakeVault(OpenedVault):
     """The environment's vault as `longhaul up` leaves it, before there is any object on the cluster."""
 
     def __init__(self) -> None:
-        self.authority = issuing.new_authority(common_name="VPN", days=1, key=issuing.new_key())
-        self.signed_in = ANNA
-        self.error: AzureError | None = None
-        self.secrets = {
-            "ca-vpn": json.dumps({"certificate": self.authority.certificate, "key": self.authority.key}),
-            "trust-vpn": self.authority.certificate,
-            "vpn-key": issuing.new_static_key(),
-            "vpn-remotes": remotes("vpn.example.com", ["203.0.113.7", "203.0.113.8"]),
-        }
-
-    def get(self, name: str) -> str | None:
-        if self.error:
-            raise self.error
-        return self.secrets.get(name)
+        self.authority = new_authority("VPN")
+        super().__init__(
+            {
+                "ca-vpn": stored(self.authority),
+                "trust-vpn": self.authority.certificate,
+                "vpn-key": issuing.new_static_key(),
+                "vpn-remotes": remotes("vpn.example.com", ["203.0.113.7", "203.0.113.8"]),
+            }
+        )
 
 
 @pytest.fixture(name="vault")
 def _vault(monkeypatch: pytest.MonkeyPatch) -> FakeVault:
     vault = FakeVault()
-    monkeypatch.setattr(control, "Vault", lambda _url: vault)
-    monkeypatch.setattr(control, "signed_in", lambda _place: vault.signed_in)
+    vault.open_for(ENVIRONMENT, monkeypatch)
     return vault
 
 

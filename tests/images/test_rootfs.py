@@ -101,6 +101,27 @@ def test_systemd_finds_nothing_wrong_with_any_unit(rootfs: Path, tree: Path) -> 
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_targets_start_at_boot_beside_cloud_init(rootfs: Path, tree: Path) -> None:
+    """With cloud-init's order in Debian 12 (cloud-init 22.4.2, systemd/cloud-init.service): between the network and
+    sysinit.target."""
+    (tree / "etc/systemd/system/cloud-init.service").write_text(
+        "[Unit]\nDefaultDependencies=no\nAfter=systemd-networkd-wait-online.service\n"
+        "Wants=systemd-networkd-wait-online.service\nBefore=network-online.target sysinit.target\n"
+        "[Service]\nType=oneshot\nExecStart=/bin/sh -c :\n"
+    )
+    targets = " ".join(unit for unit in units(rootfs) if unit.endswith(".target"))
+    (tree / "etc/systemd/system/boot.target").write_text(f"[Unit]\nWants=cloud-init.service {targets}\n")
+    assert verify(tree, "boot.target") == ""
+
+
+def test_nothing_on_a_vpn_machine_that_strangers_talk_to_asks_the_metadata_service(rootfs: Path) -> None:
+    for unit in ("longhaul-vpn", "longhaul-vpn-door", "longhaul-vpn-proxy", "longhaul-vpn-signer@"):
+        text = (rootfs / f"etc/systemd/system/{unit}.service").read_text()
+        assert "\nIPAddressDeny=169.254.169.254 168.63.129.16\n" in text, unit
+        assert "\nSystemCallFilter=@system-service\n" in text, unit
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

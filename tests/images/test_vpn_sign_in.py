@@ -7,9 +7,11 @@ import http.client
 import json
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,9 +20,9 @@ from typing import Any
 
 import pytest
 import vpn_checks
+import vpn_door
 import vpn_verify
 from attest import server as attest_server
-from attest.server import Server
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -28,12 +30,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from quarantine_list import digest_of
 from vpn.certificate import LONGEST_NAME, MARK, Signer
 from vpn.people import MAY, WHO, People
-from vpn_door import CERTIFICATE, LARGEST, SENDER_AT_ONCE, Door, Handler
+from vpn_door import CERTIFICATE, LARGEST, PATIENCE_S, SENDER_AT_ONCE, Door, server_of
 from vpn_signer import Desk
 
 from components.control_plane import issuing
 from components.model.revoked import Person, Revoked
 from components.model.vpn import RIGHT
+from tests.images.machines import ROOTFS
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 ALICE = "corp:a-1"
@@ -232,7 +235,7 @@ def door(folder: Path, ask_signer: Any) -> Iterator[int]:
     subject = issuing.Subject(common_name="vpn.test", dns_names=["vpn.test"], usages=["server"], days=1)
     pair = issuing.issue(subject, authority=authority)
     (folder / "door.pem").write_text(pair.certificate + pair.key)
-    server = Server(("127.0.0.1", 0), Door(ask_signer), certificate=folder / "door.pem", handler=Handler)
+    server = server_of(Door(ask_signer), ("127.0.0.1", 0), certificate=folder / "door.pem")
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server.server_address[1]
@@ -284,7 +287,8 @@ def test_the_door_hands_on_what_it_got(tmp_path: Path) -> None:
         (b"[" * 60_000, GOOD, 400),
         (b"\xff\xfe", GOOD, 400),
         (b'{"other": 1}', GOOD, 400),
-        (b"x" * (LARGEST + 1), GOOD, 413),
+        # Its length alone: nobody reads the body, so who still writes it may find the connection closed first.
+        (b"", {**GOOD, "Content-Length": str(LARGEST + 1)}, 413),
         (BODY, {**GOOD, "path": "/v1/other"}, 404),
         (b"", {**GOOD, "Content-Length": "-1"}, 400),
     ],
@@ -308,6 +312,60 @@ def test_a_signer_that_is_away_or_talks_nonsense_is_said(tmp_path: Path) -> None
             assert post(port, BODY, **GOOD)[0] == 503
 
 
+def slow(port: int, sender: str) -> ssl.SSLSocket:
+    """Return a connection that has done its handshake, and has sent a part of a request."""
+    plain = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(sender, 0))
+    own = ssl._create_unverified_context().wrap_socket(plain)
+    own.sendall(b"POST /v1/certificate HTTP/1.1\r\n")
+    return own
+
+
+def test_slow_connections_of_sixteen_addresses_shut_nobody_out(tmp_path: Path) -> None:
+    answer = json.dumps({"status": 403, "body": {"error": "no"}}).encode()
+    places, own = attest_server.CONNECTIONS, attest_server.CONNECTIONS_OF_ONE
+    with door(tmp_path, lambda _question: answer) as port, ExitStack() as held:
+        for number in range(places):
+            held.enter_context(slow(port, f"127.0.{number // own + 1}.1"))
+        assert post(port, BODY, **GOOD)[0] == 403
+
+
+def test_who_waits_for_the_signer_keeps_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attest_server, "CONNECTIONS", 1)
+    asked, go = threading.Event(), threading.Event()
+    found: list[int] = []
+
+    def answer(_question: bytes) -> bytes:
+        asked.set()
+        assert go.wait(10)
+        return json.dumps({"status": 403, "body": {"error": "no"}}).encode()
+
+    with door(tmp_path, answer) as port:
+        waiting = threading.Thread(target=lambda: found.append(post(port, BODY, **GOOD)[0]))
+        waiting.start()
+        assert asked.wait(10)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            post(port, BODY, **GOOD)
+        go.set()
+        waiting.join()
+    assert found == [403]
+
+
+def test_a_request_has_to_be_there_in_a_few_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert PATIENCE_S < attest_server.SILENCE_S
+    monkeypatch.setattr(vpn_door, "PATIENCE_S", 0.2)
+    with door(tmp_path, say_nothing) as port, slow(port, "127.0.0.1") as own:
+        # Long before its silence would end it.
+        own.settimeout(5)
+        assert own.recv(1) == b""
+
+
+def test_what_is_no_question_takes_nobody_s_turn(tmp_path: Path) -> None:
+    answer = json.dumps({"status": 403, "body": {"error": "no"}}).encode()
+    with door(tmp_path, lambda _question: answer) as port:
+        found = {post(port, BODY)[0] for _ in range(int(SENDER_AT_ONCE) + 5)}
+        assert (found, post(port, BODY, **GOOD)[0]) == ({401}, 403)
+
+
 def test_slow_connections_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attest_server, "SILENCE_S", 0.2)
     monkeypatch.setattr(attest_server.Connection, "timeout", 0.2)
@@ -322,14 +380,30 @@ def test_openvpn_refuses_the_revoked_and_everybody_without_a_list(tmp_path: Path
     path = tmp_path / "revoked.json"
     person = Person(name=ALICE, since="2030-01-01T00:00:00+00:00", by="anna")
     path.write_text(Revoked(people=(person,)).text())
-    assert not vpn_verify.is_let_in("0", ALICE, path=path)
-    assert vpn_verify.is_let_in("0", "corp:b-2", path=path)
-    assert vpn_verify.is_let_in("1", "", path=path)
-    assert not vpn_verify.is_let_in("0", "", path=path)
+    assert not vpn_verify.is_let_in("0", ALICE, path=str(path))
+    assert vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
+    assert vpn_verify.is_let_in("1", "", path=str(path))
+    assert not vpn_verify.is_let_in("0", "", path=str(path))
     path.write_text("[]")
-    assert not vpn_verify.is_let_in("0", "corp:b-2", path=path)
+    assert not vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
     path.unlink()
-    assert not vpn_verify.is_let_in("0", "corp:b-2", path=path)
+    assert not vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
+
+
+def test_openvpn_is_held_up_by_few_modules() -> None:
+    """It moves no packet while the program runs: for the authority's certificate nothing is loaded."""
+    program = f"{ROOTFS}/usr/local/lib/longhaul/vpn_verify.py"
+    first = Path(program).read_text().partition("\n")[0]
+    assert first == "#!/usr/bin/python3 -IS"
+    loaded = {}
+    for depth in ("0", "1"):
+        words = [sys.executable, "-BIS", "-X", "importtime", program, depth]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == (1 if depth == "0" else 0), done.stderr
+        loaded[depth] = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
+    assert "json" in loaded["0"]
+    assert not {"json", "site"} & loaded["1"]
+    assert not {"logging", "pathlib", "subprocess", "http.client", "site"} & loaded["0"]
 
 
 def test_a_machine_tells_whom_it_refuses_once_their_sessions_are_over(tmp_path: Path) -> None:

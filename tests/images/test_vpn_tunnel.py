@@ -67,6 +67,12 @@ own.setsockopt(socket.IPPROTO_IP, 19, 1)  # IP_TRANSPARENT: any source
 own.bind((sys.argv[1], 0))
 own.sendto(sys.argv[1].encode(), (sys.argv[2], 9))
 """
+BEGIN = """
+import socket, sys
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(2000):
+    own.sendto(bytes([0x38]) + bytes(53), (sys.argv[1], 1194))
+"""
 HEAR = """
 import socket
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -140,7 +146,9 @@ class World:
         return issuing.issue(subject, authority=self.authority)
 
     @contextmanager
-    def laptop(self, pair: issuing.Pair, *, number: int = 0, key: str | None = None) -> Iterator[Laptop]:
+    def laptop(
+        self, pair: issuing.Pair, *, number: int = 0, key: str | None = None, port: int = 1194
+    ) -> Iterator[Laptop]:
         """Start a laptop with this certificate."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         (folder / "pair.pem").write_text(pair.certificate + pair.key)
@@ -257,9 +265,9 @@ def _write(world: World) -> None:
     verify = world.folder / "verify"
     # The system's Python, as on machines: nobody may not run this one.
     verify.write_text(
-        "#!/usr/bin/python3 -B\nimport os, sys\nfrom pathlib import Path\n"
+        "#!/usr/bin/python3 -BIS\nimport os, sys\n"
         f"sys.path.insert(0, {str(PROGRAMS)!r})\nimport vpn_verify\n"
-        f"path, name = Path({str(world.folder)!r}, 'revoked.json'), os.environ.get(vpn_verify.NAME, '')\n"
+        f"path, name = {str(world.folder / 'revoked.json')!r}, os.environ.get(vpn_verify.NAME, '')\n"
         "sys.exit(0 if vpn_verify.is_let_in(sys.argv[1], name, path=path) else 1)\n"
     )
     verify.chmod(0o755)
@@ -407,6 +415,16 @@ def test_strangers_get_no_tunnel(world: World) -> None:
             lambda: "unsuitable certificate purpose" in world.log(), what="a VPN machine's certificate is no laptop's"
         )
         assert not laptop.saw(DONE)
+
+
+def test_first_packets_of_one_address_leave_others_room(world: World) -> None:
+    words = f"session-id not found in packet from [AF_INET]{OUTSIDE.format(3)}:"
+    before = world.log().count(words)
+    world.laptops[1].run(sys.executable, "-c", BEGIN, OUTSIDE.format(1))
+    with world.connected():
+        heard = world.log().count(words) - before
+    # A burst of fifty, and ten a second.
+    assert 50 <= heard < 500
 
 
 def test_a_certificate_that_has_ended_opens_nothing(world: World) -> None:

@@ -53,6 +53,11 @@ class Ordered:
             raise LookupError(f"there is no spot instance {instance_id}")
         self.turned.append((instance_id, notice))
 
+    def limit_machines(self, kind: str, zone: str, count: int | None, error: str) -> None:
+        if error == "NoSuchError":
+            raise ValueError("choose another")
+        self.turned.append((kind, zone, str(count), error))
+
     def govern(self, action: str) -> None:
         self.turned.append((action,))
 
@@ -80,3 +85,16 @@ def test_policies_are_switched(action: str | None, status: int) -> None:
     switches = Ordered()
     assert asyncio.run(order(switches, "/policy", {"action": action}))[0] == status
     assert switches.turned == ([(action,)] if status == 200 else [])
+
+
+def test_a_cloud_runs_out_of_machines() -> None:
+    switches = Ordered()
+    none = {"type": "m7i.large", "zone": "us-east-1a", "count": 0, "error": "VcpuLimitExceeded"}
+    assert asyncio.run(order(switches, "/capacity", none)) == (200, {})
+    assert asyncio.run(order(switches, "/capacity", {"type": "Standard_D8s_v5"})) == (200, {})
+    assert switches.turned == [
+        ("m7i.large", "us-east-1a", "0", "VcpuLimitExceeded"),
+        ("Standard_D8s_v5", "", "None", ""),
+    ]
+    for wrong in ({**none, "error": "NoSuchError"}, {**none, "count": "many"}, {**none, "count": -1}):
+        assert asyncio.run(order(switches, "/capacity", wrong))[0] == 400

@@ -10,7 +10,7 @@ from components.model import Environment
 from components.model.certificates import ADMINISTRATOR_HOURS, KUBERNETES
 from components.model.overlap import AUTHORITY
 from longhaul.exits import CommandError
-from longhaul.rotation.followers import DEPLOYMENTS, FIELD, NODES, ROOT, Followers
+from longhaul.rotation.followers import BOOT, DEPLOYMENTS, FIELD, NODES, ROOT, Followers
 from longhaul.rotation.kubernetes import KubernetesRotation
 from longhaul.rotation.overlap import Subject
 from longhaul.rotation.servers import digests
@@ -33,6 +33,8 @@ class KubernetesWorld(World):
         self.away = set[str]()
         """Nodes that follow nobody, and tell what they told before."""
         self.silent = set[str]()
+        self.words: dict[str, str] = {}
+        """Words of an earlier boot, of nodes that were made anew since."""
         self.joined: dict[str, datetime] = {}
         """Times at which nodes joined; all others did long ago."""
         self.kubeconfigs: list[tuple[datetime, str]] = []
@@ -50,7 +52,7 @@ class KubernetesWorld(World):
         self.trusted: str | None = None
         super().__init__(environment, WHAT, first)
         trust = self.vault["trust-kubernetes"]
-        self.nodes, self.state = dict.fromkeys(("a", "b"), trust), trust
+        self.nodes, self.state, self.first_trust = dict.fromkeys(("a", "b"), trust), trust, trust
 
     @property
     def root(self) -> str:
@@ -62,6 +64,12 @@ class KubernetesWorld(World):
         for name in self.nodes.keys() - self.away:
             if self._shown() <= set(digests(self.root)):
                 self.nodes[name] = self.root
+                self.words.pop(name, None)
+
+    def make_anew(self, name: str) -> None:
+        """Have a cloud make a node's machine anew, with the user-data that it was made with."""
+        self.words[name] = self.nodes[name]
+        self.nodes[name] = self.first_trust
 
     def _shown(self) -> set[str]:
         return self._signing() if self.nodes else set()
@@ -99,9 +107,18 @@ class KubernetesWorld(World):
     def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
         if path == NODES:
             for name, text in self.nodes.items():
-                said = {} if name in self.silent else {BELIEVED: ",".join(digests(text))}
+                said = {} if name in self.silent else {BELIEVED: ",".join(digests(self.words.get(name, text)))}
+                # "a" is of a release that does not tell it.
+                boot = {} if name == "a" else {BOOT: "former" if name in self.words else "this"}
                 joined = self.joined.get(name, datetime(2020, 1, 1, tzinfo=UTC))
-                yield {"metadata": {"name": name, "annotations": said, "creationTimestamp": joined.isoformat()}}
+                yield {
+                    "metadata": {
+                        "name": name,
+                        "annotations": said | boot,
+                        "creationTimestamp": joined.isoformat(),
+                    },
+                    "status": {"nodeInfo": {"bootID": "this"}},
+                }
         else:
             assert (path, query) == (DEPLOYMENTS, {"labelSelector": "app.kubernetes.io/managed-by=longhaul"})
             yield self._dns()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from components.model import Environment
 from components.model.places import place_of
 from components.model.quarantine import Quarantine, Quarantined, moment
 from components.model.vault import QUARANTINE
+from longhaul.exits import CommandError
 from longhaul.quarantine.record import Record
 from longhaul.quarantine.servers import digest_of
 from longhaul.quarantine.steps import Steps
@@ -46,6 +48,8 @@ class World:
         self.group, self.isolated, self.kept = {NODE, "i-2"}, set[str](), set[str]()
         self.steps, self.dies_at = 0, -1
         self.said: list[str] = []
+        self.taken = False
+        """True while others start API servers anew."""
 
     def step(self) -> None:
         self.steps += 1
@@ -164,8 +168,15 @@ class World:
             tell=self.said.append,
             now=lambda: now,
             held=lambda: held,
+            turn=self.turn,
             keep_disk=keep_disk,
         )
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        if self.taken:
+            raise CommandError("a key is being rotated")
+        yield
 
     def listed(self) -> Quarantine:
         return Quarantine.parse(self.vault[QUARANTINE])

@@ -7,7 +7,8 @@ import json
 import re
 import shlex
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,8 @@ class World:
         self.meanwhile: list[Callable[[], None]] = []
         """Others' doings, each after the next fetch."""
         self.said: list[str] = []
+        self.taken = False
+        """True while others start API servers anew."""
         self.together: threading.Barrier | None = None
 
     def digest(self) -> str:
@@ -101,7 +104,13 @@ class World:
         return People(control=control, place=place, environment=self.environment)
 
     def run(self) -> Steps:
-        return Steps(people=self.people(), tell=self.said.append, now=lambda: NOW, clock=lambda: 0.0)
+        return Steps(people=self.people(), tell=self.said.append, now=lambda: NOW, clock=lambda: 0.0, turn=self.turn)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        if self.taken:
+            raise CommandError("a key is being rotated")
+        yield
 
     def revoke(self, name: str = ALICE, *, keep_connections: bool = False) -> None:
         self.run().revoke(name, by="anna", keep_connections=keep_connections)
@@ -155,6 +164,18 @@ def test_a_name_is_never_words_of_the_shell(world: World) -> None:
 def test_what_is_open_goes_on_if_that_is_wanted(world: World) -> None:
     world.revoke(keep_connections=True)
     assert (world.refused(), world.open) == ({(ALICE,)}, set(SERVERS))
+
+
+def test_nobody_starts_servers_anew_while_others_do(world: World) -> None:
+    """The refusal itself waits for nobody."""
+    world.taken = True
+    with pytest.raises(CommandError, match="a key is being rotated"):
+        world.revoke()
+    assert (world.refused(), world.open) == ({(ALICE,)}, set(SERVERS))
+    world.revoke(OBRIEN, keep_connections=True)
+    world.taken = False
+    world.revoke()
+    assert world.open == set()
 
 
 def test_a_fetch_that_read_the_vault_before_is_done_again(world: World) -> None:

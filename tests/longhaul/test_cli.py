@@ -14,7 +14,7 @@ from longhaul.exits import Exit, meanings
 from tests.longhaul.conftest import Checkout, FakeEngine
 
 COMMANDS = tuple(cli.commands())
-SCREEN = (100, 42)
+SCREEN = (100, 43)
 """Columns and lines that ``--help`` may take."""
 
 

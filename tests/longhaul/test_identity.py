@@ -10,61 +10,38 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from clouds.azure import control
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
 from components.model.certificates import ADMINISTRATOR_HOURS, ADMINISTRATORS_GROUP, MASTERS_GROUP
-from components.model.vault import vault_url
 from longhaul import identity
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import AGAIN_S, fetch_break_glass, fetch_identity, renewing
 from tests.model import make
+from tests.support.opened_vault import ANNA, OpenedVault, new_authority, stored
 
 ENVIRONMENT = make.environment().model_copy(update={"name": "dev"})
 BREAK_GLASS = {"certificate": "CERT", "key": "KEY", "issuer": "CA"}
-ANNA = "anna@example.com"
 
 
-def new_authority(name: str) -> issuing.Pair:
-    return issuing.new_authority(common_name=name, days=1, key=issuing.new_key())
-
-
-def stored(pair: issuing.Pair) -> str:
-    return json.dumps({"certificate": pair.certificate, "key": pair.key})
-
-
-class FakeVault:
+class FakeVault(OpenedVault):
     """The environment's vault, and who has signed in to it."""
 
     def __init__(self) -> None:
         self.administrators, self.kubernetes = new_authority("administrators"), new_authority("kubernetes")
-        self.read: list[str] = []
-        self.signed_in = ANNA
-        self.error: AzureError | None = None
-        self.secrets = {
-            "ca-administrators": stored(self.administrators),
-            "ca-kubernetes": stored(self.kubernetes),
-            "trust-kubernetes": self.kubernetes.certificate,
-            "operator-admin": json.dumps({**BREAK_GLASS, "more": 1}),
-        }
-
-    def get(self, name: str) -> str | None:
-        self.read.append(name)
-        if self.error:
-            raise self.error
-        return self.secrets.get(name)
+        super().__init__(
+            {
+                "ca-administrators": stored(self.administrators),
+                "ca-kubernetes": stored(self.kubernetes),
+                "trust-kubernetes": self.kubernetes.certificate,
+                "operator-admin": json.dumps({**BREAK_GLASS, "more": 1}),
+            }
+        )
 
 
 @pytest.fixture(name="vault")
 def _vault(monkeypatch: pytest.MonkeyPatch) -> FakeVault:
     vault = FakeVault()
-
-    def opened(url: str) -> FakeVault:
-        assert url == vault_url(ENVIRONMENT)
-        return vault
-
-    monkeypatch.setattr(control, "Vault", opened)
-    monkeypatch.setattr(control, "signed_in", lambda _place: vault.signed_in)
+    vault.open_for(ENVIRONMENT, monkeypatch)
     return vault
 
 

@@ -22,7 +22,7 @@ from longhaul.quarantine import record as records
 from longhaul.quarantine.node import seen
 from longhaul.quarantine.record import has_list, refuse_kept
 from longhaul.quarantine.target import PoolMachine, begun, recorded_machine, refuse_others
-from longhaul.quarantine.text import told
+from longhaul.quarantine.text import released, told
 from tests.longhaul.quarantine_world import HOST, NODE, NOW, SERVERS, KilledError, World, node, pod, refuse
 
 
@@ -170,6 +170,17 @@ def test_a_half_done_quarantine_is_not_released_and_its_run_goes_on(world: World
     world.run().release(world.listed().machines[0], world.machine())
 
 
+def test_connections_wait_for_their_turn_when_all_else_is_done(world: World) -> None:
+    world.taken = True
+    with pytest.raises(CommandError, match="a key is being rotated"):
+        world.run().quarantine(world.entry, world.machine())
+    assert (world.refusing(NODE), world.open, world.group) == (True, set(SERVERS), {"i-2", "i-3"})
+    assert not world.listed().machines[0].done
+    world.taken = False
+    world.run().quarantine(world.listed().machines[0], world.machine())
+    whole(world)
+
+
 def test_a_run_that_lost_its_turn_writes_nothing(world: World) -> None:
     before = dict(world.vault)
     with pytest.raises(CommandError, match="another run has taken this quarantine over"):
@@ -226,7 +237,10 @@ def test_a_machine_that_is_gone_is_refused_by_its_name(
     entry, machine = begun(world.record(), name, now=NOW)
     assert (entry.gone, entry.machine, machine) == (True, "", None)
     stand_in: Any = world
-    assert "no machine in any pool and no host" in told(entry, machine, seen(stand_in, name))[0]
+    assert (
+        "no machine in any pool and no host"
+        in told(entry, machine, seen(stand_in, name), sites=world.environment.sites)[0]
+    )
     entry = world.run().quarantine(entry, machine)
     assert (world.refusing(name), entry.done, world.isolated, world.kept) == (True, True, set(), set())
     assert begun(world.record(), name, now=NOW) == (entry, None)
@@ -251,6 +265,30 @@ def test_a_machine_that_is_there_after_all_is_cut_off_by_the_next_run(
     whole(world)
 
 
+def test_a_half_done_quarantine_ends_though_its_site_left_the_file(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhaul.quarantine.target.pool_machine", lambda _environment, _name: None)
+    world.dies_at = 8
+    with pytest.raises(KilledError):
+        world.run().quarantine(world.entry, world.machine())
+    kept = set(world.kept)
+    sites = {name: site for name, site in world.environment.sites.items() if name != "use1"}
+    pools = {name: pool for name, pool in world.environment.pools.items() if pool.site != "use1"}
+    world.environment = world.environment.model_copy(update={"sites": sites, "pools": pools})
+    entry, machine = begun(world.record(), NODE, now=NOW)
+    assert (entry.done, machine) == (False, None)
+    stand_in: Any = world
+    lines = "\n".join(told(entry, machine, seen(stand_in, NODE), sites=sites))
+    assert "of use1, a site that the file does not have any more" in lines
+    assert "If its machine runs on, end it yourself" in lines
+    entry = world.run().quarantine(entry, machine)
+    assert (entry.done, entry.kept, world.refusing(NODE), world.open) == (True, (NODE, f"vol of {NODE}"), True, set())
+    assert released(entry, recorded_machine(world.environment, entry))[1] == "- deleted for good: nothing"
+    world.run().release(entry, None)
+    assert (world.listed().held, world.kept) == ((), kept), "what is kept is there, and the run said so"
+
+
 def test_an_environment_without_the_list_is_told_what_makes_it(world: World) -> None:
     world.vault.clear()
     with pytest.raises(CommandError, match="longhaul up --env lab --only infrastructure"):
@@ -272,7 +310,7 @@ def test_it_says_first_what_is_done_and_what_the_attacker_knows(world: World) ->
     assert [name.removeprefix("default/") for name in found.secrets] == [
         "in-env", "in-envs", "in-projection", "in-volume", "pull",
     ]  # fmt: skip
-    text = "\n".join(told(world.entry, world.machine(), found))
+    text = "\n".join(told(world.entry, world.machine(), found, sites=world.environment.sites))
     for part in ("of pool cpu in use1", "1 pod ", "it is cut off", "5 Secrets", "default/pull"):
         assert part in text
 

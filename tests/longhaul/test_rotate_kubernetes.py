@@ -18,7 +18,7 @@ from components.model.rotation import Phase
 from components.model.vault import QUARANTINE, ROTATIONS
 from longhaul.exits import CommandError
 from longhaul.rotation import stack
-from longhaul.rotation.followers import PATIENCE
+from longhaul.rotation.followers import LOOK_S, PATIENCE
 from longhaul.rotation.kubernetes import AUTHORITY_TYPE, CERTIFICATE_TYPE, StackMachines, users_in
 from longhaul.rotation.servers import digests
 from longhaul.rotation.stack import Stack
@@ -92,6 +92,26 @@ def test_a_node_that_does_not_follow_stops_it_where_it_knows_every_server(make: 
     world.away.clear()
     world.finish()
     assert world.all_believe
+
+
+def test_a_node_that_was_made_anew_is_waited_for_before_servers_show_the_new_one(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its word from before, which its Node still has, is worth nothing."""
+    world = make()
+    world.careless = True
+    sleep, made = world.sleep, list[float]()
+
+    def slept(seconds: float) -> None:
+        sleep(seconds)
+        if not made and world.standing.phase is Phase.TRUST and seconds > LOOK_S:
+            made.append(seconds)
+            world.make_anew("b")
+
+    monkeypatch.setattr(world, "sleep", slept)
+    world.run(now=True)
+    assert (len(made), world.standing, world.all_believe) == (1, STEADY, True)
+    assert "the nodes b have not followed yet" in "\n".join(world.told)
 
 
 def test_it_goes_on_without_a_node_that_is_given_up(environment: Environment) -> None:

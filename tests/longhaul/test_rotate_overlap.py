@@ -255,6 +255,30 @@ def test_a_server_is_not_believed_before_it_uses_the_keys(
     assert world.standing.phase is Phase.TRUST
 
 
+@pytest.mark.parametrize(
+    ("what", "deaf", "file"),
+    [("authority-etcd", "lab-etcd-1", "member.pem"), ("authority-kubernetes", "lab-api-1", "apiserver.pem")],
+)
+def test_a_certificate_is_taken_over_once_the_port_shows_it(
+    make: Make, monkeypatch: pytest.MonkeyPatch, what: str, deaf: str, file: str
+) -> None:
+    """Whatever the machine's files are. One of a former release, which tells no ports, is judged by its files."""
+    world = make(what)
+    former = digests(world.servers[deaf].files[file])
+    tell = world.run_command
+
+    def told(place: Any, machine: str, script: str, *, timeout_s: float) -> CommandOutput:
+        found = json.loads(tell(place, machine, script, timeout_s=timeout_s).stdout)
+        return CommandOutput(
+            stdout=json.dumps({**found, "shown": {file: former}} if machine == deaf else found), stderr=""
+        )
+
+    world.__dict__["run_command"] = told
+    with pytest.raises(CommandError, match=f"{deaf} has .*{file} as the vault does, but a port shows another"):
+        world.finish()
+    assert world.standing.phase is Phase.USE
+
+
 def test_servers_start_anew_behind_the_balancer_where_there_is_another(make: Make, environment: Environment) -> None:
     world = make(SERVICE_ACCOUNTS)
     world.finish()

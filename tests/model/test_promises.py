@@ -193,6 +193,12 @@ def no_node(raw: Raw) -> None:
     del raw["pools"]["cpu"]["min"]
 
 
+def lonely_vpn(raw: Raw) -> None:
+    """Have people sign in, and none of them connect."""
+    raw["vpn"] = {"machine_type": "Standard_D2s_v5"}
+    raw["identity"] = {"issuers": {"corp": make.issuer()}, "groups": {"corp:ml": {"everywhere": "view"}}}
+
+
 def one_key(raw: Raw) -> None:
     raw["sites"]["colo"]["gateways"] = [gateway("gw-0", "203.0.113.10"), gateway("gw-1", "203.0.113.11")]
 
@@ -300,6 +306,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         },
     ),
     "no-node": (no_node, {}, {"pools": "no pool has a `min`, and there is no host: nothing runs CoreDNS"}),
+    "lonely-vpn": (lonely_vpn, {}, {"vpn": "nobody signs in to it: operators alone get in"}),
     "one-key": (one_key, {}, {"sites.colo.gateways.1.host_key": "is one key of gw-0 and gw-1"}),
     "waivers": (
         waivers,
@@ -316,6 +323,14 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         {"pools.gpu.priority": "nothing acts on it yet", "pools.gpu.fallbacks": "nothing acts on it yet"},
     ),
 }
+
+
+@pytest.mark.parametrize("rights", [{"vpn": True}, {"everywhere": "cluster-admin"}])
+def test_nothing_is_said_of_a_vpn_that_somebody_may_use(tmp_path: Path, rights: Raw) -> None:
+    raw = valid()
+    lonely_vpn(raw)
+    raw["identity"]["groups"]["corp:admins"] = rights
+    assert said(tmp_path, raw) == Said(problems={}, warnings={})
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from components.model import load
+from components.model.issuers import Issuer
 from components.model.sign_in import settings
 from tests.model import make
 from tests.model.files import only, problems_of, write
@@ -108,6 +110,24 @@ def test_an_issuer_is_reached_by_https_alone(tmp_path: Path, url: str) -> None:
 def test_the_cluster_is_no_issuer_of_people(tmp_path: Path) -> None:
     problem = only(write(tmp_path, identity(corp=issuer(url="https://api.test.longhaul.internal:6443/"))))
     assert "it is the cluster itself" in problem.wrong
+
+
+def test_what_our_documents_write_for_a_company_s_own_is_no_issuer(tmp_path: Path, root: Path) -> None:
+    """The example of docs/sign-in.md, as it is there, and that of the reference."""
+    block = (root / "docs" / "sign-in.md").read_text().partition("    identity:\n")[2].partition("\n\n[")[0]
+    section = yaml.safe_load(f"    identity:\n{block}")
+    found = problems_of(write(tmp_path, {**make.minimal(), **section}))
+    assert {one.key: one.wrong for one in found} == {
+        "identity.issuers.corp.url": "'https://login.microsoftonline.com/TENANT/v2.0' is an example of our documents",
+        "identity.issuers.corp.audiences.0": "'APPLICATION' is a word of our documents",
+        "identity.groups.corp:0f3c…": "it is cut, as in our documents",
+        "identity.groups.corp:77aa…": "it is cut, as in our documents",
+    }
+    example = (Issuer.model_fields["url"].examples or ())[0]
+    assert only(write(tmp_path, identity(corp=issuer(url=example)))).key == "identity.issuers.corp.url"
+    # A realm or an application may be called so.
+    mine = issuer(url="https://login.test/tenant/IDs", audiences=["application"])
+    assert load(write(tmp_path, identity(corp=mine))).identity.issuers["corp"].audiences == ("application",)
 
 
 @pytest.mark.parametrize(

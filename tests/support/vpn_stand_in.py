@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
+from components.model.certificates import sign_in_name
 from longhaul.client.profile import Inside, Vpn
 from longhaul.client.vpn.endpoint import PATH
 
@@ -100,7 +101,8 @@ class Endpoint:
 def endpoint(machines: Machines, folder: Path, reply: Reply) -> Iterator[Endpoint]:
     """Serve an endpoint during the block."""
     pem = folder / "endpoint.pem"
-    pem.write_text(machines.server.certificate + machines.server.key)
+    pair = machines.certificate(sign_in_name(NAME), usage="server")
+    pem.write_text(pair.certificate + pair.key)
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trust.load_cert_chain(pem)
 

@@ -49,10 +49,11 @@ class Held:
     sts: STSBackend
     capacity: dict[str, int] = field(default_factory=dict)
     quotas: dict[str, int] = field(default_factory=dict)
+    shortages: dict[str, str] = field(default_factory=dict)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what an earlier version wrote, which knew no quotas."""
-        self.__dict__.update({"quotas": {}, **state})
+        """Take what an earlier version wrote, which knew no quotas, and one cause of a shortage."""
+        self.__dict__.update({"quotas": {}, "shortages": {}, **state})
 
 
 class Account:
@@ -109,6 +110,12 @@ class Account:
         """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit, or
         none of a scarce type."""
         return self.held.capacity
+
+    @property
+    def shortages(self) -> dict[str, str]:
+        """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity where none is
+        named."""
+        return self.held.shortages
 
     @property
     def quotas(self) -> dict[str, int]:

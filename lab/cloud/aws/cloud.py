@@ -135,16 +135,26 @@ class AwsCloud:
 
         return build_world(self._account)
 
-    def set_capacity(self, kind: str, zone: str, count: int | None) -> None:
+    def set_capacity(self, kind: str, zone: str, count: int | None, *, code: str = "") -> None:
         """Limit how many more instances of a type can be launched in a zone; None is what holds without this: no limit,
-        and none at all of a scarce type. Groups that wait for capacity try again at once."""
-        from lab.cloud.aws.launching import capacity_key
+        and none at all of a scarce type. ``code`` is the error of launches beyond it, InsufficientInstanceCapacity
+        unless named. Groups that wait for capacity try again at once.
+
+        Raises:
+            ValueError: the lab does not have the error.
+        """
+        from lab.cloud.aws.launching import SHORTAGES, capacity_key
 
         if self._account is None:
             raise RuntimeError("AWS is not loaded yet; ask again when the lab is ready")
-        self._account.held.capacity.pop(capacity_key(kind, zone), None)
+        if code and code not in SHORTAGES:
+            raise ValueError(f"{code}: choose one of {', '.join(SHORTAGES)}")
+        key, held = capacity_key(kind, zone), self._account.held
+        held.capacity.pop(key, None)
+        held.shortages.pop(key, None)
         if count is not None:
-            self._account.held.capacity[capacity_key(kind, zone)] = count
+            held.capacity[key] = count
+            held.shortages.update({key: code} if code else {})
         self._fill_groups(self._account)
 
     def set_quota(self, name: str, region: str, value: int) -> None:

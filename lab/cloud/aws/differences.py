@@ -90,7 +90,9 @@ CORRECTIONS = (
     ),
     Correction(
         moto="has no scaling activities and never runs out of capacity",
-        here="activities are kept; capacity can be limited for a type and zone, and groups try again",
+        here="activities are kept; capacity can be limited for a type and zone (`POST /capacity` at the lab's control "
+        "socket), with the words of missing capacity, a quota of cores or of spot, a spot price or missing spot "
+        "capacity; groups try again",
         test="test_scaling.py::test_capacity_can_run_out",
     ),
     Correction(

@@ -26,6 +26,22 @@ SCARCE = ("p4d.", "p4de.", "p5.", "p5e.", "p5en.", "p6-", "trn1.", "trn2.")
 """Beginnings of the names of types that AWS sells in Capacity Blocks (docs.aws.amazon.com/AWSEC2/latest/UserGuide/
 ec2-capacity-blocks.html). Whoever reserved none is seldom given one, so here none is to be had until a test says so."""
 
+SHORT = "InsufficientInstanceCapacity"
+SHORTAGES = {
+    SHORT: "We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone}). Our "
+    "system will be working on provisioning additional capacity. You can currently get {kind} capacity by not "
+    "specifying an Availability Zone in your request or choosing another.",
+    "VcpuLimitExceeded": "You have requested more vCPU capacity than your current vCPU limit of 0 allows for the "
+    "instance bucket that the specified instance type belongs to. Please visit "
+    "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
+    "MaxSpotInstanceCountExceeded": "Max spot instance count exceeded.",
+    "SpotMaxPriceTooLow": "Your Spot request price of 0.015 is lower than the minimum required Spot request "
+    "fulfillment price of 0.0735.",
+    "UnfulfillableCapacity": "There is no Spot capacity available that matches your request.",
+}
+"""Messages of launches that are refused, by their error's code (docs.aws.amazon.com, EC2 API, "Error codes"; EC2 Auto
+Scaling, "EC2 instance launch failures")."""
+
 
 def check_user_data(encoded: str) -> None:
     """Raise EC2ClientError for user data that exceeds the limit or is not base64."""
@@ -127,12 +143,8 @@ def _take_capacity(account: Owner, kind: str, zone: str, *, look_only: bool = Fa
     if left is None:
         return
     if left <= 0:
-        text = (
-            f"We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone}). Our "
-            "system will be working on provisioning additional capacity. You can currently get "
-            f"{kind} capacity by not specifying an Availability Zone in your request or choosing another."
-        )
-        raise EC2ClientError("InsufficientInstanceCapacity", text)
+        code = account.shortages.get(key, SHORT)
+        raise EC2ClientError(code, SHORTAGES[code].format(kind=kind, zone=zone))
     if not look_only:
         account.capacity[key] = left - 1
 

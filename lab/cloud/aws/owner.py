@@ -27,6 +27,11 @@ class Owner(Protocol):
         none of a scarce type."""
 
     @property
+    def shortages(self) -> Mapping[str, str]:
+        """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity where none is
+        named."""
+
+    @property
     def quotas(self) -> Mapping[str, int]:
         """Quotas that differ from AWS's defaults, by :func:`lab.cloud.aws.quotas.quota_key`."""
 

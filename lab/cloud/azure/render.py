@@ -48,8 +48,9 @@ def _identity(store: Store, document: Document) -> dict[str, Any]:
 
 
 def instance_view(document: Document, machine: MachineState) -> dict[str, Any]:
-    """Return a machine's ``instanceView``: provisioning and power, as status codes."""
-    state = str(document.hidden.get("state", "Succeeded")).lower()
+    """Return a machine's ``instanceView``: provisioning and power, as status codes; that of a failure ends in its
+    error's code (learn.microsoft.com, "States and billing status of Azure Virtual Machines", "Provisioning states")."""
+    state, error = str(document.hidden.get("state", "Succeeded")).lower(), document.hidden.get("error", {})
     # A guest whose user data is still processed, or has failed, runs all the same.
     phase = "running" if machine.reported else machine.phase
     power = {
@@ -63,10 +64,11 @@ def instance_view(document: Document, machine: MachineState) -> dict[str, Any]:
         power = "deallocated"
     statuses: list[dict[str, Any]] = [
         {
-            "code": f"ProvisioningState/{state}",
+            "code": f"ProvisioningState/{state}" + (f"/{error['code']}" if state == "failed" and error else ""),
             "level": "Error" if state == "failed" else "Info",
             "displayStatus": f"Provisioning {state}",
-            **({"message": document.hidden["error"]["message"]} if "error" in document.hidden else {}),
+            **({"message": error["message"]} if error else {}),
+            **({"time": document.hidden["failedAt"]} if "failedAt" in document.hidden else {}),
         },
         {"code": f"PowerState/{power}", "level": "Info", "displayStatus": f"VM {power}"},
     ]

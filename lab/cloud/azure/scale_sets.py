@@ -131,7 +131,7 @@ class ScaleSets:
         error = scale_set_limits.not_allocated(self._store, body["sku"]["name"], room=self._machines.has_room())
         if error:
             failed = {"state": "Failed", "power": "deallocated", "unallocated": True}
-            hidden |= {**failed, "error": error.document()["error"]}
+            hidden |= {**failed, "error": error.document()["error"], "failedAt": hidden["timeCreated"]}
         self._store.put(instance, type=INSTANCE, body=body, hidden={**hidden, "operation": operation})
         self._store.put(interface_id(instance), type=INTERFACE, body=interface)
         self._set(group.id, next=group.hidden["next"] + 1)

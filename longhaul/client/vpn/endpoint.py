@@ -84,12 +84,12 @@ def _post(url: str, vpn: Vpn, *, token: str, request: str) -> tuple[int, dict[st
 
 
 class _Connection(HTTPSConnection):
-    """A connection to an address whose certificate has the VPN's name: the address may change, and is in none."""
+    """A connection to an address whose certificate has the endpoint's name: the address may change, and is in none."""
 
     def __init__(self, url: str, vpn: Vpn) -> None:
         parts = urlsplit(url)
         super().__init__(parts.hostname or "", parts.port or 443)
-        self._name = vpn.name
+        self._name = vpn.sign_in_name
         # Nobody but the VPN's own authority speaks for it.
         self._trust = ssl.create_default_context(cadata=vpn.authority)
 

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from clouds.azure import quarantine
 from clouds.azure.fleet import AzureGroup
-from clouds.azure.session import AzureError, ResourceManager
+from clouds.azure.session import ResourceManager
 from clouds.base.quarantine import Suspect
 from tests.lab.cloud import sets
 from tests.lab.cloud.conftest import GROUP, Live
 from tests.lab.cloud.links import code
+from tests.lab.cloud.operator import Operator
 
 NODE = "lab-gpu-000000"
 SNAPSHOT = f"{GROUP}/providers/Microsoft.Compute/snapshots/{NODE}-quarantine"
-
-
-class Operator:
-    """The operator's requests, sent to the lab."""
-
-    def __init__(self, live: Live) -> None:
-        self._live = live
-        self.asked: list[tuple[str, str]] = []
-
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
-        parts = urlsplit(url)
-        self.asked.append((method, f"{parts.path.rpartition('/')[2]}?{parts.query}"))
-        answer = self._live.arm(method, parts.path, body, **dict(parse_qsl(parts.query)))
-        if answer.status_code >= 400:
-            raise AzureError(answer.text, status=answer.status_code)
-        return answer
 
 
 @pytest.fixture(name="operator")

@@ -69,6 +69,9 @@ class FakeCloud:
     def warn_spot(self, instance_id: str, notice: str) -> None:
         raise LookupError(f"there is no spot instance {instance_id}")
 
+    def limit_machines(self, kind: str, zone: str, count: int | None, error: str) -> None:
+        raise ValueError(f"there is no {error}")
+
     def operator_environment(self) -> dict[str, str]:
         return {"SSL_CERT_FILE": str(self.ca_certificate), "ODD": 'it\'s $HOME "quoted"'}
 

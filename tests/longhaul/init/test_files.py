@@ -6,12 +6,13 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from components.model import load
 from longhaul.exits import Exit
 from longhaul.init import writing
-from tests.longhaul.init.asked import ACCESS, AZURE, LEAST, RACK, Here, Person
+from tests.longhaul.init.asked import ACCESS, AZURE, HOST_KEY, LEAST, RACK, Here, Person
 from tests.support.hosts import stack_file
 
 
@@ -96,6 +97,20 @@ def test_a_range_of_another_environment_is_refused(here: Here) -> None:
     done = here.init("--env", "next", *AZURE, *ACCESS, "--supernet", "10.8.0.0/16")
     assert done.code == Exit.USAGE
     assert "--supernet: 10.8.0.0/16 overlaps 10.0.0.0/12" in done.err
+
+
+@pytest.mark.parametrize("more", [(), ("--force",)])
+def test_a_gateway_of_another_environment_is_refused(here: Here, more: tuple[str, ...]) -> None:
+    """Also where the file that is replaced had another."""
+    assert here.init(*LEAST, *RACK).code == Exit.OK
+    elsewhere = f"203.0.113.11 {HOST_KEY}"
+    own = ("--env", "next", *AZURE, *ACCESS)
+    assert not more or here.init(*own, "--gateway", elsewhere, "--host", "cpu-0").code == Exit.OK
+    before = {path: path.read_text() for path in here.stacks.iterdir()}
+    done = here.init(*own, *RACK, *more)
+    assert done.code == Exit.USAGE
+    assert "203.0.113.10 is the address of a gateway of train too" in done.err
+    assert {path: path.read_text() for path in here.stacks.iterdir()} == before
 
 
 def test_two_runs_at_once_do_not_both_win(here: Here) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Machine
 from clouds.base.place import Place
+from clouds.base.refusals import Refusal
 from nimbus import groups
 from nimbus.api import account, save
 from nimbus.site import NimbusSite
@@ -55,6 +56,10 @@ class Flock:
     def made_at(self, _machines: Sequence[Machine]) -> dict[str, str]:
         """Return nothing: Nimbus does not tell."""
         return {}
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return nothing: Nimbus has room for every bird."""
+        return ()
 
     def console(self, machine: Machine) -> str:
         return f"nimbus tail {machine.id}"

@@ -3,7 +3,8 @@
 ``QuotaExceeded`` and ``OperationNotAllowed`` are answered before anything is made
 (learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-resource-quota). The others leave instances
 that failed (learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/allocation-failure; kubernetes/autoscaler,
-azure_scale_set_instance_cache.go: such an instance stays in its set until somebody deletes it).
+azure_scale_set_instance_cache.go: such an instance stays in its set until somebody deletes it; of spot machines:
+learn.microsoft.com/azure/virtual-machines/error-codes-spot).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ MESSAGES = {
     "OverconstrainedAllocationRequest": "Allocation failed. VM(s) with the following constraints cannot be allocated, "
     "because the condition is too restrictive. Please remove some constraints and try again. Constraints applied are: "
     "VM Size",
+    "SkuNotAvailable": "The requested tier for resource is currently not available in this location for this "
+    "subscription. Try another tier or deploy to a different location.",
 }
 """Messages of allocations by their error's code."""
 

@@ -10,15 +10,17 @@ import json
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import api_leave
 import etcd_checks
+from awaiting import awaited
 from digests import digests
 from etcd_client import Etcdctl
 from node_config import Node
+from shown import others, shown
 
 ACCOUNTS = "service-account.pem"
 MEMBERS = "etcd-ca.crt"
@@ -42,6 +44,9 @@ COPIED = {API: (ACCOUNTS, MEMBERS), CONTROLLER_MANAGER: (ACCOUNTS, AUTHORITIES),
 READY_S = 120.0
 """Longest time in seconds that a member gets to commit again after its start."""
 RETRY_S = 1.0
+SHOWS_S = 90.0
+"""Longest time in seconds that a program gets to show a new certificate without a start: kube-apiserver reads the file
+when that changes, and once a minute (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +57,9 @@ class Held:
     """SHA-256 of every certificate and public key (DER), by file, in their order."""
     unused: tuple[str, ...]
     """Units that were started with another content of a file than it has."""
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """SHA-256 of the certificates that ports show, by the file that they should be of; of ports on which somebody
+    listens."""
     rotations: Mapping[str, Any] | None = None
     """Rotations that are not over, as the vault tells them to API servers; None on a machine that is not told."""
     error: str = ""
@@ -64,14 +72,16 @@ def held(node: Node, *, pki: Path) -> Held:
     return Held(
         files={path.name: digests(path.read_text()) for path in paths},
         unused=_unused(node, pki),
+        shown=shown(node, pki=pki),
         rotations=_rotations(pki),
     )
 
 
 def take_over(node: Node, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> Held:
-    """Have the programs that were started with another content of a file than it has start with that. kube-apiserver
-    leaves the load balancer at ``frontend`` first; where that is empty, there is no other server. A member, which has
-    an ``etcdctl``, stops only where the others are a quorum without it."""
+    """Have the programs that were started with another content of a file than it has start with that, and wait until
+    all ports show what the files have. kube-apiserver leaves the load balancer at ``frontend`` first; where that is
+    empty, there is no other server. A member, which has an ``etcdctl``, stops only where the others are a quorum
+    without it."""
     unused = _unused(node, pki)
     error = ""
     if API in unused:
@@ -80,7 +90,13 @@ def take_over(node: Node, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) 
         error = _done("restart", CONTROLLER_MANAGER)
     if ETCD in unused and etcdctl is not None:
         error = _restart_member(node, etcdctl)
-    return replace(held(node, pki=pki), error=error)
+    found = awaited(
+        lambda: held(node, pki=pki),
+        lambda told: bool(error) or not others(told.shown, pki),
+        wait_s=SHOWS_S,
+        pause_s=RETRY_S,
+    )
+    return replace(found, error=error)
 
 
 def _restart_member(node: Node, etcdctl: Etcdctl) -> str:

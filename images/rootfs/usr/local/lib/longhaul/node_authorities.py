@@ -22,12 +22,16 @@ from pathlib import Path
 import worker_checks
 from controller.api import METADATA, Api, ApiError
 from digests import certificates, digests
+from gpu.names import BOOT_ID
 from node_place import Worker
 
 PUBLISHED = "/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt"
 FIELD = "ca.crt"
 TOLD = "longhaul.dev/authorities"
 """Annotation with the SHA-256 of each certificate that this node believes, in their order, separated by commas."""
+BOOT = "longhaul.dev/authorities-boot"
+"""Annotation with the kernel's id of the boot in which that was said. A machine that its cloud makes anew under its
+name believes what its user-data has from long before, and says so only minutes later."""
 KUBELET = "kubelet.service"
 CACHED = {"resourceVersion": "0"}
 """Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
@@ -41,6 +45,7 @@ class Authorities:
     node: str
     used: Path = Path("/run/longhaul-kubelet/kubernetes-ca.crt")
     """Copy that the kubelet's unit makes when it starts."""
+    boot: Path = Path(BOOT_ID)
 
     def follow(self) -> None:
         """Believe what is published, and say what is believed; ``ApiError`` or ``OSError`` when that fails."""
@@ -80,10 +85,11 @@ class Authorities:
             return False
 
     def _tell(self) -> None:
-        path, said = f"/api/v1/nodes/{self.node}", ",".join(digests(self.api.authority.read_text()))
+        path = f"/api/v1/nodes/{self.node}"
+        said = {TOLD: ",".join(digests(self.api.authority.read_text())), BOOT: self.boot.read_text().strip()}
         metadata = self.api.get(path, accept=METADATA, **CACHED)["metadata"]
-        if (metadata.get("annotations") or {}).get(TOLD) != said:
-            self.api.patch(path, {"metadata": {"annotations": {TOLD: said}}})
+        if not said.items() <= (metadata.get("annotations") or {}).items():
+            self.api.patch(path, {"metadata": {"annotations": said}})
 
 
 def main() -> int:

@@ -4,29 +4,25 @@ signer. It holds no key that signs, and decides nothing."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import re
-import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from attest.join_endpoint import Answer
+from attest.program import run
 from attest.protocol import HEALTH
 from attest.server import Connection, Server, length_of
 from controller.bucket import Buckets
 from json_object import json_object
-from node_config import PATH as NODE
-from node_config import PKI, Node
+from node_config import Node
 
 log = logging.getLogger(__name__)
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
 SIGNER = Path("/run/longhaul-vpn-signer.sock")
 CERTIFICATE = "/v1/certificate"
 
@@ -44,6 +40,10 @@ A_SECOND, AT_ONCE = 5.0, 20.0
 SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
 """Questions from one address, per second and at once; an office may be behind one."""
 
+PATIENCE_S = 5.0
+"""Longest time in seconds from a connection's beginning to its complete request. A few bytes now and then would hold a
+place for longer, and sixteen addresses would hold all."""
+
 _TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,24576})", re.IGNORECASE)
 """A token in a header (RFC 6750, 2.1)."""
 
@@ -59,8 +59,7 @@ class Door:
 
     def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> Answer:
         """Return the answer to a laptop at the address ``sender``."""
-        if not (self._senders.take(sender) and self._all.take("")):
-            return refusal(429, "too many ask at once: try again in a few seconds")
+        # What is no question takes none of the questions that others may ask.
         token = _TOKEN.fullmatch(authorization)
         if token is None:
             return refusal(401, "send a token as `Authorization: Bearer`")
@@ -68,6 +67,8 @@ class Door:
             request = json_object(posted)["csr"]
         except (ValueError, LookupError):
             return refusal(400, "write JSON with `csr`")
+        if not (self._senders.take(sender) and self._all.take("")):
+            return refusal(429, "too many ask at once: try again in a few seconds")
         try:
             answer = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
             return Answer(status=int(answer["status"]), body=dict(answer["body"]))
@@ -77,27 +78,29 @@ class Door:
 
 
 class Handler(Connection):
-    """Handles one connection of a laptop."""
+    """Handles one connection of a laptop, which asks once: a connection that waits for its next request has a place
+    that others need."""
 
     head = HEAD
     server: Server[Door]
 
     def do_GET(self) -> None:  # noqa: N802  (as http.server names it)
         """Answer whether this machine can help."""
+        self.close_connection = True
         self._say(Answer(status=200, body={}) if self.path == HEALTH else refusal(404, "there is nothing here"))
 
     def do_POST(self) -> None:  # noqa: N802
         """Take a token and a request."""
+        self.close_connection = True
         length = length_of(self.headers.get("Content-Length", ""))
         if self.path != CERTIFICATE or not 0 <= length <= LARGEST:
-            # The body was not read, so the position of the next request on this connection is unknown.
-            self.close_connection = True
             known = self.path == CERTIFICATE
             status = 413 if known and length > LARGEST else 400 if known else 404
             self._say(refusal(status, f"post {LARGEST} bytes at most to {CERTIFICATE}"))
             return
         posted = self.rfile.read(length)
         if len(posted) == length:
+            self.server.heard(self.request)
             self._say(self.server.endpoint.sign_in(self.headers.get("Authorization", ""), posted, sender=self._sender))
 
 
@@ -122,27 +125,15 @@ def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
     return bytes(found)
 
 
-def main() -> int:
-    """Run the service and return its exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
-    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificate is")
-    parser.add_argument("--address", default=EVERYWHERE, help="where it listens")
-    arguments = parser.parse_args()
-    # The format has no time, because the journal adds it.
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    port = Node.read(arguments.node).sign_in_port
-    certificate = arguments.pki / "vpn-door.pem"
-    server = Server((arguments.address, port), Door(ask_signer), certificate=certificate, handler=Handler)
-    server.context()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    stop.wait()
-    server.shutdown()
-    server.server_close()
-    return 0
+def server_of(door: Door, where: tuple[str, int], *, certificate: Path) -> Server[Door]:
+    """Return a server of the endpoint."""
+    return Server(where, door, certificate=certificate, handler=Handler, patience_s=PATIENCE_S)
+
+
+def made(node: Node, pki: Path, address: str) -> Server[Door]:
+    """Return the machine's server."""
+    return server_of(Door(ask_signer), (address, node.sign_in_port), certificate=pki / "vpn-door.pem")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, made))

@@ -57,12 +57,14 @@ LIFE_S = 90.0
 """Longest life of a connection in seconds, whatever it sends: a proof, and a minute of status queries."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class _Guest:
     """Address of a connection's sender, and the time at which it was opened."""
 
     address: IPv4Address
     since: float
+    heard: bool = False
+    """True once it has sent a complete request."""
 
     @property
     def range(self) -> IPv4Network:
@@ -101,9 +103,13 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         healthy: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
         handler: type[Connection] | None = None,
+        patience_s: float | None = None,
     ) -> None:
         """``healthy`` returns whether this server can help a machine that asks; the load balancer's probe gets its
-        result. ``handler``: what talks to the endpoint, a :class:`Handler` if nothing else."""
+        result. ``handler``: what talks to the endpoint, a :class:`Handler` if nothing else. ``patience_s``: seconds
+        from a connection's beginning to its complete request (:meth:`heard`); with it, a server that is full ends the
+        oldest connection that has sent none."""
+        self._patience_s = patience_s
         self.endpoint, self.healthy, self._certificate, self._clock = endpoint, healthy, certificate, clock
         self._lock = threading.Lock()
         self._open: dict[socket.socket, _Guest] = {}
@@ -142,14 +148,28 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         guest = _Guest(address=IPv4Address(client_address[0]), since=self._clock())
         with self._lock:
             near = [each.address for each in self._open.values() if each.range == guest.range]
-            full = (
-                len(self._open) >= CONNECTIONS
-                or len(near) >= CONNECTIONS_OF_A_RANGE
-                or near.count(guest.address) >= CONNECTIONS_OF_ONE
-            )
-            if full and str(guest.address) != PROBE:
+            many = len(near) >= CONNECTIONS_OF_A_RANGE or near.count(guest.address) >= CONNECTIONS_OF_ONE
+            if str(guest.address) != PROBE and (many or not self._has_room()):
                 return False
             self._open[request] = guest
+        return True
+
+    def heard(self, request: socket.socket) -> None:
+        """Note that a connection has sent a complete request: it keeps its place until it is answered."""
+        with self._lock:
+            if request in self._open:
+                self._open[request].heard = True
+
+    def _has_room(self) -> bool:
+        """Return whether there is a place, or one could be made. Called with the lock held."""
+        if len(self._open) < CONNECTIONS:
+            return True
+        # In the order in which they were opened.
+        silent = next((each for each, guest in self._open.items() if not guest.heard), None)
+        if self._patience_s is None or silent is None:
+            return False
+        del self._open[silent]
+        _end(silent)
         return True
 
     def shutdown_request(self, request: Any) -> None:
@@ -162,16 +182,23 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         """End connections that have lived too long; runs twice a second between connections."""
         now = self._clock()
         with self._lock:
-            old = [each for each, guest in self._open.items() if now - guest.since > LIFE_S]
+            old = [each for each, guest in self._open.items() if now - guest.since > self._life_s(guest)]
         for each in old:
-            # The connection's own thread notices the end and closes it.
-            with contextlib.suppress(OSError):
-                socket.socket.shutdown(each, socket.SHUT_RDWR)
+            _end(each)
+
+    def _life_s(self, guest: _Guest) -> float:
+        return LIFE_S if guest.heard or self._patience_s is None else self._patience_s
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         """Log failures of this program; a connection that broke off is not logged."""
         if not isinstance(sys.exc_info()[1], OSError):
             log.exception("%s: not answered", client_address)
+
+
+def _end(connection: socket.socket) -> None:
+    """End a connection; its own thread notices it and closes it."""
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 class Connection(BaseHTTPRequestHandler):

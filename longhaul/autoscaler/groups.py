@@ -1,0 +1,226 @@
+"""Groups of pools: what can be expected of them, and what has failed.
+
+A group that cannot make what it was asked for is put back to what exists, and its pool is skipped for a while.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from longhaul.autoscaler.actions import Action, Verb
+from longhaul.autoscaler.memory import Backoff, Memory
+from longhaul.autoscaler.shapes import Resources, Taint
+from longhaul.autoscaler.snapshot import Failure, Group, Health, Machine, Node, Pool, Settings
+from longhaul.report.text import counted
+
+CLOCKS = timedelta(minutes=1)
+"""Largest difference between a cloud's clock and the API servers' that is reckoned with: a failure that is older than
+the request by so much still belongs to it."""
+
+
+class GroupView:
+    """A group, with what follows from its state."""
+
+    def __init__(self, group: Group, *, nodes: int, now: datetime, join: timedelta) -> None:
+        """``nodes`` is the number of its machines that are nodes."""
+        self.group, self.name = group, group.name
+        self.late = tuple(one for one in group.unjoined if one.made_at is not None and now - one.made_at > join)
+        """Machines that should have been nodes for long."""
+        self.nodes = nodes
+        self.size = group.wanted - len(group.refused)
+        """Number of machines that it should have after this decision's first steps."""
+        self.failed = ""
+        """Reason for which it has not made what it was asked for; empty when it has, or still may."""
+
+    @property
+    def present(self) -> int:
+        """Number of machines that are there or expected."""
+        return max(self.size, self.group.machines)
+
+    @property
+    def room(self) -> int:
+        """Number of machines by which the group may still grow."""
+        return 0 if self.group.error else max(0, self.group.max - self.present)
+
+    @property
+    def coming(self) -> int:
+        """Number of machines that are expected to become nodes."""
+        if self.group.error:
+            return 0
+        return max(0, self.present - self.nodes - len(self.late))
+
+
+class PoolView:
+    """A pool, with what follows from its state."""
+
+    def __init__(self, pool: Pool, groups: Sequence[GroupView], *, capacity: Resources) -> None:
+        self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
+        self.taints = tuple(sorted(Taint(*one) for one in pool.taints))
+        self.blocked = ""
+        """Reason for which it is asked for nothing; empty when it may be asked."""
+        self.bought = 0
+        """Number of machines that this decision asks for."""
+
+    @property
+    def present(self) -> int:
+        """Number of machines that are there or expected."""
+        return sum(group.present for group in self.groups)
+
+    @property
+    def room(self) -> int:
+        """Number of machines by which the pool may still grow."""
+        return 0 if self.blocked else max(0, self.pool.max - self.present)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """All pools as one decision sees them."""
+
+    pools: dict[str, PoolView]
+    actions: list[Action]
+    asked: dict[str, datetime]
+    backoff: dict[str, Backoff]
+    learned: dict[str, Resources]
+
+
+def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: datetime, settings: Settings) -> Groups:
+    """Return every pool with what may be expected of it, the groups to put back, and the memory of all that."""
+    joined = Counter(node.group for node in nodes if node.group)
+    found = Groups(pools={}, actions=[], asked={}, backoff={}, learned=_learned(nodes, memory))
+    for pool in sorted(pools, key=lambda one: one.name):
+        groups = [GroupView(group, nodes=joined[group.name], now=now, join=pool.join) for group in pool.groups]
+        capacity = {**pool.capacity, **found.learned.get(pool.name, {})}
+        view = found.pools[pool.name] = PoolView(pool, groups, capacity=capacity)
+        for group in groups:
+            since = _since(group, memory, now)
+            if group.group.error and group.name in memory.asked:
+                # What its cloud does not tell of now goes on as it was.
+                found.asked[group.name] = memory.asked[group.name]
+            if since is not None:
+                found.asked[group.name] = since
+                # Nobody knows when a size was raised that is seen for the first time.
+                first = since if group.name in memory.asked else now - pool.join
+                group.failed = _failure(pool, group, since, now, refused_since=first - CLOCKS)
+        failure = _skipped(view, memory.backoff.get(pool.name), now, settings)
+        if failure:
+            found.backoff[pool.name] = failure
+            if now < failure.until:
+                view.blocked = f"{failure.reason}; it is asked again in {told(failure.until - now)}"
+                found.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
+        if pool.closed:
+            view.blocked = pool.closed
+        else:
+            found.actions.extend(action for group in groups for action in _never_made(view, group))
+    for name in found.learned.keys() - found.pools.keys():
+        del found.learned[name]
+    return found
+
+
+def _learned(nodes: Iterable[Node], memory: Memory) -> dict[str, Resources]:
+    """Return what nodes of each pool really have: of those that are ready, the least; without any, as before."""
+    least: dict[str, Resources] = {}
+    for node in nodes:
+        if node.pool and node.health is Health.READY and node.allocatable:
+            known = least.get(node.pool)
+            if known is None:
+                least[node.pool] = dict(node.allocatable)
+            elif known != node.allocatable:
+                least[node.pool] = _least(known, node.allocatable)
+    return {**memory.learned, **least}
+
+
+def _least(one: Resources, other: Resources) -> Resources:
+    """Return of each resource the smaller amount."""
+    return {name: min(amount, other.get(name, 0)) for name, amount in one.items()}
+
+
+def _since(view: GroupView, memory: Memory, now: datetime) -> datetime | None:
+    """Return the time since which a group has been asked for more than are nodes; None when it has not been."""
+    waits = not view.group.error and view.group.wanted > view.nodes
+    return min(memory.asked.get(view.name, now), now) if waits else None
+
+
+def _failure(pool: Pool, view: GroupView, since: datetime, now: datetime, *, refused_since: datetime) -> str:
+    """Return why the group will not give what it was asked for; empty while it may. A refusal counts from
+    ``refused_since``, and for as long as a machine stands for it."""
+    group = view.group
+    if group.wanted > group.machines:
+        refused = _latest(one for one in group.failures if group.refused or one.at >= refused_since)
+        if refused:
+            return refused
+        if now - since > pool.join:
+            return f"{counted(group.wanted - group.machines, 'machine')} not made within {told(pool.join)}"
+    if view.late and now - since > pool.join:
+        return f"{counted(len(view.late), 'machine')} not joined within {told(pool.join)}"
+    return ""
+
+
+def _latest(failures: Iterable[Failure]) -> str:
+    """Return the latest reason; empty when there is none."""
+    latest = max(failures, key=lambda one: (one.at, one.reason), default=None)
+    return latest.reason if latest else ""
+
+
+def _never_made(pool: PoolView, view: GroupView) -> Iterator[Action]:
+    """Yield the end of machines that were refused. Each is ended by itself: a lower size alone could end one that
+    works."""
+    reason = _latest(view.group.failures)
+    for machine in sorted(view.group.refused):
+        yield Action(
+            verb=Verb.END,
+            target=machine,
+            machine=machine,
+            group=view.name,
+            pool=pool.name,
+            reason=f"it was never made: {reason}",
+        )
+
+
+def _skipped(view: PoolView, known: Backoff | None, now: datetime, settings: Settings) -> Backoff | None:
+    """Return what is remembered of a pool's failures; None when there is none."""
+    if known and now < known.until:
+        # A clock that jumped does not shut a pool for longer than the longest time.
+        return Backoff(
+            failures=known.failures, until=min(known.until, now + settings.backoff_most), reason=known.reason
+        )
+    failed = next((group for group in view.groups if group.failed), None)
+    if failed:
+        reason = f"{failed.name}: {failed.failed}" if len(view.groups) > 1 else failed.failed
+        failures = known.failures + 1 if known else 1
+        # More doublings than these change nothing, and would overflow.
+        wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
+        return Backoff(failures=failures, until=now + wait, reason=reason)
+    return known if known and now < known.until + settings.backoff_most else None
+
+
+def _put_back(pool: PoolView, view: GroupView, failure: Backoff) -> Action | None:
+    """Lower a failed group's size to what exists, and return the action; None when nothing is to be done. What it
+    should always have, it is left to try."""
+    group = view.group
+    view.size = min(view.size, group.machines)
+    least = max(group.machines, group.min) + len(group.refused)
+    if group.error or pool.pool.closed or group.wanted <= least:
+        return None
+    return Action(
+        verb=Verb.SHRINK,
+        target=group.name,
+        pool=pool.name,
+        was=group.wanted,
+        size=least,
+        reason=f"{failure.reason}; back to what exists",
+    )
+
+
+def told(time: timedelta) -> str:
+    """Return a time in the largest unit that tells it in whole numbers above one, rounded up."""
+    seconds = max(1, math.ceil(time.total_seconds()))
+    return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"
+
+
+def unjoined(view: GroupView) -> tuple[Machine, ...]:
+    """Return the machines that have not become nodes in time, the oldest first."""
+    return tuple(sorted(view.late, key=lambda one: (str(one.made_at), one.id)))

@@ -1,0 +1,235 @@
+"""Removes nodes that nobody needs: cordoned in one pass, emptied within disruption budgets, ended in a later one.
+
+What looks dead is removed in the same way, but only while it is little: where much looks dead, the cause is more often
+the network, the API servers or the clock than the machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from longhaul.autoscaler.actions import Action, Verb
+from longhaul.autoscaler.groups import PoolView, told, unjoined
+from longhaul.autoscaler.placing import Placer
+from longhaul.autoscaler.rooms import Ledger, Room
+from longhaul.autoscaler.snapshot import Cordon, Health, Node, Settings
+from longhaul.report.text import counted
+
+
+@dataclass(kw_only=True)
+class _Pool:
+    """Machines that may still be removed from one pool."""
+
+    view: PoolView
+    nodes: list[Node] = field(default_factory=list)
+    slots: int = 0
+    """Number of machines that may be taken out of service in addition."""
+    total: int = 0
+    """Number of machines that its groups should have, without those that are on their way out."""
+    spare: dict[str, int] = field(default_factory=dict)
+    """Number of machines that a group may lose, by its name."""
+    held: str = ""
+    """Reason for which the pool is not touched; empty when it may be."""
+
+
+class ScaleIn:
+    """One pass over all nodes."""
+
+    def __init__(
+        self,
+        pools: Mapping[str, PoolView],
+        rooms: Mapping[str, Room],
+        *,
+        ledger: Ledger,
+        placer: Placer,
+        settings: Settings,
+        now: datetime,
+    ) -> None:
+        """``rooms`` are those of nodes by name, after all demand was placed."""
+        self._rooms, self._ledger, self._placer = rooms, ledger, placer
+        self._settings, self._now = settings, now
+        self._pools = {name: _Pool(view=view) for name, view in pools.items() if view.groups}
+        self.actions: list[Action] = []
+        self.idle: dict[str, datetime] = {}
+
+    def run(self, nodes: Sequence[Node], idle: Mapping[str, datetime]) -> None:
+        """Decide on every node. ``idle`` is what the last pass knew of idle nodes."""
+        for node in nodes:
+            if node.pool in self._pools:
+                self._pools[node.pool].nodes.append(node)
+            elif node.cordon is Cordon.OURS and self._needed(node):
+                self._uncordon(node)
+        self._guard()
+        candidates = []
+        for pool in self._pools.values():
+            for node in pool.nodes:
+                if self._is_idle(node):
+                    since = self.idle[node.name] = min(idle.get(node.name, self._now), self._now)
+                    candidates.append((node.cordon is not Cordon.OURS, since, node.name, node, pool))
+                elif node.cordon is Cordon.OURS and not node.keep and (node.work or self._needed(node)):
+                    self._uncordon(node)
+        for _, since, _, node, pool in sorted(candidates, key=lambda one: one[:3]):
+            self._remove(node, pool, since)
+        for pool in self._pools.values():
+            self._bury(pool)
+
+    def _guard(self) -> None:
+        """Work out how much of each pool may go, and hold those of which too much looks dead."""
+        silent = every = 0
+        for pool in self._pools.values():
+            late = sum(len(group.late) for group in pool.view.groups)
+            dead = late + sum(map(self._silent, pool.nodes))
+            size = late + len(pool.nodes)
+            silent, every = silent + dead, every + size
+            most = self._share(size)
+            out = sum(node.cordon is Cordon.OURS for node in pool.nodes)
+            groups = [group.group for group in pool.view.groups]
+            pool.total = sum(group.wanted for group in groups) - out
+            pool.spare = {group.name: group.wanted - group.min for group in groups}
+            leaving = sum(group.leaving for group in groups)
+            pool.slots = min(most - out - leaving, pool.total - pool.view.pool.min)
+            blind = next((f"its cloud does not tell of {one.name}" for one in groups if one.error), "")
+            many = f"{dead} of {size} machines look dead at once, {most} may" if dead > most else ""
+            pool.held = pool.view.pool.closed or many or blind
+            if many:
+                self._hold(f"pool {pool.view.name}", f"{many}: none of it is touched")
+        most = self._share(every)
+        if silent > most:
+            reason = f"{silent} of {every} machines look dead at once, {most} may: none is touched"
+            self._hold("all pools", reason)
+            for pool in self._pools.values():
+                pool.held = pool.held or reason
+
+    def _silent(self, node: Node) -> bool:
+        """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool takes."""
+        if node.health is Health.STARTING:
+            pool = self._pools.get(node.pool)
+            return pool is not None and is_stuck(node, pool.view.pool.join, self._now)
+        return node.health is Health.SILENT
+
+    def _needed(self, node: Node) -> bool:
+        """Return whether pods were placed on a node."""
+        room = self._rooms.get(node.name)
+        return room is not None and room.taken > 0
+
+    def _share(self, size: int) -> int:
+        return max(1, int(self._settings.share * size))
+
+    def _hold(self, target: str, reason: str) -> None:
+        self.actions.append(Action(verb=Verb.HOLD, target=target, reason=reason))
+
+    def _is_idle(self, node: Node) -> bool:
+        """Return whether nobody works on a ready node, or waits for it, and nobody wants it left alone."""
+        left_alone = node.keep or node.cordon is Cordon.OTHERS
+        busy = node.work or left_alone or node.health is not Health.READY
+        return not busy and not self._needed(node)
+
+    def _remove(self, node: Node, pool: _Pool, since: datetime) -> None:
+        """Take the next step towards the end of an idle node."""
+        ours = node.cordon is Cordon.OURS
+        if self._needed(node) or (ours and pool.total < pool.view.pool.min):
+            # What moves from another node has come here meanwhile, or the pool's least number has been raised.
+            self._stay(node)
+        elif not pool.held and node.machine and (ours or self._is_due(node, pool, since)):
+            if not self._moved(node):
+                self._stay(node)
+            elif ours:
+                self._onward(node)
+            else:
+                pool.slots -= 1
+                pool.spare[node.group] -= 1
+                self._act(Verb.CORDON, node, f"nobody has worked on it for {told(self._now - since)}")
+
+    def _is_due(self, node: Node, pool: _Pool, since: datetime) -> bool:
+        long = self._now - since >= pool.view.pool.idle
+        return long and pool.slots > 0 and pool.spare.get(node.group, 0) > 0
+
+    def _stay(self, node: Node) -> None:
+        """Let a node stay, with its clock from the beginning."""
+        if node.cordon is Cordon.OURS:
+            self.idle.pop(node.name)
+            self._uncordon(node)
+
+    def _moved(self, node: Node) -> bool:
+        """Count the pods that a node would lose on other nodes. Return False, and count none, when one has no room."""
+        room = self._rooms.get(node.name)
+        mark = self._ledger.mark()
+        if room is not None:
+            room.closed = True
+        for pod in sorted(node.moving, key=lambda one: one.id):
+            if pod.shape.unknown or self._placer.move(self._ledger.need(pod.shape)) is None:
+                self._ledger.take_back(mark)
+                if room is not None:
+                    room.closed = False
+                return False
+        return True
+
+    def _onward(self, node: Node) -> None:
+        """Empty a node that is cordoned, or end its machine."""
+        if node.cordoned_at is None or self._now - node.cordoned_at < self._settings.settle:
+            return
+        if node.moving:
+            self._drain(node)
+        elif not node.leaving:
+            self._end(node, "it is cordoned and empty")
+
+    def _drain(self, node: Node) -> None:
+        free = tuple(sorted(one.id for one in node.moving if not one.held))
+        held = "; ".join(sorted(f"{one.id}: {one.held}" for one in node.moving if one.held))
+        if free:
+            reason = f"{counted(len(free), 'pod')} with room elsewhere" + (f"; not yet: {held}" if held else "")
+            self.actions.append(Action(verb=Verb.DRAIN, target=node.name, pool=node.pool, pods=free, reason=reason))
+        else:
+            self._hold(node.name, f"its pods may not leave yet: {held}")
+
+    def _bury(self, pool: _Pool) -> None:
+        """End what is dead in a pool: nodes that have not answered for long and on which no work is, and machines that
+        never became nodes."""
+        if pool.held:
+            return
+        room = max(0, pool.slots)
+        dead = [node for node in pool.nodes if self._is_dead(node)]
+        for node in sorted(dead, key=lambda one: one.name)[:room]:
+            silent = told(self._now - node.since) if node.since else ""
+            self._end(node, f"it has not been ready for {silent}, and no work is on it")
+        room -= min(room, len(dead))
+        for group in pool.view.groups:
+            for machine in unjoined(group)[:room]:
+                room -= 1
+                self.actions.append(
+                    Action(
+                        verb=Verb.END,
+                        target=machine.id,
+                        machine=machine.id,
+                        group=group.name,
+                        pool=pool.view.name,
+                        reason=f"it has not become a node within {told(pool.view.pool.join)}",
+                    )
+                )
+
+    def _is_dead(self, node: Node) -> bool:
+        if not node.machine or node.since is None or not self._silent(node):
+            return False
+        kept = node.keep or node.work or node.leaving or node.cordon is Cordon.OTHERS
+        return not kept and self._now - node.since >= self._settings.dead
+
+    def _end(self, node: Node, reason: str) -> None:
+        self.actions.append(
+            Action(
+                verb=Verb.END, target=node.name, machine=node.machine, group=node.group, pool=node.pool, reason=reason
+            )
+        )
+
+    def _uncordon(self, node: Node) -> None:
+        why = f"{counted(node.work, 'pod')} at work on it" if node.work else "its pods have no room elsewhere"
+        self._act(Verb.UNCORDON, node, "pods that wait have room on it" if self._needed(node) else why)
+
+    def _act(self, verb: Verb, node: Node, reason: str) -> None:
+        self.actions.append(Action(verb=verb, target=node.name, pool=node.pool, reason=reason))
+
+
+def is_stuck(node: Node, join: timedelta, now: datetime) -> bool:
+    """Return whether a node has been starting for longer than its pool takes."""
+    return node.health is Health.STARTING and node.since is not None and now - node.since > join

@@ -1,0 +1,141 @@
+"""Needs of pods and kinds of nodes, as plain values. Equal pods share one :class:`Shape` object and equal nodes one
+:class:`Kind`: a cluster has few of either, so what is asked of thousands is worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Resources = dict[str, int]
+"""Amounts by Kubernetes' name of the resource: ``cpu`` in thousandths of a core, memory and storage in bytes, all else
+in pieces. ``pods`` is the number of pods."""
+
+PODS = "pods"
+HOSTNAME = "kubernetes.io/hostname"
+"""Label that differs on every node, so it is no part of a :class:`Kind`."""
+
+Amounts = tuple[tuple[str, int], ...]
+"""Resources as a value that can be compared and hashed: sorted pairs, none of them zero."""
+
+
+def amounts(resources: Resources) -> Amounts:
+    """Return resources as sorted pairs, without zeros."""
+    return tuple(sorted((name, amount) for name, amount in resources.items() if amount))
+
+
+class Operator(StrEnum):
+    """Operator of a requirement on a label (k8s.io/api/core/v1, ``NodeSelectorOperator``)."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Requirement on one label."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        listed = ",".join(self.values)
+        match self.operator:
+            case Operator.IN if len(self.values) == 1:
+                return f"{self.key}={listed}"
+            case Operator.EXISTS:
+                return self.key
+            case Operator.DOES_NOT_EXIST:
+                return f"!{self.key}"
+        return f"{self.key} {self.operator} {listed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Requirements of which each must hold. A term without any holds nowhere, as in Kubernetes."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+    """Requirements on ``metadata.name``, the only field that nodes are selected by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration. An empty key tolerates every key, an empty effect every effect."""
+
+    key: str = ""
+    value: str | None = None
+    """Value of the taint; None for any (operator ``Exists``)."""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Taint:
+    """A node's taint."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Pods that must not be on the same node: a required anti-affinity by host."""
+
+    namespaces: tuple[str, ...] | None
+    """Namespaces of these pods; None for all."""
+    labels: tuple[Requirement, ...] = ()
+    """Requirements on the pods' labels; without any, every pod of the namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Nodes on which a pod may be, as far as labels and taints tell."""
+
+    selector: tuple[Requirement, ...] = ()
+    """Requirements of which each must hold."""
+    affinity: tuple[tuple[Term, ...], ...] = ()
+    """Alternatives: of each, one term must hold. One is the pod's own node affinity, others are its volumes'."""
+    tolerations: tuple[Toleration, ...] = ()
+
+    @property
+    def labels(self) -> set[str]:
+        """Return the keys of all labels that this depends on."""
+        named = [one.key for one in self.selector]
+        return {*named, *(one.key for terms in self.affinity for term in terms for one in term.labels)}
+
+    @property
+    def names_nodes(self) -> bool:
+        """Return whether it depends on the name of a node."""
+        return HOSTNAME in self.labels or any(term.fields for terms in self.affinity for term in terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Needs of a pod. Two pods of one shape may be exchanged for each other."""
+
+    requests: Amounts
+    """Sum of its containers' requests with its overhead, and one of ``pods``."""
+    where: Where = field(default_factory=Where)
+    apart: tuple[Apart, ...] = ()
+    ports: tuple[str, ...] = ()
+    """Ports of the node that it takes, such as ``TCP/8080``."""
+    unknown: tuple[str, ...] = ()
+    """Demands that are not understood: no node is asked for, and the pod is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Labels and taints of nodes that are alike."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    """Labels without the node's name, sorted."""
+    taints: tuple[Taint, ...] = ()
+    """Taints that keep pods away, sorted, without those of a cordon and of a node that is still starting."""

@@ -1,0 +1,68 @@
+"""Machines that a scale set could not be given, read from the lab's Azure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from clouds.azure.fleet import AzureGroup, refusal_of
+from clouds.base.refusals import Cause
+from lab.desired import MachineState
+from tests.lab.cloud import sets
+from tests.lab.cloud.conftest import GROUP, Live
+from tests.lab.cloud.operator import Operator
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        ("AllocationFailed", Cause.CAPACITY),
+        ("ZonalAllocationFailed", Cause.CAPACITY),
+        ("OverconstrainedAllocationRequest", Cause.CAPACITY),
+        ("SkuNotAvailable", Cause.SPOT),
+    ],
+)
+def test_a_machine_that_was_not_allocated_says_why(live: Live, error: str, cause: Cause) -> None:
+    sets.build(live, 1)
+    group = AzureGroup("lab-gpu", resource_group=GROUP, session=Operator(live))
+    assert group.refusals() == ()
+    sets.limit(live, 1, error)
+    sets.scale(live, 3)
+    found = group.refusals()
+    assert [(one.machine, one.cause) for one in found] == [("1", cause), ("2", cause)]
+    assert all(one.words.startswith(f"{error}: ") for one in found)
+    assert all(abs(datetime.now(UTC) - one.at) < timedelta(minutes=5) for one in found)
+    sets.act(live, "delete", "1", "2")
+    assert (sets.capacity(live), group.refusals()) == (1, ())
+
+
+def test_a_machine_that_does_not_come_up_was_made_all_the_same(live: Live) -> None:
+    sets.build(live, 0)
+    live.hypervisor.phases["lab-gpu-000000"] = MachineState(phase="failed", reason="cloud-init: no such file")
+    sets.scale(live, 1)
+    assert sets.listed(live)[0]["properties"]["provisioningState"] == "Failed"
+    assert AzureGroup("lab-gpu", resource_group=GROUP, session=Operator(live)).refusals() == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "cause"),
+    [
+        ("/QuotaExceeded", "It exceeds the approved quota.", Cause.QUOTA),
+        ("/OperationNotAllowed", "It results in exceeding approved LowPriorityCores quota.", Cause.QUOTA),
+        ("/SpotPriceGreaterThanProvidedMaxPrice", "The price is too low.", Cause.SPOT),
+        ("/InternalOperationError", "Operation abandoned.", Cause.OTHER),
+        ("", "It failed.", Cause.OTHER),
+    ],
+)
+def test_statuses_that_the_lab_does_not_send(code: str, message: str, cause: Cause) -> None:
+    status = {
+        "code": f"ProvisioningState/failed{code}",
+        "message": message,
+        "time": "2026-03-01T12:00:00.1234567+00:00",
+    }
+    item = {"instanceId": "4", "properties": {"instanceView": {"statuses": [status]}}}
+    found = refusal_of(item)
+    assert found is not None
+    assert (found.cause, found.machine, found.at.hour) == (cause, "4", 12)
+    assert found.words.endswith(message)
