@@ -9,6 +9,7 @@ import pytest
 from components.model import Environment, certificates, load, plan
 from components.model.policy import policies
 from components.model.vpn import Vpn
+from longhaul.client.profile import Inside
 from longhaul.client.profile import Vpn as Profile
 from tests.components.policy.samples import resources
 from tests.support.declared import Program
@@ -59,7 +60,8 @@ def test_the_endpoint_s_certificate_has_no_name_that_laptops_take_for_openvpn_s(
     for machine in MACHINES:
         held = {one.part: one for one in certificates(with_vpn, plan(with_vpn)) if one.holder == machine}
         own, door = held["vpn"], held["vpn-door"]
-        known = Profile(endpoints=("https://x",), authority="", name=own.common_name)
+        inside = Inside(range="10.0.0.0/8", dns="10.0.0.2", zones=())
+        known = Profile(endpoints=("https://x",), authority="", name=own.common_name, inside=inside)
         assert (door.common_name, door.dns_names) == (known.sign_in_name, (known.sign_in_name,))
         assert own.common_name not in {door.common_name, *door.dns_names}
 

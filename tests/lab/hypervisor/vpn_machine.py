@@ -18,6 +18,7 @@ import yaml
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.control_plane import issuing
 from components.model import Environment, Machine, Role, control_machines, load, plan
+from components.model.certificates import sign_in_name
 from components.model.machines import members
 from components.model.revoked import Revoked
 from components.model.vpn import MARK, Vpn
@@ -170,6 +171,7 @@ def _secrets(doors: Doors) -> dict[str, str]:
 
     return {
         f"{own.name}-vpn": pair(name, "server", names=(name,)),
+        f"{own.name}-vpn-door": pair(sign_in_name(name), "server", names=(sign_in_name(name),)),
         f"{own.name}-kube-proxy": pair("system:kube-proxy", "client"),
         "trust-vpn": authority.certificate,
         "trust-kubernetes": authority.certificate,
