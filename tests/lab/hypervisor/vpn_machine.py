@@ -164,7 +164,7 @@ def _secrets(doors: Doors) -> dict[str, str]:
     """Return the values that a VPN machine's vault would have for it, by name."""
     own, authority, name = doors.own, doors.authority, doors.name
 
-    def pair(common_name: str, *usages: issuing.Usage, names: tuple[str, ...] = ()) -> str:
+    def pair(common_name: str, *usages: str, names: tuple[str, ...] = ()) -> str:
         subject = issuing.Subject(common_name=common_name, dns_names=names, usages=usages, days=1)
         found = issuing.issue(subject, authority=authority)
         return json.dumps({"certificate": found.certificate, "key": found.key})
