@@ -15,6 +15,7 @@ from longhaul.autoscaler.shapes import HOSTNAME, PODS, Apart, Kind, Requirement,
 from longhaul.autoscaler.snapshot import Cordon, Health, LabelPairs, Moving, Node
 from longhaul.drain import Pod, pod_of
 from longhaul.kubernetes.api import moment
+from longhaul.quarantine.node import TAINT as QUARANTINE
 from longhaul.rolling.observed import CORDON, STARTING
 from longhaul.rolling.observed import TARGET as ROLL
 from longhaul.rolling.plan import OVERDUE
@@ -25,8 +26,6 @@ KEEP = "longhaul.dev/keep"
 """Annotation of a Node that the autoscaler leaves alone, with any value but ``false``."""
 INTERRUPTED = "longhaul.dev/interrupted"
 """Key of the taint of a Node whose machine its cloud takes back (images/rootfs, controller/interruptions.py)."""
-QUARANTINE = "longhaul.dev/quarantine"
-"""Key of the taint of a Node in quarantine (``longhaul.quarantine.node``)."""
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
 """Taints of nodes that are full for the moment, and neither starting nor dead."""
 
@@ -175,7 +174,7 @@ def _held(pod: Pod, labels: Mapping[str, str], budgets: Sequence[Budget]) -> str
 
 
 def _is_starting(taint: Mapping[str, Any]) -> bool:
-    return str(taint["key"]).startswith(STARTING) and taint["key"] not in (CORDON, QUARANTINE, *PRESSURE)
+    return str(taint["key"]).startswith(STARTING) and taint["key"] not in (CORDON, QUARANTINE["key"], *PRESSURE)
 
 
 def _cordon(item: Object, annotations: Mapping[str, str]) -> Cordon:
@@ -190,7 +189,7 @@ def _keep(annotations: Mapping[str, str], taints: Iterable[Mapping[str, Any]]) -
         return KEEP
     if ROLL in annotations:
         return "a roll is replacing it"
-    return "it is in quarantine" if any(one["key"] == QUARANTINE for one in taints) else ""
+    return "it is in quarantine" if any(one["key"] == QUARANTINE["key"] for one in taints) else ""
 
 
 def budget_of(item: Object) -> Budget | None:

@@ -17,6 +17,7 @@ from longhaul.drain import MIRROR, NODES, OVER, PODS
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.lease import LEASES, holder_of
+from longhaul.rolling.pool_lock import ROLLS
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
@@ -27,8 +28,6 @@ CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
 MEMORY = "/api/v1/namespaces/kube-system/configmaps/longhaul-autoscaler"
 """Object with what one decision left for the next, in its key ``memory``."""
-ROLLS = "longhaul-roll-"
-"""Prefix of the leases of pools' rolls (``longhaul.rolling.pool_lock``)."""
 
 
 @dataclass(frozen=True, kw_only=True)

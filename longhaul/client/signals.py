@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def leaving_nothing() -> Iterator[None]:
-    """Take SIGTERM and SIGHUP for a ``SystemExit`` during the block, once. What is ignored stays so, as with
-    nohup(1). For the main thread."""
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        for one in before:
-            signal.signal(one, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    before = {one: signal.getsignal(one) for one in _ENDING}
-    before = {one: how for one, how in before.items() if how is not signal.SIG_IGN}
-    for one in before:
+def handled(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Have ``end`` called at SIGTERM and SIGHUP during the block. What is ignored stays so, as with nohup(1). For the
+    main thread."""
+    before = {one: signal.getsignal(one) for one in ENDING}
+    for one in (one for one, how in before.items() if how is not signal.SIG_IGN):
         signal.signal(one, end)
     try:
         yield
     finally:
         for one, how in before.items():
             signal.signal(one, how)
+
+
+@contextmanager
+def leaving_nothing() -> Iterator[None]:
+    """Take SIGTERM and SIGHUP for a ``SystemExit`` during the block, once, as :func:`handled` does."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for one in ENDING:
+            signal.signal(one, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    with handled(end):
+        yield

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from longhaul.client.signals import ENDING, handled
+
 SI_USER = 0
 """``si_code`` of a signal sent by a process; the terminal's own are ``SI_KERNEL`` (sigaction(2))."""
 PR_SET_PDEATHSIG = 1
@@ -22,9 +24,8 @@ LOOK_S = 0.2
 """Time between two looks at what a child does, seconds."""
 
 _WATCHED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
-_MAY_BE_IGNORED = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that stay ignored where they are, as with nohup(1). SIGINT does not: one process of this program asks another
-by it to end."""
+"""Signals to read. Those that end a program stay ignored where they are (:func:`handled`). SIGINT does not: one process
+of this program asks another by it to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,20 +140,14 @@ def interruptible() -> Iterator[None]:
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in _MAY_BE_IGNORED}
-    for number in (number for number, handler in before.items() if handler is not signal.SIG_IGN):
-        signal.signal(number, interrupt)
-    try:
+    with handled(interrupt):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _watched() -> set[signal.Signals]:
     """Return the signals to read. The kernel keeps a signal that is both blocked and ignored, so an ignored one would
     be read too."""
-    return {one for one in _WATCHED if one not in _MAY_BE_IGNORED or signal.getsignal(one) is not signal.SIG_IGN}
+    return {one for one in _WATCHED if one not in ENDING or signal.getsignal(one) is not signal.SIG_IGN}
 
 
 def hold_signals() -> None:

@@ -14,6 +14,8 @@ from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.lease import HeldError, LeaseTimes, holding
 
+ROLLS = "longhaul-roll-"
+"""Prefix of the leases of pools' rolls, before the pool's name on nodes."""
 HOLDS_S = 60
 """Validity of the lease when it is not renewed, seconds: a run waits that long after one that was killed."""
 RENEW_S = 15.0
@@ -35,7 +37,7 @@ def pool_lock(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
     """Hold the pool's lease during the block. Yield a function that tells whether it is still held. ``CommandError``
     when somebody else holds it."""
     words = Words(begins=f"to roll pool {pool}", goes_on=f"pool {pool} is being rolled")
-    with sole_run(api, f"longhaul-roll-{on_nodes(pool)}", words) as held:
+    with sole_run(api, f"{ROLLS}{on_nodes(pool)}", words) as held:
         yield held
 
 

@@ -27,7 +27,7 @@ from longhaul.kubernetes.lease import LEASES
 from longhaul.rolling.events import Event, Kind
 from longhaul.rolling.pool_lock import pool_lock
 from longhaul.rolling.run import Roll, Settings
-from tests.support.api_server import ApiServer, api_server, eventually
+from tests.support.api_server import ApiServer, api_server
 
 pytestmark = pytest.mark.engine
 
@@ -41,9 +41,7 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     folder = tmp_path_factory.mktemp("cluster")
     with api_server(folder, tools=binaries, services=IPv4Network("10.79.0.0/17")) as server:
         server.start_controllers()
-        server.kubectl("create", "namespace", TEAM)
-        account = ("get", "serviceaccount", "default", f"--namespace={TEAM}", "--output=name")
-        eventually(lambda: "serviceaccount" in server.kubectl(*account, check=False), what="pods may be made")
+        server.open_namespace(TEAM)
         yield server
 
 

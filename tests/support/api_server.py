@@ -115,6 +115,12 @@ class ApiServer:
             f"--cert-dir={self.folder / 'controllers'}",
         )
 
+    def open_namespace(self, name: str) -> None:
+        """Make a namespace, and return once pods may be made in it. The controllers run."""
+        self.kubectl("create", "namespace", name)
+        account = ("get", "serviceaccount", "default", f"--namespace={name}", "--output=name")
+        eventually(lambda: "serviceaccount" in self.kubectl(*account, check=False), what="pods may be made")
+
     def start_node_signer(self) -> None:
         """Start the signer of nodes' certificates with the flags of its unit. Its authority is the one that the API
         server believes clients by."""

@@ -57,9 +57,7 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     folder = tmp_path_factory.mktemp("cluster")
     with api_server(folder, tools=binaries, services=IPv4Network("10.80.0.0/17")) as server:
         server.start_controllers()
-        server.kubectl("create", "namespace", TEAM)
-        account = ("get", "serviceaccount", "default", f"--namespace={TEAM}", "--output=name")
-        eventually(lambda: "serviceaccount" in server.kubectl(*account, check=False), what="pods may be made")
+        server.open_namespace(TEAM)
         yield server
 
 

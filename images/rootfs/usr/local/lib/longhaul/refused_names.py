@@ -1,5 +1,4 @@
-"""The lists of those who are refused: machines in quarantine, and people whose access was revoked. OpenVPN waits for a
-program that reads one, so nothing is loaded here that takes long."""
+"""The lists of those who are refused: machines in quarantine, and people whose access was revoked."""
 
 from __future__ import annotations
 
