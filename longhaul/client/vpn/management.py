@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from longhaul.exits import CommandError
+
 POLL_S = 0.5
 """Seconds between looks at whether OpenVPN still runs, before it has connected."""
 
@@ -56,9 +58,14 @@ class Management:
 
 @contextmanager
 def listening(path: Path) -> Iterator[socket.socket]:
-    """Listen at a path during the block."""
+    """Listen at a path during the block; ``CommandError`` for one that a socket cannot have: 103 bytes on macOS, 107 on
+    Linux (``sun_path`` of unix(4) and unix(7))."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(path))
+        try:
+            listener.bind(str(path))
+        except OSError as error:
+            # A path that is too long comes without an errno, before the system is asked.
+            raise CommandError(f"cannot listen at {path}: {error}; set TMPDIR to a short folder, /tmp say") from error
         listener.listen(1)
         listener.settimeout(POLL_S)
         yield listener

@@ -26,7 +26,7 @@ from longhaul.client.vpn import endpoint as doors_of
 from longhaul.client.vpn import names, openvpn, root, session, settings
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.key import new_key, request
-from longhaul.client.vpn.management import EndedError, Management
+from longhaul.client.vpn.management import EndedError, Management, listening
 from longhaul.exits import CommandError, Exit
 from tests.longhaul.client.test_profile import CORP, PROFILE
 from tests.support.alone import NEEDS_ROOT
@@ -223,14 +223,20 @@ def test_one_that_is_ended_leaves_no_folder(home: Path, door: Endpoint, how: sig
         f"openvpn.program = lambda: {str(home / 'bin/openvpn')!r}; openvpn.as_root = list; session.END_S = 0.1\n"
         "sys.exit(cli.main(['vpn', '--profile', 'profile.json']))"
     )
-    (home / "tmp").mkdir()
-    environment = {**os.environ, "TMPDIR": str(home / "tmp")}
-    with subprocess.Popen([sys.executable, "-c", run], env=environment, start_new_session=True) as process:
-        eventually((home / "runs").exists, what="OpenVPN runs")
-        assert len(list((home / "tmp").iterdir())) == 1
-        process.send_signal(how)
-        assert process.wait(20) == 128 + how
-    assert list((home / "tmp").iterdir()) == []
+    # A test's own folder may have a path that is too long for a socket.
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+        environment = {**os.environ, "TMPDIR": temporary}
+        with subprocess.Popen([sys.executable, "-c", run], env=environment, start_new_session=True) as process:
+            eventually((home / "runs").exists, what="OpenVPN runs")
+            assert len(os.listdir(temporary)) == 1
+            process.send_signal(how)
+            assert process.wait(20) == 128 + how
+        assert os.listdir(temporary) == []
+
+
+def test_a_folder_too_long_for_a_socket_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="set TMPDIR to a short folder"), listening(tmp_path / ("x" * 108)):
+        pass
 
 
 def test_a_second_connection_to_the_same_environment_is_refused(home: Path) -> None:
