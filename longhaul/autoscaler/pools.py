@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from clouds.base.fleet import Life
-from clouds.base.groups import PoolGroup
 from clouds.base.prices import MachineKey
 from clouds.base.rdma import Rdma
 from clouds.base.refusals import Refusal
@@ -22,7 +21,7 @@ from components.model.nodes import (
     kube_reserved,
     pool_labels,
 )
-from components.model.places import place_of, site_ranges
+from components.model.places import site_ranges
 from components.model.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
 from longhaul.autoscaler.group_reader import Asked
 from longhaul.autoscaler.node_objects import Known

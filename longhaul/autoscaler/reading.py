@@ -63,9 +63,11 @@ class Cluster:
     daemons: tuple[Shape, ...]
 
 
-def list_all(api: Api) -> Listed:
-    """List everything that a decision depends on. Raise ``ApiError`` when the API refuses or does not answer."""
-    return gathered(lambda path: _listed(api, path), memory=Store(api).read(), now=api.now())
+def list_all(api: Api, memory: Memory | None = None) -> Listed:
+    """List everything that a decision depends on, with a memory that was read already if there is one. Raise
+    ``ApiError`` when the API refuses or does not answer."""
+    known = Store(api).read() if memory is None else memory
+    return gathered(lambda path: _listed(api, path), memory=known, now=api.now())
 
 
 def gathered(items: Items, *, memory: Memory, now: datetime) -> Listed:

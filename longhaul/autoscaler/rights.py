@@ -1,0 +1,51 @@
+"""Rights that the autoscaler's own user needs in Kubernetes, as rules of RBAC. What it needs of the clouds is ``SCALES``
+in ``clouds/aws/fleet.py`` and ``clouds/azure/fleet.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from components.model.nodes import on_nodes
+from longhaul.autoscaler.reading import NAME
+from longhaul.rolling.pool_lock import ROLLS
+
+Rule = dict[str, Any]
+READ = ("get", "list", "watch")
+
+EVERYWHERE: tuple[Rule, ...] = (
+    {
+        "api_groups": [""],
+        "resources": ["persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"],
+        "verbs": [*READ],
+    },
+    # Cordons, and their annotation.
+    {"api_groups": [""], "resources": ["nodes"], "verbs": [*READ, "patch"]},
+    {"api_groups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+    # On pods that wait, in whichever namespace.
+    {"api_groups": [""], "resources": ["events"], "verbs": ["create"]},
+    {"api_groups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": [*READ]},
+    {"api_groups": ["apps"], "resources": ["daemonsets"], "verbs": [*READ]},
+    {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": [*READ]},
+    {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests/status"], "verbs": ["patch"]},
+    {"api_groups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": [*READ]},
+)
+"""Rules in the whole cluster."""
+
+
+def in_kube_system(pools: Iterable[str]) -> tuple[Rule, ...]:
+    """Return the rules in ``kube-system`` for an environment with these pools: its own lease and memory, and the leases
+    that rolls of the pools take, too."""
+    leases = [NAME, *(f"{ROLLS}{on_nodes(pool)}" for pool in pools)]
+    return (
+        # The right to create cannot be limited to a name, and a list or watch is of all.
+        {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "list", "watch"]},
+        {
+            "api_groups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resource_names": leases,
+            "verbs": ["get", "patch"],
+        },
+        {"api_groups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+        {"api_groups": [""], "resources": ["configmaps"], "resource_names": [NAME], "verbs": ["get", "update"]},
+    )
