@@ -12,16 +12,14 @@ from longhaul.autoscaler.reading import (
     BUDGETS,
     CLAIMS,
     DAEMON_SETS,
-    NODES,
     OPTIONAL,
-    PODS,
     TEMPLATES,
     VOLUMES,
     Listed,
     gathered,
     waits,
 )
-from longhaul.drain import OVER
+from longhaul.drain import NODES, OVER, PODS
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError, Object
 from longhaul.kubernetes.lease import LEASES

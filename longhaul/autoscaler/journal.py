@@ -21,6 +21,7 @@ class Journal:
     def __init__(self, write: Write, *, as_json: bool, now: Callable[[], datetime]) -> None:
         self._write, self._as_json, self._now = write, as_json, now
         self._repeats = Repeats()
+        self._failures = 0
 
     def decided(self, action: Action) -> None:
         """Note what is to be done."""
@@ -34,6 +35,7 @@ class Journal:
 
     def left(self, action: Action, why: str) -> None:
         """Note why an action is left to a later pass."""
+        self._failures += 1
         if self._repeats.is_new(f"left {action.verb} {action.target}", why):
             self._line(f"not done: {line(action).partition(':')[0]}: {why}", {**plain(action), "left": why})
 
@@ -41,6 +43,11 @@ class Journal:
         """Note anything else."""
         if self._repeats.is_new(about, words):
             self._line(f"{about}: {words}", {"about": about, "said": words})
+
+    def failures(self) -> int:
+        """Return the number of actions that were left since the last call."""
+        failures, self._failures = self._failures, 0
+        return failures
 
     def rest(self) -> None:
         """Forget what may be said again."""

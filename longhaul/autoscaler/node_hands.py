@@ -7,9 +7,10 @@ from longhaul.autoscaler.guard import Guard
 from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.look import Looked
 from longhaul.autoscaler.node_objects import SCALE_IN
+from longhaul.autoscaler.pod_objects import Object
 from longhaul.drain import cordon, evict, pod_of, uncordon
 from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import ApiError, Object
+from longhaul.kubernetes.connection import ApiError
 
 CHANGED = "it has changed meanwhile"
 
@@ -40,9 +41,9 @@ class NodeHands:
         """Do one action. Return why it is not done; empty when it is."""
         if action.verb is Verb.CORDON:
             since = {SCALE_IN: looked.now.isoformat(timespec="seconds")}
-            return "" if cordon(self._api, node, annotations=since) else CHANGED
+            return "" if cordon(self._api, dict(node), annotations=since) else CHANGED
         if action.verb is Verb.UNCORDON:
-            return "" if uncordon(self._api, node, annotations=[SCALE_IN]) else CHANGED
+            return "" if uncordon(self._api, dict(node), annotations=[SCALE_IN]) else CHANGED
         return "; ".join(f"{name}: {why}" for name in action.pods if (why := self._evict(pods.get(name))))
 
     def _evict(self, item: Object | None) -> str:

@@ -46,6 +46,8 @@ class Passed:
     looked: Looked
     refused: Mapping[str, str]
     """Pools that were refused at once what they were asked for: another pass is due."""
+    failed: int
+    """Number of actions that were begun and not done."""
     soon: bool
     """True when a group is looked at closely."""
 
@@ -125,7 +127,7 @@ class Passes:
             refused = self._do(looked, limit_s)
         asked_at = looked.decision.memory.asked
         self._closely = frozenset(name for name, at in asked_at.items() if now - at < CLOSELY)
-        return Passed(looked=looked, refused=refused, soon=bool(self._closely))
+        return Passed(looked=looked, refused=refused, failed=self._journal.failures(), soon=bool(self._closely))
 
     def _do(self, looked: Looked, limit_s: float | None) -> dict[str, str]:
         """Remember, and act. Groups are asked first, since machines take longest to come."""

@@ -75,7 +75,7 @@ def gathered(items: Items, *, memory: Memory, now: datetime) -> Listed:
     autoscaler has one only for as long as it writes."""
     pods = items(PODS)
     claims = any(_claims(pod) for pod in pods if waits(pod))
-    leases = {item["metadata"]["name"]: holder_of(item, now) for item in items(LEASES)}
+    leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
     requests = items(REQUESTS)
     return Listed(
         pods=pods,

@@ -1,5 +1,5 @@
-"""Rights that the autoscaler's own user needs in Kubernetes, as rules of RBAC. What it needs of the clouds is ``SCALES``
-in ``clouds/aws/fleet.py`` and ``clouds/azure/fleet.py``."""
+"""Rights that the autoscaler's own user needs in Kubernetes, as rules of RBAC. What it needs of clouds is ``SCALES`` in
+``clouds/aws/fleet.py`` and ``clouds/azure/fleet.py``."""
 
 from __future__ import annotations
 

@@ -11,10 +11,11 @@ from longhaul.autoscaler.gang_objects import has_expired
 from longhaul.autoscaler.guard import Guard
 from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.look import Looked
+from longhaul.autoscaler.pod_objects import Object
 from longhaul.autoscaler.reading import NAME
 from longhaul.autoscaler.repeats import Repeats, unchanging
 from longhaul.kubernetes.api import Api, path_of
-from longhaul.kubernetes.connection import ApiError, Object
+from longhaul.kubernetes.connection import ApiError
 
 MESSAGE = 1024
 """Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""

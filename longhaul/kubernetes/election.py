@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import ApiError
@@ -44,22 +44,25 @@ class Candidate:
     def leading(self, stop: threading.Event) -> Iterator[Leads | None]:
         """Wait until this candidate leads, and lead during the block. Yield what tells whether it still does; None
         when it was stopped before."""
-        while not stop.is_set():
-            try:
-                if self._is_free():
-                    silent = self.leader
-                    with holding(
-                        self._api, self._name, holder=self._identity, times=terms(gone=lambda other: other == silent)
-                    ) as held:
+        with ExitStack() as stack:
+            held = None
+            while held is None and not stop.is_set():
+                try:
+                    if self._is_free():
+                        times = terms(gone=self._was)
+                        held = stack.enter_context(holding(self._api, self._name, holder=self._identity, times=times))
                         self.leader, self.trouble = self._identity, ""
-                        yield held
-                        return
-            except HeldError:
-                pass
-            except ApiError as error:
-                self.trouble = str(error)
-            stop.wait(RETRY_S)
-        yield None
+                except HeldError:
+                    pass
+                except ApiError as error:
+                    self.trouble = str(error)
+                if held is None:
+                    stop.wait(RETRY_S)
+            yield held
+
+    def _was(self, holder: str) -> bool:
+        """Return whether this is the leader that was found to be silent."""
+        return holder == self.leader
 
     def _is_free(self) -> bool:
         """Return whether nobody leads, or the leader has been silent for too long."""

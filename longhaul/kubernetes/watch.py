@@ -1,5 +1,5 @@
-"""A collection of the API, kept up to date: one listing, then one watch. Only what :data:`Keep` returns is held, so that
-memory is bounded by what is needed of each object."""
+"""A collection of the API, kept up to date: one listing, then one watch. Only what :data:`Keep` returns is held, so
+that memory is bounded by what is needed of each object."""
 
 from __future__ import annotations
 
