@@ -145,7 +145,7 @@ class World:
     def __init__(self, server: ApiServer, live: Live, site: Site) -> None:
         self.server, self.live, self.site = server, live, site
         self.admin = server.client(timeout_s=30.0)
-        self.environment = _environment()
+        self.environment = environment()
         self.user = self._user()
         self.calls: list[str] = []
         """What was asked of the clouds' groups."""
@@ -201,15 +201,15 @@ class World:
             passes.reader.forget(name)
         return passes.run(limit_s=10.0)
 
-    def settle(self, passes: Passes) -> None:
+    def settle(self, passes: Passes, *, quiet: int = QUIET) -> None:
         """Make passes, and do kubelets' and the scheduler's work, until nothing is to be done any more."""
-        quiet = 0
+        still = 0
         for _ in range(ROUNDS):
             passed = self.once(passes)
             moved = self.follow()
             acted = any(action.verb not in SAID for action in passed.looked.decision.actions)
-            quiet = 0 if acted or moved else quiet + 1
-            if quiet == QUIET:
+            still = 0 if acted or moved else still + 1
+            if still == quiet:
                 return
         raise AssertionError("no end to it:\n" + "\n".join(self.lines[-20:]))
 
@@ -331,12 +331,12 @@ class World:
             self.server.kubectl("apply", "-f", "-", stdin=json.dumps(item))
 
 
-def _environment() -> Environment:
+def environment(most: int = 4) -> Environment:
     """Return an environment with one pool in each cloud, the one on Azure the other's fallback."""
     whole = example("prod")
     changes = {
-        "h100": {"fallbacks": ("h100-azure",), "max": 4, "taints": ()},
-        "h100-azure": {"max": 4, "taints": ()},
+        "h100": {"fallbacks": ("h100-azure",), "max": most, "taints": ()},
+        "h100-azure": {"max": most, "taints": ()},
     }
     pools = {name: whole.pools[name].model_copy(update=change) for name, change in changes.items()}
     return whole.model_copy(update={"pools": pools})
