@@ -31,7 +31,7 @@ CLOSELY_S = 1.0
 GATHER_S = 0.1
 """Time in which changes are gathered before a pass, seconds: pods come in crowds."""
 AFTER_ERROR_S = 2.0
-"""Pause after a pass that failed, seconds."""
+"""Pause after a pass that failed, or that left something undone, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +165,8 @@ def _pass(passes: Passes, journal: Journal) -> float:
         return AFTER_ERROR_S
     if passed.refused:
         return 0.0
+    if passed.failed:
+        return AFTER_ERROR_S
     return CLOSELY_S if passed.soon else EVERY_S
 
 

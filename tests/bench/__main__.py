@@ -1,6 +1,5 @@
-"""``make bench``: measure previews, restores, images, the client, the autoscaler's decisions and reaction, the lab, racks, writes,
-the VPN, boot to ready, and peak memory. Print each figure on a line when it is known, or with ``--json`` one object at
-the end.
+"""``make bench``: measure previews, restores, images, the client, the autoscaler, the lab, racks, writes, the VPN, boot
+to ready, and peak memory. Print each figure on a line when it is known, or with ``--json`` one object at the end.
 
 ``make bench BENCH="hosts image"`` measures those parts alone. ``BENCH=cold`` measures ``make lab`` from empty caches,
 with tools compiled or downloaded anew; it is the only part that runs only when it is asked for.
