@@ -336,7 +336,7 @@ def environment(most: int = 4) -> Environment:
     whole = example("prod")
     changes = {
         "h100": {"fallbacks": ("h100-azure",), "max": most, "taints": ()},
-        "h100-azure": {"max": most, "taints": ()},
+        "h100-azure": {"max": 4, "taints": ()},
     }
     pools = {name: whole.pools[name].model_copy(update=change) for name, change in changes.items()}
     return whole.model_copy(update={"pools": pools})
