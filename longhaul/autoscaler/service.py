@@ -36,7 +36,7 @@ AFTER_ERROR_S = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """How an autoscaler runs."""
+    """Terms on which an autoscaler runs."""
 
     instance: str
     """Name of this process among the candidates."""

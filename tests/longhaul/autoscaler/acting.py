@@ -41,7 +41,7 @@ TEAM = "team"
 PODS = f"/api/v1/namespaces/{TEAM}/pods"
 REQUESTS = f"/apis/autoscaling.x-k8s.io/v1/namespaces/{TEAM}/provisioningrequests"
 KIND, ZONE = "m6id.xlarge", "us-east-1a"
-"""What the lab's group on AWS launches, and where."""
+"""Machine type that the lab's group on AWS launches, and its zone."""
 GROUPS = {"h100": "prod-h100", "h100-azure": "prod-h100-azure"}
 HAS = {"cpu": "192", "memory": "2000Gi", "pods": "16", "nvidia.com/gpu": "8"}
 EIGHT = {"requests": {"nvidia.com/gpu": "8"}, "limits": {"nvidia.com/gpu": "8"}}
@@ -148,9 +148,9 @@ class World:
         self.environment = environment()
         self.user = self._user()
         self.calls: list[str] = []
-        """What was asked of the clouds' groups."""
+        """Writes that were asked of the clouds' groups."""
         self.trouble: dict[str, Callable[[], None]] = {}
-        """What a question about a group does before it is answered."""
+        """Things that happen before a question about a group is answered, by pool."""
         self.fuse = Fuse()
         self.ahead = timedelta()
         self.lines: list[str] = []

@@ -1,4 +1,4 @@
-"""What the autoscaler says once, and of how much it lets go in time."""
+"""Journal, metrics, repeats and pauses of the autoscaler."""
 
 from __future__ import annotations
 
