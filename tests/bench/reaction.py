@@ -6,7 +6,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal
 from lab import tools
 from longhaul.autoscaler.service import Terms, serve
+from longhaul.autoscaler.store import Store
 from longhaul.drain import NODES, PODS
 from longhaul.kubernetes.api import Api
 from longhaul.prices.book import PriceBook
@@ -32,8 +33,8 @@ from tests.support.api_server import ApiServer, api_server, eventually
 
 COUNT = 1_000
 TEAM = "team"
-ROUNDS, ERRORS = 60, 8
-BETWEEN_S = 0.7
+ROUNDS, ERRORS = 50, 6
+BETWEEN_S = 0.5
 """Time between two pods, seconds."""
 AFTER = timedelta(hours=3)
 """Time after which a pool that failed is asked again, whatever happened before."""
@@ -158,12 +159,18 @@ def _errors(server: ApiServer, groups: dict[str, Standing]) -> list[float]:
                 path = f"/api/v1/namespaces/{namespace}/pods/{name}"
                 api.delete(path, uid=pod["metadata"]["uid"], grace_s=0)
         first.wanted, second.wanted, first.refused, first.refuses = COUNT, 0, (), True
+        eventually(lambda: _owed(api) == {}, what="what was asked for is forgotten")
         Ahead.by += AFTER
         asked, next_ = len(first.asked_at), len(second.asked_at)
         _pod(api, f"refused-{number}")
         eventually(lambda next_=next_: len(second.asked_at) > next_, what="the next pool is asked")
         taken.append(second.asked_at[next_] - first.asked_at[asked])
     return taken
+
+
+def _owed(api: Api) -> Mapping[str, datetime]:
+    """Return the groups that are remembered to owe machines."""
+    return Store(api).read().asked
 
 
 def _fill(server: ApiServer, names: Sequence[str]) -> None:
