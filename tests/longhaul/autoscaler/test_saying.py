@@ -48,6 +48,9 @@ def test_pauses_double_and_end_with_an_answer() -> None:
     patience.failed("west", "silent")
     assert patience.closed("west") == "silent; it is asked again in 10 s"
     patience.answered("west")
+    assert patience.closed("west").endswith(" in 10 s"), "what is answered in a pause was asked before it"
+    clock.now = 15.0
+    patience.answered("west")
     patience.failed("west", "silent")
     assert patience.closed("west").endswith(" in 5 s")
     for _ in range(20):
