@@ -25,7 +25,7 @@ from lab.signing import KEY
 from longhaul.depot import contents
 from longhaul.depot.contents import Contents
 from longhaul.depot.serving import served
-from longhaul.images import autoscaler
+from longhaul.toolchain import autoscaler
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file, write_json
 from longhaul.toolchain.debian import tidy
 from longhaul.toolchain.errors import SetupError

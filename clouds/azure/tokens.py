@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,6 +18,12 @@ from typing import Any
 
 EARLY_S = 300.0
 """Remaining life of a token in seconds below which another one is asked for, as in azure-core's own policy."""
+
+SOCKET = "LONGHAUL_AZURE_TOKENS"
+"""Variable with the path of a socket that gives tokens, on a machine of the control plane."""
+
+SOCKET_S = 30.0
+"""Time limit of that socket, in seconds: a program starts for the answer, and asks the metadata service twice."""
 
 PROCESS_S = 90
 """Time limit of a program that gives tokens, Azure CLI for one, in seconds. Its default is 10, and `az` needs up to 13
@@ -79,9 +87,36 @@ def holder(token: str) -> str:
         return ""
 
 
+class SocketTokens:
+    """A credential whose tokens a program of the same machine gives, one a connection, for Azure's resource manager
+    alone (images/rootfs, cloud_token.py)."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def get_token(self, *_scopes: str, **_options: Any) -> Any:
+        """Return a token. Raise ``OSError`` when none is given, with the program's own words."""
+        from azure.core.credentials import AccessToken
+
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(SOCKET_S)
+            connection.connect(self._path)
+            with connection.makefile(encoding="utf-8") as stream:
+                said = stream.read()
+        try:
+            given = json.loads(said)
+            if "error" in given:
+                raise OSError(f"{self._path}: {given['error']}")
+            return AccessToken(str(given["token"]), int(given["until"]))
+        except (KeyError, TypeError, ValueError):
+            raise OSError(f"{self._path}: it gives no token; its journal says why") from None
+
+
 def default_credential() -> KeptTokens:
-    """Return the default chain of azure-identity: environment variables, workload identity, managed identity, Azure
-    CLI."""
+    """Return the tokens of the socket that the environment names; else the default chain of azure-identity: environment
+    variables, workload identity, managed identity, Azure CLI."""
+    if path := os.environ.get(SOCKET):
+        return KeptTokens(SocketTokens(path))
     from azure.identity import DefaultAzureCredential
 
     return KeptTokens(DefaultAzureCredential(process_timeout=PROCESS_S))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longhaul.autoscaler.plan import plan
-from longhaul.autoscaler.pools import Asked, ask, limits, machines, pools, taints
+from longhaul.autoscaler.pools import Asked, ask, limits, machines, pools, settings, taints
 from longhaul.autoscaler.reading import list_all, read
 from longhaul.autoscaler.snapshot import Snapshot
 
@@ -25,6 +25,8 @@ class Looked:
     decision: Decision
     blind: tuple[str, ...]
     """Groups that could not be read, with the reason."""
+    groups: int
+    """Number of all groups."""
 
 
 def look(environment: Environment, api: Api, prices: PriceBook) -> Looked:
@@ -41,8 +43,9 @@ def look(environment: Environment, api: Api, prices: PriceBook) -> Looked:
         gangs=cluster.gangs,
         daemons=cluster.daemons,
         limits=tuple(limits(environment, known, len(environment.hosts))),
+        settings=settings(environment),
     )
-    return Looked(decision=plan(snapshot, known, listed.memory, now), blind=_blind(asked))
+    return Looked(decision=plan(snapshot, known, listed.memory, now), blind=_blind(asked), groups=sum(map(len, asked.values())))
 
 
 def _blind(asked: Mapping[str, Sequence[Asked]]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from clouds.base.rdma import Rdma
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model import plan
+from components.model.autoscaler import Autoscaler
 from components.model.nodes import (
     GROUP_LABEL,
     HOSTS,
@@ -31,7 +33,7 @@ from components.model.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rd
 from longhaul.autoscaler.node_objects import Known
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.shapes import PODS, Resources
-from longhaul.autoscaler.snapshot import Failure, Group, LabelPairs, Limit, Machine, Node, Pool
+from longhaul.autoscaler.snapshot import Failure, Group, LabelPairs, Limit, Machine, Node, Pool, Settings
 from longhaul.kubernetes.api import moment
 
 if TYPE_CHECKING:
@@ -121,6 +123,7 @@ def pools(
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
+    numbers = environment.autoscaler or Autoscaler()
     found = [
         Pool(
             name=name,
@@ -139,6 +142,8 @@ def pools(
             spot=declared.spot,
             reserved=declared.reservation is not None,
             closed="it is being rolled" if name in rolled else "",
+            join=timedelta(minutes=declared.join_minutes or numbers.join_minutes),
+            idle=timedelta(minutes=declared.idle_minutes or numbers.idle_minutes),
         )
         for name, declared in environment.pools.items()
     ]
@@ -261,6 +266,12 @@ def limits(environment: Environment, known: Sequence[Pool], hosts: int) -> Itera
         if rooms:
             left = sum(room.nodes for room in rooms) - sum(present[name] for name in own)
             yield Limit(name=f"what has addresses in {site}", left=left, each=_each(own))
+
+
+def settings(environment: Environment) -> Settings:
+    """Return the numbers of the environment's autoscaler."""
+    numbers = environment.autoscaler or Autoscaler()
+    return Settings(share=numbers.leaving_percent / 100, joining=numbers.joining)
 
 
 def _each(names: Sequence[str] | Mapping[str, object]) -> tuple[tuple[str, int], ...]:

@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from longhaul.images import autoscaler
+from longhaul.toolchain import autoscaler
 from longhaul.toolchain.spec import load as load_pins
 from longhaul.toolchain.spec import repository
 from longhaul.toolchain.trees import describe, files_of

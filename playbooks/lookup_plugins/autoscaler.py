@@ -29,7 +29,7 @@ class LookupModule(LookupBase):
 
 
 def _made(machine: str) -> str:
-    from longhaul.images import autoscaler
+    from longhaul.toolchain import autoscaler
     from longhaul.toolchain.cache import cache_root
     from longhaul.toolchain.errors import SetupError
 

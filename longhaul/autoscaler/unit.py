@@ -1,0 +1,213 @@
+"""The autoscaler as a unit of every API server's machine (longhaul-autoscaler.service). One of them leads.
+
+What it sizes it learns from a ConfigMap that `longhaul up` writes. When that changes, the program ends, and systemd
+starts it anew: nothing of the environment before stays in its memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clouds.azure.tokens import SOCKET, KeptTokens, SocketTokens
+from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, DocumentError, Given, of_text
+from components.model.errors import ConfigurationError
+from longhaul.autoscaler.health import Health, answer
+from longhaul.autoscaler.watching import watch
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
+from longhaul.prices.book import PriceBook
+
+log = logging.getLogger("autoscaler")
+
+NODE = Path("/etc/longhaul/node.json")
+PKI = Path("/etc/longhaul/pki")
+DOCUMENT = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIGMAP}"
+PORT = 10263
+"""Port of health and metrics on loopback, next to those of the machine's other programs."""
+LOOK_S = 5.0
+"""Time between two looks at the document, seconds."""
+TOKEN_S = 60.0
+"""Time between two looks at the token for AWS, seconds."""
+SCOPE = "https://management.azure.com/.default"
+"""Audience of the token, for Azure's resource manager and for AWS (components/aws/controller.py)."""
+
+Serve = Callable[[Given, PriceBook, threading.Event], None]
+"""Works for an environment until the event."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Facts about this machine, and where its files are."""
+
+    name: str
+    port: int
+    """Port of kube-apiserver."""
+    pki: Path = PKI
+
+    @classmethod
+    def read(cls, node: Path, pki: Path) -> Machine:
+        """Read the machine's own description."""
+        told = json.loads(node.read_text(encoding="utf-8"))
+        return cls(name=str(told["machine"]), port=int(told["port"]), pki=pki)
+
+    def api(self) -> Api:
+        """Return this machine's own API server, with a certificate that is read again once it has changed."""
+        identity = self._identity()
+
+        def renewed(held: Mapping[str, str]) -> Mapping[str, str] | None:
+            found = self._identity()
+            return None if found == held else found
+
+        return Api(f"https://127.0.0.1:{self.port}", identity, renew=renewed)
+
+    def _identity(self) -> dict[str, str]:
+        # One file holds the certificate and its key.
+        both = (self.pki / "autoscaler.pem").read_text(encoding="ascii")
+        issuer = (self.pki / "kubernetes-ca.crt").read_text(encoding="ascii")
+        return {"certificate": both, "key": "", "issuer": issuer}
+
+
+class Unit:
+    """One run of the unit: from the start to the first change of the document, or to the machine's wish that it end."""
+
+    def __init__(self, api: Api, serve: Serve, *, stop: threading.Event, look_s: float = LOOK_S) -> None:
+        self._api, self._serve, self._look_s = api, serve, look_s
+        self._stop = stop
+        self._told = ""
+
+    def run(self) -> None:
+        """Wait for a document that can be used, and work by it until it changes."""
+        text, given = self._first()
+        if given is None:
+            return
+        over = threading.Event()
+        follower = threading.Thread(target=self._follow, args=(text, over), daemon=True)
+        follower.start()
+        try:
+            self._serve(given, prices(given), over)
+        finally:
+            over.set()
+            follower.join()
+
+    def _first(self) -> tuple[str, Given | None]:
+        """Return the first document that can be used; none when the unit is stopped before."""
+        while not self._stop.is_set():
+            try:
+                text = self._read()
+                if text:
+                    return text, of_text(text)
+                self._tell("the environment has no `autoscaler`: nothing to do")
+            except (ApiError, DocumentError) as error:
+                self._tell(f"not working: {error}")
+            self._stop.wait(self._look_s)
+        return "", None
+
+    def _follow(self, text: str, over: threading.Event) -> None:
+        """End the work when the document is another one, or the unit is stopped."""
+        while not over.is_set() and not self._stop.wait(self._look_s):
+            try:
+                changed = self._read() != text
+            except ApiError:
+                continue  # The work itself tells of an API that does not answer.
+            if changed:
+                log.info("the environment has changed: starting anew")
+                break
+        over.set()
+
+    def _read(self) -> str:
+        found = self._api.find(DOCUMENT)
+        return str((found or {}).get("data", {}).get(KEY, ""))
+
+    def _tell(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            log.info("%s", text)
+
+
+def prices(given: Given) -> PriceBook:
+    """Return the prices in the document; none when they cannot be used, since they only order pools."""
+    try:
+        return PriceBook.of(given.prices) if given.prices else PriceBook()
+    except ConfigurationError as error:
+        log.warning("working without prices: %s", error)
+        return PriceBook()
+
+
+def aws_access(given: Given, *, machine: str, token: Path) -> dict[str, str]:
+    """Return the variables by which AWS's SDK takes the role with the token in a file (docs.aws.amazon.com, "AWS SDKs
+    and Tools Reference Guide", "Assume role credential provider"); none without a role."""
+    regions = sorted(site.region for site in given.environment.sites.values() if site.kind == "aws")
+    if not given.aws_role or not regions:
+        return {}
+    return {
+        "AWS_ROLE_ARN": given.aws_role,
+        "AWS_ROLE_SESSION_NAME": machine[:64],
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+        "AWS_REGION": regions[0],
+        "AWS_DEFAULT_REGION": regions[0],
+        "AWS_STS_REGIONAL_ENDPOINTS": "regional",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def keep_token(source: KeptTokens, path: Path, *, stop: threading.Event) -> None:
+    """Keep a valid token in a file that only this program reads, until stopped."""
+    held = said = ""
+    while True:
+        try:
+            token = str(source.get_token(SCOPE).token)
+            if token != held:
+                new = path.with_suffix(".new")
+                new.touch(mode=0o600)
+                new.write_text(token, encoding="ascii")
+                new.replace(path)
+                held, said = token, ""
+        except (OSError, ValueError) as error:
+            if str(error) != said:
+                said = str(error)
+                log.warning("no token for AWS: %s", said)
+        if stop.wait(TOKEN_S):
+            return
+
+
+def main() -> int:
+    """Run the unit and return its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
+    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
+    parser.add_argument("--port", type=int, default=PORT, help="port of health and metrics, on loopback")
+    arguments = parser.parse_args()
+    # The format has no time, because the journal adds it.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    machine, health = Machine.read(arguments.node, arguments.pki), Health()
+    answer(health, port=arguments.port)
+    token = Path(os.environ.get("RUNTIME_DIRECTORY", ".")) / "token"
+
+    def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
+        variables = aws_access(given, machine=machine.name, token=token)
+        os.environ.update(variables)
+        if variables:
+            source = KeptTokens(SocketTokens(os.environ[SOCKET]))
+            threading.Thread(
+                target=keep_token, args=(source, token), kwargs={"stop": over}, daemon=True
+            ).start()
+        watch(given.environment, machine.api(), book, holder=machine.name, health=health, stop=over)
+
+    Unit(machine.api(), serve, stop=stop).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
