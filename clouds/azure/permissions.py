@@ -23,6 +23,9 @@ PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Mi
 STORAGE = "Microsoft.Storage"
 """Resource provider of backups: it, and the role's actions of it, are needed only where there are some."""
 
+ROLES = "Microsoft.Authorization/roleDefinitions"
+"""Resource of roles: its actions are needed only where there is an autoscaler, which gets one of its own."""
+
 FEATURES = (("Microsoft.Compute", "EncryptionAtHost"),)
 """Features that must be registered in a subscription, each after its provider."""
 
@@ -44,7 +47,10 @@ def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> I
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
     backups = _has_backups(share, subscription)
-    wanted = [one for one in actions() if backups or not one.startswith(f"{STORAGE}/")]
+    unneeded = tuple(
+        f"{start}/" for start, needed in ((STORAGE, backups), (ROLES, _has_autoscaler(share))) if not needed
+    )
+    wanted = [one for one in actions() if not one.startswith(unneeded)]
     missing = [action for action in wanted if not _granted(action, granted)]
     sites = share.sites(*by_subscription(share)[subscription])
     if missing:
@@ -57,6 +63,10 @@ def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> I
 def _has_backups(share: Share[AzureSite], subscription: str) -> bool:
     places = [share.places[name] for name in by_subscription(share)[subscription]]
     return any(place.has_backups and place.is_control for place in places)
+
+
+def _has_autoscaler(share: Share[AzureSite]) -> bool:
+    return any(place.has_autoscaler for place in share.places.values())
 
 
 def _granted(action: str, permissions: Sequence[dict[str, Any]]) -> bool:

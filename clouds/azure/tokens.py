@@ -95,21 +95,27 @@ class SocketTokens:
         self._path = path
 
     def get_token(self, *_scopes: str, **_options: Any) -> Any:
-        """Return a token. Raise ``OSError`` when none is given, with the program's own words."""
+        """Return a token. Raise azure-core's ``ClientAuthenticationError`` when none is given, with the program's own
+        words."""
         from azure.core.credentials import AccessToken
+        from azure.core.exceptions import ClientAuthenticationError
 
+        try:
+            given = json.loads(self._ask())
+            if "error" in given:
+                raise ClientAuthenticationError(f"{self._path}: {given['error']}.")
+            return AccessToken(str(given["token"]), int(given["until"]))
+        except OSError as error:
+            raise ClientAuthenticationError(f"{self._path}: {error}.") from None
+        except (KeyError, TypeError, ValueError):
+            raise ClientAuthenticationError(f"{self._path}: it gives no token; its journal says why.") from None
+
+    def _ask(self) -> str:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(SOCKET_S)
             connection.connect(self._path)
             with connection.makefile(encoding="utf-8") as stream:
-                said = stream.read()
-        try:
-            given = json.loads(said)
-            if "error" in given:
-                raise OSError(f"{self._path}: {given['error']}")
-            return AccessToken(str(given["token"]), int(given["until"]))
-        except (KeyError, TypeError, ValueError):
-            raise OSError(f"{self._path}: it gives no token; its journal says why") from None
+                return stream.read()
 
 
 def default_credential() -> KeptTokens:

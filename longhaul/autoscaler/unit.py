@@ -161,6 +161,8 @@ def aws_access(given: Given, *, machine: str, token: Path) -> dict[str, str]:
 
 def keep_token(source: KeptTokens, path: Path, *, stop: threading.Event) -> None:
     """Keep a valid token in a file that only this program reads, until stopped."""
+    from azure.core.exceptions import ClientAuthenticationError
+
     held = said = ""
     while True:
         try:
@@ -171,7 +173,7 @@ def keep_token(source: KeptTokens, path: Path, *, stop: threading.Event) -> None
                 new.write_text(token, encoding="ascii")
                 new.replace(path)
                 held, said = token, ""
-        except (OSError, ValueError) as error:
+        except (ClientAuthenticationError, OSError) as error:
             if str(error) != said:
                 said = str(error)
                 log.warning("no token for AWS: %s", said)
