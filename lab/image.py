@@ -128,7 +128,9 @@ class _Maker:
         under = self._played("node-packages", ["packages", "binaries", "images"], {})
         files = dict(files_of([self.sources.tree, self.sources.lab_tree]))
         described = {name: describe(path) for name, path in files.items()}
-        place = self._place("node", under.name, described, autoscaler.sources(self.sources.project), self._roles(*_LAID))
+        place = self._place(
+            "node", under.name, described, autoscaler.sources(self.sources.project), self._roles(*_LAID)
+        )
 
         def make(into: Path) -> None:
             base.require_root("the image")

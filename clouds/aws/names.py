@@ -32,8 +32,8 @@ def main(place: Place[AwsSite]) -> Iterator[Main]:
 
 
 def of_site(place: Place[AwsSite]) -> Iterator[Sized]:
-    """Yield the names of three IAM roles: that of the site's nodes, and those of the node controller and the autoscaler,
-    which work in every site."""
+    """Yield the names of three IAM roles: that of the site's nodes, and those of the node controller and the
+    autoscaler, which work in every site."""
     programs = (place.cloud_name(f"{place.environment}-{program}") for program in ("node-controller", "autoscaler"))
     yield from (Sized(what="a role", name=name, most=ROLE) for name in (node_role(place), *programs))
 

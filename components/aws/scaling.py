@@ -61,7 +61,7 @@ class AutoscalerRole(ComponentResource):
 def policy(environment: Environment) -> str:
     """Return the role's policy. Groups are named, and must have the environment's tag: another environment of the
     account could give one of its groups the same name in another region."""
-    statements = [{"Effect": "Allow", "Action": list(scaling.LOOK), "Resource": "*"}]
+    statements: list[dict[str, object]] = [{"Effect": "Allow", "Action": list(scaling.LOOK), "Resource": "*"}]
     groups = _groups(environment)
     if groups and environment.autoscaler is not None and not environment.autoscaler.dry_run:
         statements.append(

@@ -66,9 +66,7 @@ class AutoscalerAccess(ComponentResource):
         for machine, principal in args.principal_ids.items():
             authorization.RoleAssignment(
                 f"{machine}-scales-site-{site_name}",
-                role_assignment_name=role_assignment_name(
-                    subscription, environment.name, machine, "scales", site_name
-                ),
+                role_assignment_name=role_assignment_name(subscription, environment.name, machine, "scales", site_name),
                 scope=scope,
                 principal_id=principal,
                 principal_type="ServicePrincipal",

@@ -227,8 +227,8 @@ class Environment(Section):
     pools: dict[Name, Pool] = Field(default_factory=dict)
     """Node pools in clouds by name."""
     autoscaler: Autoscaler | None = None
-    """The autoscaler, which sizes the pools. Left out, pools stand at the size that somebody gives them; an empty section
-    (`{}`) turns it on with its defaults."""
+    """The autoscaler, which sizes the pools. Left out, pools stand at the size that somebody gives them; `{}` turns
+    it on with its defaults."""
     max_nodes: int | None = Field(default=None, ge=1, examples=[5000])
     """The most nodes that the environment may have: the pools' maxima and the hosts together are at most as many. Left
     out, only the sites' addresses limit them."""

@@ -45,7 +45,9 @@ def look(environment: Environment, api: Api, prices: PriceBook) -> Looked:
         limits=tuple(limits(environment, known, len(environment.hosts))),
         settings=settings(environment),
     )
-    return Looked(decision=plan(snapshot, known, listed.memory, now), blind=_blind(asked), groups=sum(map(len, asked.values())))
+    return Looked(
+        decision=plan(snapshot, known, listed.memory, now), blind=_blind(asked), groups=sum(map(len, asked.values()))
+    )
 
 
 def _blind(asked: Mapping[str, Sequence[Asked]]) -> tuple[str, ...]:

@@ -202,9 +202,7 @@ def main() -> int:
         os.environ.update(variables)
         if variables:
             source = KeptTokens(SocketTokens(os.environ[SOCKET]))
-            threading.Thread(
-                target=keep_token, args=(source, token), kwargs={"stop": over}, daemon=True
-            ).start()
+            threading.Thread(target=keep_token, args=(source, token), kwargs={"stop": over}, daemon=True).start()
         watch(given.environment, machine.api(), book, holder=machine.name, health=health, stop=over)
 
     Unit(machine.api(), serve, stop=stop).run()

@@ -1,4 +1,4 @@
-"""Built-in roles that the lab evaluates, and the actions that each allows.
+"""Roles that the lab evaluates, and the actions that each allows: built-in ones, and those of the subscription.
 
 Ids, actions and data actions are from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general,
 security).
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from lab.cloud.azure.conditions import Condition, Operation
+from lab.cloud.azure.ids import DEFINITION_TYPE
+from lab.cloud.store import Document, Store
 
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
@@ -88,6 +90,22 @@ def built_in() -> dict[str, Role]:
     }
 
 
-def role_of(definition_id: str) -> Role | None:
+def role_of(store: Store, definition_id: str) -> Role | None:
     """Return the role that a definition's id names; None when the lab does not have it."""
-    return built_in().get(definition_id.rsplit("/", 1)[-1].lower())
+    guid = definition_id.rsplit("/", 1)[-1].lower()
+    own = (one for one in store.of_type(DEFINITION_TYPE) if one.name.lower() == guid)
+    return built_in().get(guid) or next(map(_own, own), None)
+
+
+def _own(definition: Document) -> Role:
+    properties = definition.body["properties"]
+
+    def allowed(key: str) -> tuple[str, ...]:
+        return tuple(action for permission in properties["permissions"] for action in permission.get(key) or ())
+
+    return Role(
+        name=properties["roleName"],
+        actions=allowed("actions"),
+        not_actions=allowed("notActions"),
+        data_actions=allowed("dataActions"),
+    )

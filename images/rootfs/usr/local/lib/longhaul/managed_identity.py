@@ -33,10 +33,14 @@ _MACHINE = re.compile(r"(/subscriptions/.+)/providers/Microsoft\.Compute/virtual
 def own_identity(resource: str, *, part: str = "") -> str:
     """Return the id of the user-assigned identity of the machine with the id ``resource``: it is in the machine's
     group, under the machine's name (components/azure/machines.py). Return an empty text for a machine of a scale set:
-    its own identity is the system-assigned one, which is the default. ``part`` is the end of the name of another identity
-    that was made for one program of the machine."""
+    its own identity is the system-assigned one, which is the default. ``part`` is the end of the name of another
+    identity that was made for one program of the machine."""
     match, end = _MACHINE.fullmatch(resource.strip()), f"-{part}" if part else ""
-    return "" if match is None else f"{match[1]}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{match[2]}{end}"
+    return (
+        ""
+        if match is None
+        else f"{match[1]}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{match[2]}{end}"
+    )
 
 
 @dataclass(kw_only=True)
