@@ -46,6 +46,18 @@ SIGNS = {
 "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures"; EC2 API, "Error codes")."""
 
 
+SCALES = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeScalingActivities",
+    "autoscaling:SetDesiredCapacity",
+    "autoscaling:TerminateInstanceInAutoScalingGroup",
+    "ec2:DescribeInstances",
+    "ec2:DescribeLaunchTemplates",
+)
+"""Actions that an autoscaler needs (docs.aws.amazon.com, Service Authorization Reference, "Actions, resources, and
+condition keys for Amazon EC2 Auto Scaling"). Those that describe cannot be limited to a group; the other two can."""
+
+
 class AwsGroup:
     """An auto scaling group. Its machines are terminated one by one; the group replaces each with a new one and keeps
     its size."""
@@ -94,6 +106,15 @@ class AwsGroup:
         """Set the desired capacity."""
         with asked(self._said):
             self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
+
+    def end(self, machines: Sequence[str]) -> None:
+        """Terminate instances. AWS takes one at a time, and lowers the desired capacity by each in the same call
+        (Auto Scaling API, ``ShouldDecrementDesiredCapacity``); it refuses to go below the group's smallest size."""
+        for id_ in machines:
+            with asked(f"{self._said}, the end of {id_}"):
+                self._client("autoscaling").terminate_instance_in_auto_scaling_group(
+                    InstanceId=id_, ShouldDecrementDesiredCapacity=True
+                )
 
     def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:
         """Return the instances' launch times. A filter, unlike a list of ids, may name instances that are gone."""

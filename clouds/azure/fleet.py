@@ -42,6 +42,18 @@ SIGNS = {
 errors for resource quotas" and "Error messages for Azure Spot Virtual Machines and scale sets"."""
 
 
+SCALES = (
+    "Microsoft.Compute/virtualMachineScaleSets/read",
+    "Microsoft.Compute/virtualMachineScaleSets/write",
+    "Microsoft.Compute/virtualMachineScaleSets/delete/action",
+    "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read",
+    "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/instanceView/read",
+)
+"""Actions that an autoscaler needs (learn.microsoft.com, "Azure permissions for Compute"). A write of a scale set whose
+model has an image, a subnet or an identity also needs those resources' ``…/read`` or ``…/join/action``: Azure looks at
+the whole model, though only the capacity changes."""
+
+
 class AzureGroup:
     """A scale set."""
 
@@ -105,6 +117,11 @@ class AzureGroup:
         """Set the capacity, and leave the rest of the SKU as it is."""
         body = {"sku": {**self._document()["sku"], "capacity": count}}
         self._manager.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
+
+    def end(self, machines: Sequence[str]) -> None:
+        """Delete machines in one request, which lowers the capacity by as many (REST reference, "Virtual Machine Scale
+        Sets - Delete Instances")."""
+        self._post("delete", {"instanceIds": list(machines)})
 
     def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:
         """Return the times of creation. One request for the list is less than one for each machine."""

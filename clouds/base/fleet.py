@@ -83,6 +83,11 @@ class Scaled(Protocol):
 class LiveGroup(Rolled, Scaled, Protocol):
     """A pool's group in the cloud, which can be observed, replaced and resized."""
 
+    def end(self, machines: Sequence[str]) -> None:
+        """End the machines with these ids, and let the group be smaller by as many in the same step: it makes no
+        others. What an error leaves out is still there. Raise :class:`CloudError` when the cloud refuses or does not
+        answer."""
+
     def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
         """Return the times at which machines were made, in RFC 3339, by their ids. Leave out what the cloud does not
         know. Raise :class:`CloudError` when the cloud refuses or does not answer."""

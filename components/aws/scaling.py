@@ -11,7 +11,7 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from clouds.aws import scaling
+from clouds.aws.fleet import SCALES
 from clouds.azure.machine_identity import issuer as issuer_of
 from clouds.base.tagging import ENVIRONMENT
 from components.aws.controller import trust_policy
@@ -61,13 +61,15 @@ class AutoscalerRole(ComponentResource):
 def policy(environment: Environment) -> str:
     """Return the role's policy. Groups are named, and must have the environment's tag: another environment of the
     account could give one of its groups the same name in another region."""
-    statements: list[dict[str, object]] = [{"Effect": "Allow", "Action": list(scaling.LOOK), "Resource": "*"}]
+    statements: list[dict[str, object]] = [
+        {"Effect": "Allow", "Action": [one for one in SCALES if ":Describe" in one], "Resource": "*"}
+    ]
     groups = _groups(environment)
     if groups and environment.autoscaler is not None and not environment.autoscaler.dry_run:
         statements.append(
             {
                 "Effect": "Allow",
-                "Action": list(scaling.ACT),
+                "Action": [one for one in SCALES if ":Describe" not in one],
                 "Resource": groups,
                 "Condition": {"StringEquals": {f"aws:ResourceTag/{ENVIRONMENT}": environment.name}},
             }

@@ -10,11 +10,18 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization
 
-from clouds.azure import scaling
+from clouds.azure.fleet import SCALES
 from components.azure.account import azure_site
 from components.azure.roles import role_assignment_name, role_definition_id
 from components.model import Environment
 from components.model.cloud_names import cloud_name
+
+LINKED = (
+    "Microsoft.Compute/galleries/images/versions/read",
+    "Microsoft.Network/networkSecurityGroups/join/action",
+    "Microsoft.Network/virtualNetworks/subnets/join/action",
+)
+"""Actions on what a scale set's model names, which its writer needs where that is in the same resource group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +62,7 @@ class AutoscalerAccess(ComponentResource):
             assignable_scopes=[scope],
             permissions=[
                 authorization.PermissionArgs(
-                    actions=[*scaling.LOOK, *(scaling.ACT if acts else ())],
+                    actions=[*SCALES, *LINKED] if acts else [one for one in SCALES if one.endswith("/read")],
                     not_actions=[],
                     data_actions=[],
                     not_data_actions=[],

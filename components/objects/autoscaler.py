@@ -15,11 +15,12 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 
 from components.model import Environment
 from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
+from components.model.autoscaler_rights import everywhere, in_kube_system
 from components.model.document import read_document
 from components.objects.labels import meta
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
+    from pulumi_kubernetes.rbac.v1 import SubjectArgsDict
 
 PART = "autoscaler"
 API = "rbac.authorization.k8s.io"
@@ -27,42 +28,6 @@ USER = "longhaul:autoscaler"
 """User in the autoscaler's certificate (components/model/certificates.py)."""
 PRICES = "prices.yaml"
 """Price file beside the environments' files."""
-
-LOOK: tuple[PolicyRuleArgsDict, ...] = (
-    {
-        "api_groups": [""],
-        "resources": ["nodes", "pods", "podtemplates", "persistentvolumeclaims", "persistentvolumes"],
-        "verbs": ["get", "list", "watch"],
-    },
-    {"api_groups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["get", "list", "watch"]},
-    {"api_groups": ["apps"], "resources": ["daemonsets"], "verbs": ["get", "list", "watch"]},
-    {
-        "api_groups": ["autoscaling.x-k8s.io"],
-        "resources": ["provisioningrequests"],
-        "verbs": ["get", "list", "watch"],
-    },
-    {"api_groups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]},
-)
-"""Rights in the whole cluster of an autoscaler that looks."""
-
-SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
-    {"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP], "verbs": ["get"]},
-    # What it remembers; the right to create cannot be limited to a name.
-    {
-        "api_groups": [""],
-        "resources": ["configmaps"],
-        "resource_names": ["longhaul-autoscaler"],
-        "verbs": ["get", "update", "patch"],
-    },
-    {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "list"]},
-    {
-        "api_groups": ["coordination.k8s.io"],
-        "resources": ["leases"],
-        "resource_names": ["longhaul-autoscaler"],
-        "verbs": ["update", "patch"],
-    },
-)
-"""Rights in ``kube-system`` of every autoscaler: its lease, and those by which rolls hold pools."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +47,7 @@ class AutoscalerAccess(ComponentResource):
         super().__init__("longhaul:objects:Autoscaler", name, None, opts)
         child = ResourceOptions(parent=self)
         environment, prices = args.environment, args.prices
+        acts = environment.autoscaler is not None and not environment.autoscaler.dry_run
         document = args.aws_role_arn.apply(
             lambda role: to_text(Given(environment=environment, prices=prices, aws_role=role or ""))
         )
@@ -92,7 +58,7 @@ class AutoscalerAccess(ComponentResource):
             opts=child,
         )
         subject: SubjectArgsDict = {"kind": "User", "name": USER, "api_group": API}
-        everywhere = ClusterRole(USER, metadata=meta(USER, part=PART), rules=[*LOOK], opts=child)
+        everywhere = ClusterRole(USER, metadata=meta(USER, part=PART), rules=[*everywhere(acts=acts)], opts=child)
         ClusterRoleBinding(
             f"{USER}-binding",
             metadata=meta(USER, part=PART),
@@ -101,7 +67,9 @@ class AutoscalerAccess(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[everywhere]),
         )
         metadata = meta(USER, part=PART, namespace=NAMESPACE)
-        inside = Role(f"{USER}-{NAMESPACE}", metadata=metadata, rules=[*SYSTEM_RULES], opts=child)
+        inside = Role(
+            f"{USER}-{NAMESPACE}", metadata=metadata, rules=[*in_kube_system(environment.pools, acts=acts)], opts=child
+        )
         RoleBinding(
             f"{USER}-{NAMESPACE}-binding",
             metadata=metadata,

@@ -61,6 +61,16 @@ def gangs(
     return found
 
 
+def has_expired(item: Object, now: datetime) -> bool:
+    """Return whether the room that a request of ours was granted is held no longer, and nobody has said so yet."""
+    conditions = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
+    true = {type_ for type_, one in conditions.items() if one.get("status") == "True"}
+    if item["spec"].get("provisioningClassName") != CLASS or "Provisioned" not in true or true.intersection(OVER):
+        return False
+    at = moment(str(conditions["Provisioned"].get("lastTransitionTime") or ""))
+    return at is not None and now - at > HELD
+
+
 def _request(
     item: Object,
     templates: Mapping[tuple[str, str], Object],

@@ -190,11 +190,16 @@ def _skipped(view: PoolView, known: Backoff | None, now: datetime, settings: Set
     failed = next((group for group in view.groups if group.failed), None)
     if failed:
         reason = f"{failed.name}: {failed.failed}" if len(view.groups) > 1 else failed.failed
-        failures = known.failures + 1 if known else 1
-        # More doublings than these change nothing, and would overflow.
-        wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
-        return Backoff(failures=failures, until=now + wait, reason=reason)
+        return backed_off(known, reason, now, settings)
     return known if known and now < known.until + settings.backoff_most else None
+
+
+def backed_off(known: Backoff | None, reason: str, now: datetime, settings: Settings) -> Backoff:
+    """Return what is remembered of a pool that has just failed."""
+    failures = known.failures + 1 if known else 1
+    # More doublings than these change nothing, and would overflow.
+    wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
+    return Backoff(failures=failures, until=now + wait, reason=reason)
 
 
 def _put_back(pool: PoolView, view: GroupView, failure: Backoff) -> Action | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from components.model.nodes import on_nodes
+from longhaul.autoscaler.group_reader import Asked, GroupReader
 from longhaul.autoscaler.plan import plan
-from longhaul.autoscaler.pools import Asked, ask, limits, machines, pools, settings, taints
-from longhaul.autoscaler.reading import list_all, read
-from longhaul.autoscaler.snapshot import Snapshot
+from longhaul.autoscaler.pools import limits, machines, numbers, pools, taints
+from longhaul.autoscaler.reading import Listed, list_all, read
+from longhaul.autoscaler.snapshot import Gang, Settings, Snapshot
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -17,38 +20,75 @@ if TYPE_CHECKING:
     from longhaul.kubernetes.api import Api
     from longhaul.prices.book import PriceBook
 
+Answers = Mapping[str, Sequence[Asked]]
+"""What clouds say of groups, by pool."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """A decision, and what it was made without."""
+    """A decision, and what it was made of."""
 
     decision: Decision
-    blind: tuple[str, ...]
-    """Groups that could not be read, with the reason."""
-    groups: int
-    """Number of all groups."""
+    listed: Listed
+    asked: Answers
+    now: datetime
+    gangs: tuple[Gang, ...] = ()
+    waiting: int = 0
+    """Number of pods that wait for a node."""
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """Groups that could not be read, with the reason."""
+        return tuple(
+            f"{one.declared.name}: {one.error}" for groups in self.asked.values() for one in groups if one.error
+        )
 
 
 def look(environment: Environment, api: Api, prices: PriceBook) -> Looked:
     """Read cluster and clouds, and decide. Nothing is changed. Raise ``ApiError`` when the API refuses or does not
     answer; a cloud that does not is left out."""
     listed = list_all(api)
-    now = api.now()
-    asked = ask(environment, frozenset(item["metadata"]["name"] for item in listed.nodes))
+    reader = GroupReader(environment)
+    try:
+        asked = reader.read(names(listed))
+    finally:
+        reader.close()
+    return decide(environment, listed, asked, prices, api.now())
+
+
+def decide(
+    environment: Environment,
+    listed: Listed,
+    asked: Answers,
+    prices: PriceBook,
+    now: datetime,
+    *,
+    closed: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+) -> Looked:
+    """Return what is to be done. ``closed`` says of pools, beyond those that are being rolled, why they are to be left
+    alone."""
     cluster = read(listed, machines=machines(asked), taints=taints(environment), now=now)
-    known = pools(environment, asked, cluster.nodes, prices=prices, rolled=listed.rolled)
+    rolled = {name: "it is being rolled" for name in environment.pools if on_nodes(name) in listed.rolled}
+    known = pools(environment, asked, cluster.nodes, prices=prices, closed={**(closed or {}), **rolled})
     snapshot = Snapshot(
         pods=cluster.pods,
         nodes=cluster.nodes,
         gangs=cluster.gangs,
         daemons=cluster.daemons,
         limits=tuple(limits(environment, known, len(environment.hosts))),
-        settings=settings(environment),
+        settings=settings or numbers(environment),
     )
     return Looked(
-        decision=plan(snapshot, known, listed.memory, now), blind=_blind(asked), groups=sum(map(len, asked.values()))
+        decision=plan(snapshot, known, listed.memory, now),
+        listed=listed,
+        asked=asked,
+        now=now,
+        gangs=cluster.gangs,
+        waiting=len(cluster.pods),
     )
 
 
-def _blind(asked: Mapping[str, Sequence[Asked]]) -> tuple[str, ...]:
-    return tuple(f"{one.declared.name}: {one.error}" for groups in asked.values() for one in groups if one.error)
+def names(listed: Listed) -> frozenset[str]:
+    """Return the names of all nodes."""
+    return frozenset(item["metadata"]["name"] for item in listed.nodes)

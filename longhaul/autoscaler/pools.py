@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from clouds.base import fleet
-from clouds.base.errors import CloudError
-from clouds.base.fleet import Life, LiveGroup
-from clouds.base.groups import PoolGroup
+from clouds.base.fleet import Life
 from clouds.base.prices import MachineKey
 from clouds.base.rdma import Rdma
 from clouds.base.refusals import Refusal
@@ -28,8 +23,9 @@ from components.model.nodes import (
     kube_reserved,
     pool_labels,
 )
-from components.model.places import place_of, site_ranges
+from components.model.places import site_ranges
 from components.model.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
+from longhaul.autoscaler.group_reader import Asked
 from longhaul.autoscaler.node_objects import Known
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.shapes import PODS, Resources
@@ -40,10 +36,6 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.prices.book import PriceBook
 
-AT_ONCE = 16
-"""Number of groups that are asked at the same time."""
-MOST = 100
-"""Largest number of machines of a group whose age is asked for."""
 GPU = "nvidia.com/gpu"
 GIB, MIB = 2**30, 2**20
 SEEN_SHARE = Decimal("0.925")
@@ -52,47 +44,6 @@ Karpenter reckons with (karpenter.sh, "Settings", ``VM_MEMORY_OVERHEAD_PERCENT``
 KEPT_MIB = 256 + 100
 """Memory that a kubelet keeps for the system and from pods, MiB: ``systemReserved`` (components/render/node_files.py)
 and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """Answer of a cloud about one group."""
-
-    declared: PoolGroup
-    group: fleet.Group | None = None
-    made: Mapping[str, str] | None = None
-    """Times at which machines that are no nodes were made, by their ids."""
-    refusals: Sequence[Refusal] = ()
-    error: str = ""
-
-
-def ask(environment: Environment, nodes: frozenset[str]) -> dict[str, tuple[Asked, ...]]:
-    """Ask the clouds for the groups of all pools, by pool. ``nodes`` are the names of all nodes."""
-    wanted: list[tuple[str, PoolGroup, LiveGroup]] = []
-    for name, pool in environment.pools.items():
-        place = place_of(environment, pool.site)
-        cloud = cloud_of(place.site)
-        live = cloud.fleet.of_pool(place, name)
-        wanted += [(name, one, live[one.name]) for one in cloud.groups.of_pool(place, name)]
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-        answers = list(threads.map(lambda one: _ask(one[1], one[2], nodes), wanted))
-    return {
-        name: tuple(answer for (pool, _, _), answer in zip(wanted, answers, strict=True) if pool == name)
-        for name in environment.pools
-    }
-
-
-def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> Asked:
-    try:
-        group = live.look()
-        unjoined = [one for one in group.machines if one.life is not Life.LEAVING and one.node not in nodes]
-        made = live.made_at(unjoined[:MOST]) if unjoined else {}
-        # A group that has all it wants, as nodes, is not asked: mostly none is.
-        owes = unjoined or group.wanted > len(group.machines)
-        refusals = live.refusals() if owes else ()
-    except CloudError as error:
-        return Asked(declared=declared, error=str(error))
-    return Asked(declared=declared, group=group, made=made, refusals=refusals)
 
 
 def machines(asked: Mapping[str, Sequence[Asked]]) -> dict[str, Known]:
@@ -117,13 +68,13 @@ def pools(
     nodes: Sequence[Node],
     *,
     prices: PriceBook,
-    rolled: frozenset[str],
+    closed: Mapping[str, str],
 ) -> tuple[Pool, ...]:
-    """Return every pool, and the hosts as one. ``rolled`` are those that a roll has at the moment."""
+    """Return every pool, and the hosts as one. ``closed`` says why a pool's size is somebody else's at the moment."""
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
-    numbers = environment.autoscaler or Autoscaler()
+    own = environment.autoscaler or Autoscaler()
     found = [
         Pool(
             name=name,
@@ -141,9 +92,9 @@ def pools(
             price=amounts.get(name),
             spot=declared.spot,
             reserved=declared.reservation is not None,
-            closed="it is being rolled" if name in rolled else "",
-            join=timedelta(minutes=declared.join_minutes or numbers.join_minutes),
-            idle=timedelta(minutes=declared.idle_minutes or numbers.idle_minutes),
+            closed=closed.get(name, ""),
+            join=timedelta(minutes=declared.join_minutes or own.join_minutes),
+            idle=timedelta(minutes=declared.idle_minutes or own.idle_minutes),
         )
         for name, declared in environment.pools.items()
     ]
@@ -268,10 +219,10 @@ def limits(environment: Environment, known: Sequence[Pool], hosts: int) -> Itera
             yield Limit(name=f"what has addresses in {site}", left=left, each=_each(own))
 
 
-def settings(environment: Environment) -> Settings:
-    """Return the numbers of the environment's autoscaler."""
-    numbers = environment.autoscaler or Autoscaler()
-    return Settings(share=numbers.leaving_percent / 100, joining=numbers.joining)
+def numbers(environment: Environment) -> Settings:
+    """Return the numbers of the environment's autoscaler that no pool sets."""
+    own = environment.autoscaler or Autoscaler()
+    return Settings(share=own.leaving_percent / 100, joining=own.joining)
 
 
 def _each(names: Sequence[str] | Mapping[str, object]) -> tuple[tuple[str, int], ...]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from components.model import leases
+from components.model.leases import ROLLS
 from longhaul.autoscaler.gang_objects import gang_of_pod, gangs
-from longhaul.autoscaler.memory import Memory, of_document
+from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.node_objects import Known, Nodes, budget_of
 from longhaul.autoscaler.pod_objects import Object, Shapes, Volumes, node_terms
 from longhaul.autoscaler.shapes import Shape, Term
 from longhaul.autoscaler.snapshot import Gang, Node, Pod
+from longhaul.autoscaler.store import Store
 from longhaul.drain import MIRROR, NODES, OVER, PODS
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.lease import LEASES, holder_of
-from longhaul.rolling.pool_lock import ROLLS
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
@@ -26,8 +27,13 @@ TEMPLATES = "/api/v1/podtemplates"
 POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
-MEMORY = "/api/v1/namespaces/kube-system/configmaps/longhaul-autoscaler"
-"""Object with what one decision left for the next, in its key ``memory``."""
+NAME = leases.AUTOSCALER
+"""Name of the autoscaler's lease and of its memory, and beginning of what its processes are called as holders."""
+OPTIONAL = (REQUESTS, POD_GROUPS)
+"""Kinds that a cluster may not know."""
+
+Items = Callable[[str], Sequence[Object]]
+"""Returns the objects of a collection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,44 +64,46 @@ class Cluster:
     daemons: tuple[Shape, ...]
 
 
-def list_all(api: Api) -> Listed:
-    """List everything that a decision depends on. Raise ``ApiError`` when the API refuses or does not answer."""
-    pods = list(api.items(PODS))
-    claims = any(_claims(pod) for pod in pods if _waits(pod))
-    leases = {item["metadata"]["name"]: holder_of(item, api.now()) for item in api.items(LEASES)}
-    rolled = {name.removeprefix(ROLLS) for name, holder in leases.items() if name.startswith(ROLLS) and holder}
-    requests = _some(api, REQUESTS)
+def list_all(api: Api, memory: Memory | None = None) -> Listed:
+    """List everything that a decision depends on, with a memory that was read already if there is one. Raise
+    ``ApiError`` when the API refuses or does not answer."""
+    known = Store(api).read() if memory is None else memory
+    return gathered(lambda path: _listed(api, path), memory=known, now=api.now())
+
+
+def gathered(items: Items, *, memory: Memory, now: datetime) -> Listed:
+    """Return everything that a decision depends on, out of collections. A roll has a pool while it has its lease; an
+    autoscaler has one only for as long as it writes."""
+    pods = items(PODS)
+    claims = any(_claims(pod) for pod in pods if waits(pod))
+    leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
+    requests = items(REQUESTS)
     return Listed(
         pods=pods,
-        nodes=list(api.items(NODES)),
-        budgets=list(api.items(BUDGETS)),
-        daemon_sets=list(api.items(DAEMON_SETS)),
+        nodes=items(NODES),
+        budgets=items(BUDGETS),
+        daemon_sets=items(DAEMON_SETS),
         requests=requests,
-        templates=list(api.items(TEMPLATES)) if requests else (),
-        pod_groups=_some(api, POD_GROUPS),
-        claims=list(api.items(CLAIMS)) if claims else (),
-        volumes=list(api.items(VOLUMES)) if claims else (),
-        rolled=frozenset(rolled),
-        memory=_memory(api.find(MEMORY)),
+        templates=items(TEMPLATES) if requests else (),
+        pod_groups=items(POD_GROUPS),
+        claims=items(CLAIMS) if claims else (),
+        volumes=items(VOLUMES) if claims else (),
+        rolled=frozenset(
+            name.removeprefix(ROLLS)
+            for name, holder in leases.items()
+            if name.startswith(ROLLS) and holder and not holder.startswith(f"{NAME}/")
+        ),
+        memory=memory,
     )
 
 
-def _some(api: Api, path: str) -> list[Object]:
-    """Return the objects of a kind that the cluster may not know."""
+def _listed(api: Api, path: str) -> list[Object]:
     try:
         return list(api.items(path))
     except ApiError as error:
-        if error.status == 404:
+        if error.status == 404 and path in OPTIONAL:
             return []
         raise
-
-
-def _memory(item: Object | None) -> Memory:
-    """Return what was remembered. What cannot be read is forgotten: clocks start anew, and nothing is lost by that."""
-    try:
-        return of_document(json.loads(item["data"]["memory"])) if item else Memory()
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return Memory()
 
 
 def read(
@@ -122,7 +130,7 @@ def read(
             gang = gang_of_pod(pod)
             if gang:
                 running.setdefault(gang, []).append(name)
-        elif _waits(pod):
+        elif waits(pod):
             waiting.append(pod)
     templates = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listed.templates}
     return Cluster(
@@ -135,7 +143,7 @@ def read(
     )
 
 
-def _waits(item: Object) -> bool:
+def waits(item: Object) -> bool:
     """Return whether a pod waits for a node, and may have one: nobody holds it back, and it is no node's own."""
     metadata, spec = item["metadata"], item["spec"]
     owners = metadata.get("ownerReferences") or ()

@@ -38,12 +38,13 @@ def to_plain(decision: Decision, blind: Iterable[str] = ()) -> dict[str, Any]:
     """Return the same as plain values."""
     return {
         "not_seen": list(blind),
-        "actions": [_plain(action) for action in decision.actions],
+        "actions": [plain(action) for action in decision.actions],
         "idle": sorted(decision.memory.idle),
     }
 
 
-def _plain(action: Action) -> dict[str, Any]:
+def plain(action: Action) -> dict[str, Any]:
+    """Return an action as plain values."""
     found: dict[str, Any] = {"action": str(action.verb), "target": action.target, "reason": action.reason}
     for name in ("pool", "group", "machine", "was", "size"):
         value = getattr(action, name)

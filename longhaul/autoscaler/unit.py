@@ -20,8 +20,9 @@ from pathlib import Path
 from clouds.azure.tokens import SOCKET, KeptTokens, SocketTokens
 from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, DocumentError, Given, of_text
 from components.model.errors import ConfigurationError
-from longhaul.autoscaler.health import Health, answer
-from longhaul.autoscaler.watching import watch
+from longhaul.autoscaler.metrics import PORT, Metrics, served
+from longhaul.autoscaler.service import Terms
+from longhaul.autoscaler.service import serve as work
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.prices.book import PriceBook
@@ -31,8 +32,6 @@ log = logging.getLogger("autoscaler")
 NODE = Path("/etc/longhaul/node.json")
 PKI = Path("/etc/longhaul/pki")
 DOCUMENT = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIGMAP}"
-PORT = 10263
-"""Port of health and metrics on loopback, next to those of the machine's other programs."""
 LOOK_S = 5.0
 """Time between two looks at the document, seconds."""
 TOKEN_S = 60.0
@@ -181,6 +180,10 @@ def keep_token(source: KeptTokens, path: Path, *, stop: threading.Event) -> None
             return
 
 
+def _write(line: str) -> None:
+    print(line, flush=True)
+
+
 def main() -> int:
     """Run the unit and return its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -193,8 +196,7 @@ def main() -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    machine, health = Machine.read(arguments.node, arguments.pki), Health()
-    answer(health, port=arguments.port)
+    machine, metrics = Machine.read(arguments.node, arguments.pki), Metrics()
     token = Path(os.environ.get("RUNTIME_DIRECTORY", ".")) / "token"
 
     def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
@@ -203,9 +205,12 @@ def main() -> int:
         if variables:
             source = KeptTokens(SocketTokens(os.environ[SOCKET]))
             threading.Thread(target=keep_token, args=(source, token), kwargs={"stop": over}, daemon=True).start()
-        watch(given.environment, machine.api(), book, holder=machine.name, health=health, stop=over)
+        own = given.environment.autoscaler
+        run = Terms(instance=machine.name, act=own is not None and not own.dry_run, as_json=True)
+        work(given.environment, machine.api(), book, stop=over, run=run, write=_write, metrics=metrics)
 
-    Unit(machine.api(), serve, stop=stop).run()
+    with served(metrics, port=arguments.port):
+        Unit(machine.api(), serve, stop=stop).run()
     return 0
 
 

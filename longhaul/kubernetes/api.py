@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,8 @@ from longhaul.kubernetes.connection import TIMEOUT_S, Access, ApiError, Client, 
 
 PAGE = 500
 """Number of objects in one answer."""
+WATCH_S = 240
+"""Longest time of one watch, seconds; then another follows."""
 MERGE = "application/merge-patch+json"
 
 Renew = Callable[[Mapping[str, str]], Mapping[str, str] | None]
@@ -108,10 +111,15 @@ class Api(Client):
 
     def items(self, path: str, **query: str) -> Iterator[Object]:
         """Yield every object of a list, page by page."""
+        for page in self.pages(path, **query):
+            yield from page.get("items") or []
+
+    def pages(self, path: str, **query: str) -> Iterator[Object]:
+        """Yield a list page by page, each with the version of the whole."""
         follow: dict[str, str] = {}
         while True:
             answer = self.get(path, limit=str(PAGE), **query, **follow)
-            yield from answer.get("items") or []
+            yield answer
             token = answer.get("metadata", {}).get("continue")
             if not token:
                 return
@@ -140,6 +148,21 @@ class Api(Client):
         except ApiError as error:
             if error.status not in (404, 409):
                 raise
+
+    def events(self, path: str, *, version: str, **query: str) -> Iterator[Object]:
+        """Yield the events of a watch since a version, bookmarks included, until the server ends it. Raise
+        ``ApiError`` when it refuses or breaks off; 410 means that the version is too old."""
+        wanted = {**query, "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true"}
+        wanted["timeoutSeconds"] = str(WATCH_S)
+        try:
+            for line in self.lines(path, wanted, silence_s=WATCH_S + TIMEOUT_S):
+                event = dict(json.loads(line))
+                if event["type"] == "ERROR":
+                    status = event["object"]
+                    raise ApiError(str(status.get("message")), status=int(status.get("code") or 500))
+                yield event
+        except (OSError, http.client.HTTPException, ValueError) as problem:
+            raise self.silent(problem) from None
 
     def await_change(self, path: str, *, version: str, limit_s: float, **query: str) -> None:
         """Return once something in a list has changed since ``version``, and after ``limit_s`` seconds in any case."""

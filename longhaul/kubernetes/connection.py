@@ -133,6 +133,10 @@ class Client:
     def cancel(self) -> None:
         """Stop everything that is running."""
         self.cancelled.set()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """End every streamed answer that there is now; other requests go on."""
         with self._lock:
             for connection in self._watches:
                 connection.cut()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ class LeaseTimes:
     """Interval between renewals, seconds."""
     gone: Callable[[str], bool]
     """Tells whether a holder is known to have ended, so that its lease is free early."""
+    yields_s: float | None = None
+    """Time without a renewal after which this holder counts as one no longer, seconds; None for one whose work notices
+    by itself that the API does not answer."""
 
 
 @contextmanager
@@ -49,7 +53,7 @@ def holding(api: Api, name: str, *, holder: str, times: LeaseTimes) -> Iterator[
     renewer = threading.Thread(target=held.renew, args=(over,), daemon=True)
     renewer.start()
     try:
-        yield lambda: not held.lost
+        yield held.is_held
     finally:
         over.set()
         renewer.join()
@@ -64,7 +68,14 @@ class _Held:
         self._api, self._name, self._holder, self._terms = api, name, holder, times
         self._path = LEASES + path_of(name)
         self._version = ""
-        self.lost = False
+        self._renewed_at = time.monotonic()
+        self._lost = False
+
+    def is_held(self) -> bool:
+        """Return whether this holder still has the lease. What was lost once stays lost: another may have had it."""
+        yields_s = self._terms.yields_s
+        self._lost = self._lost or (yields_s is not None and time.monotonic() - self._renewed_at > yields_s)
+        return not self._lost
 
     def take(self) -> None:
         """Take the lease for this holder, also from one whose time is over."""
@@ -82,18 +93,18 @@ class _Held:
 
     def renew(self, over: threading.Event) -> None:
         """Renew the lease again and again, until the block ends or somebody else holds it."""
-        while not over.wait(self._terms.renew_s):
+        while not over.wait(self._terms.renew_s) and self.is_held():
             try:
                 self._write(self._holder)
             except ApiError as error:
                 # A server that does not answer is asked again; the work under the lease notices that by itself.
                 if error.status in (404, 409) and not self._still_held():
-                    self.lost = True
+                    self._lost = True
                     return
 
     def give_back(self) -> None:
         """Release the lease, so that the next holder can take it at once."""
-        if not self.lost:
+        if self.is_held():
             self._write("")
 
     def _still_held(self) -> bool:
@@ -114,13 +125,14 @@ class _Held:
 
     def _write(self, holder: str) -> None:
         """Write with the version that was written or read last, so that the write fails if anybody wrote since."""
+        began = time.monotonic()
         spec = {
             "holderIdentity": holder,
             "leaseDurationSeconds": self._terms.lasts_s,
             "renewTime": self._api.now().isoformat(timespec="microseconds"),
         }
         written = self._api.patch(self._path, {"spec": spec, "metadata": {"resourceVersion": self._version}})
-        self._version = written["metadata"]["resourceVersion"]
+        self._version, self._renewed_at = written["metadata"]["resourceVersion"], began
 
 
 def holder_of(lease: Object, now: datetime) -> str:

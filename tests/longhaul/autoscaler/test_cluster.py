@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lab import tools
-from longhaul.autoscaler import reading
+from longhaul.autoscaler import reading, store
 from longhaul.autoscaler.memory import Memory, to_document
 from longhaul.autoscaler.node_objects import Known
 from longhaul.autoscaler.plan import plan
@@ -109,7 +109,7 @@ def test_what_an_api_server_lists_becomes_a_decision(server: ApiServer) -> None:
     api.delete(f"{PODS}/waits-0", uid=api.get(f"{PODS}/waits-0")["metadata"]["uid"], grace_s=0)
     memory = to_document(Memory(idle={"idle": api.now() - timedelta(hours=1)}))
     remembered = {"metadata": {"name": "longhaul-autoscaler"}, "data": {"memory": json.dumps(memory)}}
-    api.post(reading.MEMORY.rpartition("/")[0], {"apiVersion": "v1", "kind": "ConfigMap", **remembered})
+    api.post(store.MEMORY.rpartition("/")[0], {"apiVersion": "v1", "kind": "ConfigMap", **remembered})
     (cordon,) = said(api)
     assert cordon.startswith("cordon idle: nobody has worked on it for 6")
 

@@ -21,7 +21,7 @@ from clouds.base.prices import MachineKey, Price
 from clouds.base.refusals import Cause, Refusal
 from components.model import Environment
 from longhaul import cluster
-from longhaul.autoscaler import reading
+from longhaul.autoscaler import reading, store
 from longhaul.autoscaler.look import look
 from longhaul.autoscaler.memory import Memory, to_document
 from longhaul.autoscaler.pools import capacity, limits, pools
@@ -165,9 +165,9 @@ def test_idle_nodes_go_by_what_was_remembered(environment: Environment, groups: 
     groups["cpu"] = Standing(machines=tuple(map(machine, names)))
     api = Lists(nodes=[node(name, pool="cpu") for name in names], pods=[pod("work", node="i-0")])
     memory = to_document(Memory(idle={"i-2": NOW - timedelta(hours=1)}))
-    api.objects[reading.MEMORY] = {"data": {"memory": json.dumps(memory)}}
+    api.objects[store.MEMORY] = {"data": {"memory": json.dumps(memory)}}
     assert said(environment, api) == ["cordon i-2: nobody has worked on it for 60 min"]
-    api.objects[reading.MEMORY] = {"data": {"memory": "broken"}}
+    api.objects[store.MEMORY] = {"data": {"memory": "broken"}}
     assert said(environment, api) == []
 
 
@@ -186,7 +186,7 @@ def test_machines_that_are_no_nodes(environment: Environment, groups: dict[str, 
     nodes = [node(one.node, pool="cpu") for one in there]
     api = Lists(nodes=nodes, pods=[pod(f"work-{one.node}", node=one.node) for one in there])
     memory = to_document(Memory(asked={"prod-cpu": NOW - timedelta(hours=1)}))
-    api.objects[reading.MEMORY] = {"data": {"memory": json.dumps(memory)}}
+    api.objects[store.MEMORY] = {"data": {"memory": json.dumps(memory)}}
     assert said(environment, api) == ["end id-i-lost of prod-cpu: it has not become a node within 15 min"]
 
 
@@ -205,7 +205,7 @@ def test_prices_of_one_currency_are_compared(environment: Environment) -> None:
         return Price(amount=Decimal("7"), currency=currency, unit="hour", source="x", read=NOW.date())
 
     def found(book: PriceBook) -> dict[str, Decimal | None]:
-        return {one.name: one.price for one in pools(environment, asked, [], prices=book, rolled=frozenset())}
+        return {one.name: one.price for one in pools(environment, asked, [], prices=book, closed={})}
 
     cpu = MachineKey(cloud="aws", region="us-east-1", machine_type="m7i.4xlarge")
     h100 = MachineKey(cloud="aws", region="us-east-1", machine_type="p5.48xlarge")
@@ -223,7 +223,7 @@ def test_what_pools_share(environment: Environment) -> None:
 
 def _standing(environment: Environment) -> Any:
     asked: dict[str, tuple[Any, ...]] = dict.fromkeys(environment.pools, ())
-    return pools(environment, asked, [], prices=PriceBook(), rolled=frozenset())
+    return pools(environment, asked, [], prices=PriceBook(), closed={})
 
 
 @pytest.fixture(name="api")

@@ -53,6 +53,10 @@ class Flock:
         flock["size"] = count
         save(all_)
 
+    def end(self, machines: Sequence[str]) -> None:
+        """Refuse: the cloud ends no machine by its name."""
+        raise CloudError(f"{self._name}: Nimbus ends the machines that it chooses, and none by its id")
+
     def made_at(self, _machines: Sequence[Machine]) -> dict[str, str]:
         """Return nothing: Nimbus does not tell."""
         return {}

@@ -1,0 +1,159 @@
+"""Writes groups: sizes and ends of machines. Pools go side by side, and so do the groups of one; what a cloud refuses
+or does not answer stops nobody else.
+
+A size is only written while the group has the one that the decision was made on, and while this process has the lease
+of the pool, which rolls take too."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+from clouds.base.errors import CloudError
+from components.model.leases import ROLLS
+from components.model.nodes import on_nodes
+from longhaul.autoscaler.actions import Action, Verb
+from longhaul.autoscaler.ending import Ending
+from longhaul.autoscaler.group_reader import Asked, GroupReader
+from longhaul.autoscaler.guard import Guard
+from longhaul.autoscaler.journal import Journal
+from longhaul.autoscaler.look import Looked
+from longhaul.autoscaler.metrics import Metrics
+from longhaul.autoscaler.patience import Patience
+from longhaul.autoscaler.reading import NAME
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
+from longhaul.kubernetes.election import terms
+from longhaul.kubernetes.lease import HeldError, holding
+
+WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
+
+
+class GroupHands:
+    """Writes of one process. Those that take long go on in the background, and their pools are left alone meanwhile."""
+
+    def __init__(
+        self, api: Api, reader: GroupReader, *, guard: Guard, holder: str, journal: Journal, metrics: Metrics
+    ) -> None:
+        """``holder`` is who has a pool's lease; it begins with the autoscaler's name."""
+        self._api, self._reader, self._guard, self._holder = api, reader, guard, holder
+        self._journal, self._metrics = journal, metrics
+        self._ending = Ending(api)
+        self._patience = Patience()
+        self._lock = threading.Lock()
+        self._refused: dict[str, str] = {}
+        self._jobs: dict[str, Future[None]] = {}
+        self._threads = ThreadPoolExecutor(max_workers=max(1, len(reader.groups)))
+
+    def closed(self) -> dict[str, str]:
+        """Return the pools that are to be left alone, with the reason."""
+        found = {
+            pool: "what it was asked for is not answered yet" for pool, job in self._jobs.items() if not job.done()
+        }
+        for name, live in self._reader.groups.items():
+            pause = self._patience.closed(name)
+            if pause:
+                found.setdefault(live.pool, pause)
+        return found
+
+    def begin(self, looked: Looked) -> None:
+        """Start to write the groups of a decision."""
+        wanted: dict[str, dict[str, list[Action]]] = {}
+        for action in looked.decision.actions:
+            if action.verb in WRITES:
+                wanted.setdefault(action.pool, {}).setdefault(action.group or action.target, []).append(action)
+        asked = {one.declared.name: one for groups in looked.asked.values() for one in groups}
+        for pool, groups in wanted.items():
+            self._jobs[pool] = self._threads.submit(self._write_pool, pool, groups, asked, looked)
+
+    def finish(self, limit_s: float | None) -> dict[str, str]:
+        """Wait for what was started, and return the pools that were refused what they were asked for."""
+        done, _ = wait(self._jobs.values(), timeout=limit_s)
+        for pool in [pool for pool, job in self._jobs.items() if job in done]:
+            self._jobs.pop(pool).result()
+        with self._lock:
+            refused, self._refused = self._refused, {}
+        return refused
+
+    def close(self) -> None:
+        """Start nothing more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _write_pool(
+        self, pool: str, groups: Mapping[str, Sequence[Action]], asked: Mapping[str, Asked], looked: Looked
+    ) -> None:
+        times = terms(gone=lambda other: other.startswith(f"{NAME}/"))
+        first = next(iter(groups.values()))[0]
+        try:
+            with holding(self._api, f"{ROLLS}{on_nodes(pool)}", holder=self._holder, times=times) as held:
+                guard = Guard(lambda: self._guard.leads() and held())
+                with ThreadPoolExecutor(max_workers=len(groups)) as threads:
+                    jobs = [
+                        threads.submit(self._write_group, name, actions, asked[name], looked, guard)
+                        for name, actions in groups.items()
+                    ]
+                for job in jobs:
+                    job.result()
+        except HeldError as error:
+            self._journal.left(first, f"the pool is {error}")
+        except ApiError as error:
+            self._journal.left(first, str(error))
+
+    def _write_group(self, name: str, actions: Sequence[Action], asked: Asked, looked: Looked, guard: Guard) -> None:
+        live = self._reader.groups[name].group
+        size = asked.group.wanted if asked.group else -1
+        for action, ids in self._steps(actions, asked, looked):
+            try:
+                guard.check()
+                now = live.size()
+                if now != size:
+                    self._journal.left(action, f"its size is {now} and no longer {size}")
+                    return
+                guard.check()
+                if ids:
+                    live.end(ids)
+                    size -= len(ids)
+                elif action.size is not None:
+                    live.resize(action.size)
+                    self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)
+                    size = action.size
+            except CloudError as error:
+                self._fail(name, action, error)
+                return
+            finally:
+                self._reader.forget(name)
+            self._journal.done(action)
+
+    def _steps(
+        self, actions: Sequence[Action], asked: Asked, looked: Looked
+    ) -> Iterator[tuple[Action, tuple[str, ...]]]:
+        """Yield the writes of a group in their order, with the machines to end: what was never made counts in the size
+        that growth begins from, and other ends lower what it reaches."""
+        never = {one.machine for one in asked.refusals if one.machine}
+        ends = [action for action in actions if action.verb is Verb.END]
+        yield from ((action, ()) for action in actions if action.verb is Verb.SHRINK)
+        yield from self._ends([action for action in ends if action.machine in never], asked, looked)
+        yield from ((action, ()) for action in actions if action.verb is Verb.GROW)
+        yield from self._ends([action for action in ends if action.machine not in never], asked, looked)
+
+    def _ends(self, ends: Sequence[Action], asked: Asked, looked: Looked) -> Iterator[tuple[Action, tuple[str, ...]]]:
+        agreed = []
+        for action in ends:
+            why = self._ending.why_not(action, asked, looked)
+            if why:
+                self._journal.left(action, why)
+            else:
+                agreed.append(action)
+        if agreed:
+            yield agreed[0], tuple(action.machine for action in agreed)
+
+    def _fail(self, name: str, action: Action, error: CloudError) -> None:
+        """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
+        self._metrics.count("failures_total", pool=action.pool)
+        self._journal.left(action, str(error))
+        if error.passing or not error.answered or action.verb is not Verb.GROW:
+            self._patience.failed(name, str(error))
+        else:
+            with self._lock:
+                self._refused[action.pool] = str(error)

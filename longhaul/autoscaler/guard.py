@@ -1,0 +1,21 @@
+"""What must hold before each write: this process leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class LostError(Exception):
+    """This process leads no longer, and writes nothing more."""
+
+
+class Guard:
+    """Checks that a process leads, and that nothing has told it to stop."""
+
+    def __init__(self, leads: Callable[[], bool]) -> None:
+        self.leads = leads
+
+    def check(self) -> None:
+        """Raise :class:`LostError` unless this process may write."""
+        if not self.leads():
+            raise LostError("another one leads, or the API servers do not answer")
