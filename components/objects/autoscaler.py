@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 from pulumi import ComponentResource, ResourceOptions
@@ -15,12 +15,12 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 
 from components.model import Environment
 from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
-from components.model.autoscaler_rights import everywhere, in_kube_system
+from components.model.autoscaler_rights import Rule, everywhere, in_kube_system
 from components.model.document import read_document
 from components.objects.labels import meta
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes.rbac.v1 import SubjectArgsDict
+    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
 PART = "autoscaler"
 API = "rbac.authorization.k8s.io"
@@ -58,17 +58,20 @@ class AutoscalerAccess(ComponentResource):
             opts=child,
         )
         subject: SubjectArgsDict = {"kind": "User", "name": USER, "api_group": API}
-        everywhere = ClusterRole(USER, metadata=meta(USER, part=PART), rules=[*everywhere(acts=acts)], opts=child)
+        wide = ClusterRole(USER, metadata=meta(USER, part=PART), rules=_typed(everywhere(acts=acts)), opts=child)
         ClusterRoleBinding(
             f"{USER}-binding",
             metadata=meta(USER, part=PART),
             role_ref={"api_group": API, "kind": "ClusterRole", "name": USER},
             subjects=[subject],
-            opts=ResourceOptions(parent=self, depends_on=[everywhere]),
+            opts=ResourceOptions(parent=self, depends_on=[wide]),
         )
         metadata = meta(USER, part=PART, namespace=NAMESPACE)
         inside = Role(
-            f"{USER}-{NAMESPACE}", metadata=metadata, rules=[*in_kube_system(environment.pools, acts=acts)], opts=child
+            f"{USER}-{NAMESPACE}",
+            metadata=metadata,
+            rules=_typed(in_kube_system(environment.pools, acts=acts)),
+            opts=child,
         )
         RoleBinding(
             f"{USER}-{NAMESPACE}-binding",
@@ -78,6 +81,10 @@ class AutoscalerAccess(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[inside]),
         )
         self.register_outputs({})
+
+
+def _typed(rules: Iterable[Rule]) -> list[PolicyRuleArgsDict]:
+    return [cast("PolicyRuleArgsDict", rule) for rule in rules]
 
 
 def prices_of(environment: Environment, folder: Path) -> dict[str, Any]:

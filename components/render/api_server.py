@@ -1,5 +1,5 @@
 """Files of an API server machine: kube-apiserver, controller-manager, node signer, scheduler, node controller,
-autoscaler and join service. What is the same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
+autoscaler and join service. What is the same on every one is in the units, images/rootfs/etc/systemd/system.
 
 The etcd members are not among kube-apiserver's arguments. node.json names every address that a member may have, and at
 its start the machine asks the etcd clusters for their members (etcd_endpoints.py). So an etcd cluster grows or shrinks

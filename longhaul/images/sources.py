@@ -1,4 +1,4 @@
-"""Sources that an image is made from: the playbook, its roles, images/, the autoscaler and the pins of this checkout."""
+"""Sources that an image is made from: playbook, roles, images/, the autoscaler and the pins of this checkout."""
 
 from __future__ import annotations
 
