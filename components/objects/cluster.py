@@ -50,7 +50,7 @@ class ClusterObjects(ComponentResource):
         addresses: AddressPlan,
         *,
         node_controller_role: Output[str | None],
-        autoscaler_role: Output[str | None],
+        autoscaler_role: Output[str | None] | None = None,
         prices: Mapping[str, Any] | None = None,
     ) -> None:
         """``node_controller_role`` and ``autoscaler_role``: ARNs of the AWS roles that these take; None without AWS.
@@ -81,7 +81,11 @@ class ClusterObjects(ComponentResource):
         if environment.autoscaler is not None:
             AutoscalerAccess(
                 f"{name}-autoscaler",
-                AutoscalerArgs(environment=environment, aws_role_arn=autoscaler_role, prices=prices or {}),
+                AutoscalerArgs(
+                    environment=environment,
+                    aws_role_arn=autoscaler_role or Output.from_input(None),
+                    prices=prices or {},
+                ),
                 opts=child,
             )
         Fairness(f"{name}-fairness", opts=child)
