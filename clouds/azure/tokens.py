@@ -9,21 +9,19 @@ from __future__ import annotations
 import base64
 import json
 import os
-import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Lock
 from typing import Any
 
+from clouds.base.machine_access import NoTokenError, socket_token
+
 EARLY_S = 300.0
 """Remaining life of a token in seconds below which another one is asked for, as in azure-core's own policy."""
 
 SOCKET = "LONGHAUL_AZURE_TOKENS"
 """Variable with the path of a socket that gives tokens, on a machine of the control plane."""
-
-SOCKET_S = 30.0
-"""Time limit of that socket, in seconds: a program starts for the answer, and asks the metadata service twice."""
 
 PROCESS_S = 90
 """Time limit of a program that gives tokens, Azure CLI for one, in seconds. Its default is 10, and `az` needs up to 13
@@ -88,34 +86,21 @@ def holder(token: str) -> str:
 
 
 class SocketTokens:
-    """A credential whose tokens a program of the same machine gives, one a connection, for Azure's resource manager
-    alone (images/rootfs, cloud_token.py)."""
+    """A credential whose tokens a program of the same machine gives, for Azure's resource manager alone."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     def get_token(self, *_scopes: str, **_options: Any) -> Any:
-        """Return a token. Raise azure-core's ``ClientAuthenticationError`` when none is given, with the program's own
-        words."""
+        """Return a token. Raise azure-core's ``ClientAuthenticationError`` when none is given."""
         from azure.core.credentials import AccessToken
         from azure.core.exceptions import ClientAuthenticationError
 
         try:
-            given = json.loads(self._ask())
-            if "error" in given:
-                raise ClientAuthenticationError(f"{self._path}: {given['error']}.")
-            return AccessToken(str(given["token"]), int(given["until"]))
-        except OSError as error:
-            raise ClientAuthenticationError(f"{self._path}: {error}.") from None
-        except (KeyError, TypeError, ValueError):
-            raise ClientAuthenticationError(f"{self._path}: it gives no token; its journal says why.") from None
-
-    def _ask(self) -> str:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(SOCKET_S)
-            connection.connect(self._path)
-            with connection.makefile(encoding="utf-8") as stream:
-                return stream.read()
+            token, until = socket_token(self._path)
+        except NoTokenError as error:
+            raise ClientAuthenticationError(f"{error}.") from None
+        return AccessToken(token, int(until))
 
 
 def default_credential() -> KeptTokens:

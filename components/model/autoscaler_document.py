@@ -1,5 +1,5 @@
-"""What the autoscaler on the API servers' machines is told, in a ConfigMap: the environment, its hosts and prices, and
-the role that it takes in AWS. Nothing in it is secret.
+"""Document by which the autoscaler on the API servers' machines learns its environment, in a ConfigMap: the environment
+itself, its hosts and prices, and the role that it takes in AWS. Nothing in it is secret.
 
 The environment is as its file has it, without what is left to defaults: the machines' image is of the same release, or
 of one before it.

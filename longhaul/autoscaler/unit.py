@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clouds.azure.tokens import SOCKET, KeptTokens, SocketTokens
+from clouds.base.machine_access import MachineAccess, socket_token
+from clouds.registry import cloud_of
 from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, DocumentError, Given, of_text
 from components.model.errors import ConfigurationError
 from longhaul.autoscaler.metrics import PORT, Metrics, served
@@ -34,10 +35,8 @@ PKI = Path("/etc/longhaul/pki")
 DOCUMENT = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIGMAP}"
 LOOK_S = 5.0
 """Time between two looks at the document, seconds."""
-TOKEN_S = 60.0
-"""Time between two looks at the token for AWS, seconds."""
-SCOPE = "https://management.azure.com/.default"
-"""Audience of the token, for Azure's resource manager and for AWS (components/aws/controller.py)."""
+TOKENS = "LONGHAUL_AZURE_TOKENS"
+"""Variable with the path of the socket that gives tokens (clouds/azure/tokens.py)."""
 
 Serve = Callable[[Given, PriceBook, threading.Event], None]
 """Works for an environment until the event."""
@@ -141,43 +140,21 @@ def prices(given: Given) -> PriceBook:
         return PriceBook()
 
 
-def aws_access(given: Given, *, machine: str, token: Path) -> dict[str, str]:
-    """Return the variables by which AWS's SDK takes the role with the token in a file (docs.aws.amazon.com, "AWS SDKs
-    and Tools Reference Guide", "Assume role credential provider"); none without a role."""
-    regions = sorted(site.region for site in given.environment.sites.values() if site.kind == "aws")
-    if not given.aws_role or not regions:
-        return {}
-    return {
-        "AWS_ROLE_ARN": given.aws_role,
-        "AWS_ROLE_SESSION_NAME": machine[:64],
-        "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
-        "AWS_REGION": regions[0],
-        "AWS_DEFAULT_REGION": regions[0],
-        "AWS_STS_REGIONAL_ENDPOINTS": "regional",
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
-
-
-def keep_token(source: KeptTokens, path: Path, *, stop: threading.Event) -> None:
-    """Keep a valid token in a file that only this program reads, until stopped."""
-    from azure.core.exceptions import ClientAuthenticationError
-
-    held = said = ""
-    while True:
-        try:
-            token = str(source.get_token(SCOPE).token)
-            if token != held:
-                new = path.with_suffix(".new")
-                new.touch(mode=0o600)
-                new.write_text(token, encoding="ascii")
-                new.replace(path)
-                held, said = token, ""
-        except (ClientAuthenticationError, OSError) as error:
-            if str(error) != said:
-                said = str(error)
-                log.warning("no token for AWS: %s", said)
-        if stop.wait(TOKEN_S):
-            return
+def sign_in(given: Given, *, machine: str, tokens: str, folder: Path, stop: threading.Event) -> None:
+    """Have every cloud of the environment asked with the identity that the socket ``tokens`` gives tokens of."""
+    kinds = {site.kind: cloud_of(site) for site in given.environment.sites.values()}
+    for kind, cloud in kinds.items():
+        regions = tuple(site.region for site in given.environment.sites.values() if site.kind == kind)
+        cloud.machine_access.use(
+            MachineAccess(
+                machine=machine,
+                role=given.aws_role,
+                regions=regions,
+                folder=folder,
+                token=lambda: socket_token(tokens),
+                stop=stop,
+            )
+        )
 
 
 def _write(line: str) -> None:
@@ -197,14 +174,11 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     machine, metrics = Machine.read(arguments.node, arguments.pki), Metrics()
-    token = Path(os.environ.get("RUNTIME_DIRECTORY", ".")) / "token"
+    folder = Path(os.environ.get("RUNTIME_DIRECTORY", "."))
+    tokens = os.environ.get(TOKENS, "")
 
     def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
-        variables = aws_access(given, machine=machine.name, token=token)
-        os.environ.update(variables)
-        if variables:
-            source = KeptTokens(SocketTokens(os.environ[SOCKET]))
-            threading.Thread(target=keep_token, args=(source, token), kwargs={"stop": over}, daemon=True).start()
+        sign_in(given, machine=machine.name, tokens=tokens, folder=folder, stop=over)
         own = given.environment.autoscaler
         run = Terms(instance=machine.name, act=own is not None and not own.dry_run, as_json=True)
         work(given.environment, machine.api(), book, stop=over, run=run, write=_write, metrics=metrics)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,9 +68,6 @@ def test_hosts_and_prices_come_along() -> None:
         (one.name, one.site) for one in given.environment.hosts
     ]
     assert read.environment.model_copy(update={"hosts": given.environment.hosts}) == given.environment
-    access = unit.aws_access(read, machine="prod-api-0", token=Path("/run/longhaul-autoscaler/token"))
-    assert access["AWS_ROLE_ARN"] == given.aws_role
-    assert access["AWS_REGION"] in {site.region for site in given.environment.sites.values() if site.kind == "aws"}
     assert unit.prices(read).prices == {}
 
 
@@ -88,16 +84,3 @@ def test_no_field_of_the_document_is_a_secret() -> None:
     sounding = {key for key in keys if any(word in key for word in ("secret", "password", "token", "private"))}
     assert sounding == set()
     assert "PRIVATE KEY" not in text
-
-
-def test_a_token_for_aws_is_in_a_file_that_nobody_else_reads(tmp_path: Path) -> None:
-    class Source:
-        def get_token(self, *_scopes: str) -> Any:
-            return type("Token", (), {"token": "t"})
-
-    stop = threading.Event()
-    stop.set()
-    unit.keep_token(Source(), tmp_path / "token", stop=stop)  # type: ignore[arg-type]
-    assert (tmp_path / "token").read_text() == "t"
-    assert (tmp_path / "token").stat().st_mode & 0o077 == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["token"]

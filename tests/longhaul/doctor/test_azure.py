@@ -54,12 +54,16 @@ def test_an_examples_subscription_is_not_asked_for() -> None:
         ([{"actions": list(actions()), "notActions": []}], ""),
         (
             [{"actions": ["*"], "notActions": ["Microsoft.Authorization/*/Write", "Microsoft.Authorization/*/Delete"]}],
-            "Microsoft.Authorization/roleAssignments/write, Microsoft.Authorization/roleAssignments/delete",
+            ", ".join(
+                f"Microsoft.Authorization/role{kind}/{verb}"
+                for kind in ("Definitions", "Assignments")
+                for verb in ("write", "delete")
+            ),
         ),
         (
             [
                 {"actions": ["*"], "notActions": ["Microsoft.Authorization/*/write"]},
-                {"actions": ["Microsoft.Authorization/roleAssignments/*"], "notActions": []},
+                {"actions": ["Microsoft.Authorization/*"], "notActions": []},
             ],
             "",
         ),
