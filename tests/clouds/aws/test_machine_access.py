@@ -85,5 +85,5 @@ def test_without_a_role_nothing_happens(tmp_path: Path) -> None:
 
 
 def test_a_socket_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoTokenError, match="token.sock"):
+    with pytest.raises(NoTokenError, match=r"token\.sock"):
         socket_token(str(tmp_path / "token.sock"))
