@@ -10,18 +10,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization
 
-from clouds.azure.fleet import SCALES
 from components.azure.account import azure_site
-from components.azure.roles import role_assignment_name, role_definition_id
+from components.azure.roles import AUTOSCALER, READER, role_assignment_name, role_definition_id
 from components.model import Environment
-from components.model.cloud_names import cloud_name
-
-LINKED = (
-    "Microsoft.Compute/galleries/images/versions/read",
-    "Microsoft.Network/networkSecurityGroups/join/action",
-    "Microsoft.Network/virtualNetworks/subnets/join/action",
-)
-"""Actions on what a scale set's model names, which its writer needs where that is in the same resource group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,47 +27,26 @@ class AutoscalerAccessArgs:
 
 
 class AutoscalerAccess(ComponentResource):
-    """A role for each site with pools, since no built-in one is as narrow, and its assignments there."""
+    """Role assignments on the resource groups of sites that have pools."""
 
     def __init__(self, name: str, args: AutoscalerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:AutoscalerAccess", name, None, opts)
         environment = args.environment
-        for site_name in sorted({pool.site for pool in environment.pools.values()} & args.resource_groups.keys()):
-            self._site(site_name, args)
-        self.register_outputs({})
-
-    def _site(self, site_name: str, args: AutoscalerAccessArgs) -> None:
-        environment = args.environment
-        subscription = azure_site(environment, site_name).subscription
-        scope = Output.concat(f"/subscriptions/{subscription}/resourceGroups/", args.resource_groups[site_name])
         acts = environment.autoscaler is not None and not environment.autoscaler.dry_run
-        id_ = role_assignment_name(subscription, environment.name, "autoscaler", site_name)
-        role = authorization.RoleDefinition(
-            f"{environment.name}-autoscaler-{site_name}",
-            role_definition_id=id_,
-            # Names of roles are unique in a directory, and environments of one name may be in two subscriptions.
-            role_name=f"Longhaul autoscaler {cloud_name(environment, f'{environment.name}-{site_name}')} {id_[:8]}",
-            description="Sizes the scale sets of one site's pools.",
-            role_type="CustomRole",
-            scope=scope,
-            assignable_scopes=[scope],
-            permissions=[
-                authorization.PermissionArgs(
-                    actions=[*SCALES, *LINKED] if acts else [one for one in SCALES if one.endswith("/read")],
-                    not_actions=[],
-                    data_actions=[],
-                    not_data_actions=[],
+        role, verb = (AUTOSCALER, "scales") if acts else (READER, "looks")
+        for site_name in sorted({pool.site for pool in environment.pools.values()} & args.resource_groups.keys()):
+            subscription = azure_site(environment, site_name).subscription
+            for machine, principal in args.principal_ids.items():
+                # An assignment keeps its role, so another role has another name.
+                authorization.RoleAssignment(
+                    f"{machine}-{verb}-site-{site_name}",
+                    role_assignment_name=role_assignment_name(subscription, environment.name, machine, verb, site_name),
+                    scope=Output.concat(
+                        f"/subscriptions/{subscription}/resourceGroups/", args.resource_groups[site_name]
+                    ),
+                    principal_id=principal,
+                    principal_type="ServicePrincipal",
+                    role_definition_id=role_definition_id(subscription, role),
+                    opts=ResourceOptions(parent=self),
                 )
-            ],
-            opts=ResourceOptions(parent=self),
-        )
-        for machine, principal in args.principal_ids.items():
-            authorization.RoleAssignment(
-                f"{machine}-scales-site-{site_name}",
-                role_assignment_name=role_assignment_name(subscription, environment.name, machine, "scales", site_name),
-                scope=scope,
-                principal_id=principal,
-                principal_type="ServicePrincipal",
-                role_definition_id=role_definition_id(subscription, id_),
-                opts=ResourceOptions(parent=self, depends_on=[role]),
-            )
+        self.register_outputs({})

@@ -209,17 +209,6 @@ def known_tokens() -> dict[str, Token]:
             guid=True,
         ),
         Token(
-            token="azure-native:authorization:RoleDefinition",  # noqa: S106
-            type="Microsoft.Authorization/roleDefinitions",
-            path="/{scope}/providers/Microsoft.Authorization/roleDefinitions/{roleDefinitionId}",
-            api_version="2022-04-01",
-            name="roleDefinitionId",
-            located=False,
-            guid=True,
-            renamed={"roleType": "type"},
-            inner=frozenset({"type"}),
-        ),
-        Token(
             token="azure-native:resources:ResourceGroup",  # noqa: S106
             type="Microsoft.Resources/resourceGroups",
             path=GROUP,

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from clouds.azure.fleet import SCALES
+from clouds.azure.permissions import AUTOSCALER_ROLE
 from components.aws.account import account_provider
 from components.aws.scaling import AutoscalerRole, AutoscalerRoleArgs
-from components.azure.scaling import LINKED, AutoscalerAccess, AutoscalerAccessArgs
+from components.azure.roles import AUTOSCALER, READER
+from components.azure.scaling import AutoscalerAccess, AutoscalerAccessArgs
 from components.model import Environment
 from components.model.autoscaler import Autoscaler
 from tests.support.declared import Declared, Outputs, Program, declare
@@ -20,7 +23,6 @@ PRINCIPALS = {f"prod-api-{index}": f"scaler-{index}" for index in range(5)}
 ISSUER = "sts.windows.net/00000000-0000-4000-8000-000000000004/"
 PROVIDER = f"arn:aws:iam::123456789012:oidc-provider/{ISSUER}"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
-DEFINITION = "azure-native:authorization:RoleDefinition"
 
 
 def clouds(resource: Declared) -> dict[str, Any]:
@@ -83,31 +85,36 @@ def test_in_aws_it_changes_this_environment_s_groups_alone(program: Program) -> 
         assert not arn.endswith("*")
 
 
-def test_in_azure_it_has_scale_sets_of_sites_with_pools_alone(program: Program) -> None:
-    [role] = program.of(DEFINITION)
-    [permission] = role.inputs["permissions"]
-    own = {action for action in permission["actions"] if action not in LINKED}
-    assert all(action.startswith("Microsoft.Compute/virtualMachineScaleSets/") for action in own)
-    assert not any("*" in action for action in permission["actions"])
-    assert role.inputs["scope"].endswith("/resourceGroups/prod-weu")
-    assert role.inputs["assignableScopes"] == [role.inputs["scope"]]
+def test_in_azure_it_has_a_role_of_its_own_on_sites_with_pools_alone(program: Program) -> None:
     grants = program.of(ASSIGNMENT)
     assert {one.inputs["principalId"] for one in grants} == set(PRINCIPALS.values())
-    assert {one.inputs["scope"] for one in grants} == {role.inputs["scope"]}
     for one in grants:
-        assert one.inputs["roleDefinitionId"].endswith(role.inputs["roleDefinitionId"])
+        assert one.inputs["roleDefinitionId"].endswith(AUTOSCALER)
+        assert one.inputs["scope"].endswith("/resourceGroups/prod-weu")
+
+
+def test_the_role_is_for_scale_sets_and_what_their_models_name() -> None:
+    role = json.loads(AUTOSCALER_ROLE.read_text(encoding="utf-8"))["properties"]
+    (permission,) = role["permissions"]
+    others = set(permission["actions"]) - set(SCALES)
+    assert set(SCALES) <= set(permission["actions"])
+    assert others == {
+        "Microsoft.Compute/galleries/images/versions/read",
+        "Microsoft.Network/networkSecurityGroups/join/action",
+        "Microsoft.Network/virtualNetworks/subnets/join/action",
+    }
+    assert not any("*" in action for action in permission["actions"])
 
 
 def test_one_that_only_looks_can_change_nothing() -> None:
     program = access(with_autoscaler(dry_run=True))
     [look] = statements(program)
     assert all(":Describe" in action for action in look["Action"])
-    [role] = program.of(DEFINITION)
-    [permission] = role.inputs["permissions"]
-    assert all(action.endswith("/read") for action in permission["actions"])
+    for one in program.of(ASSIGNMENT):
+        assert one.inputs["roleDefinitionId"].endswith(READER)
 
 
 def test_where_azure_has_no_pools_nothing_is_granted() -> None:
     pools = {name: pool for name, pool in production().pools.items() if pool.site != "weu"}
     without = access(with_autoscaler().model_copy(update={"pools": pools}))
-    assert without.of(ASSIGNMENT) == () == without.of(DEFINITION)
+    assert without.of(ASSIGNMENT) == ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 AZURE_TYPES = {
     "authorization.RoleAssignment": "Microsoft.Authorization/roleAssignments",
-    "authorization.RoleDefinition": "Microsoft.Authorization/roleDefinitions",
     "compute.Disk": "Microsoft.Compute/disks",
     "compute.VirtualMachine": "Microsoft.Compute/virtualMachines",
     "compute.VirtualMachineScaleSet": "Microsoft.Compute/virtualMachineScaleSets",

@@ -29,7 +29,7 @@ def roles_at(store: Store, *, principal_id: str, scope: str) -> list[Role]:
         properties = assignment.body["properties"]
         given_at = properties["scope"].strip("/").lower() + "/"
         if properties["principalId"].lower() == principal_id.lower() and target.startswith(given_at):
-            role = role_of(store, properties["roleDefinitionId"])
+            role = role_of(properties["roleDefinitionId"])
             if role and in_force(store, assignment):
                 condition = properties.get("condition")
                 found.append(replace(role, condition=parse(condition)) if condition else role)

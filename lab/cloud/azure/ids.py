@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 GROUP_TYPE = "Microsoft.Resources/resourceGroups"
 ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
-DEFINITION_TYPE = "Microsoft.Authorization/roleDefinitions"
 
 
 @dataclass(frozen=True, kw_only=True)

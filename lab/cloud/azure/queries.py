@@ -8,7 +8,7 @@ from typing import Any
 
 from lab.cloud.azure.deletion import deleted_vault
 from lab.cloud.azure.errors import ArmError, group_not_found, invalid
-from lab.cloud.azure.ids import ASSIGNMENT_TYPE, DEFINITION_TYPE, GROUP_TYPE
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE
 from lab.cloud.azure.resource_types import spec_of
 from lab.cloud.azure.schema import scale_set_instance, vault
 from lab.cloud.azure.schema.base import Settings, TypeSpec
@@ -90,7 +90,7 @@ def _plain(store: Store, path: str) -> tuple[str, list[Document]]:
     scope, _, what = path.rpartition("/")
     if what.lower() == "resourcegroups":
         return scope, store.of_type(GROUP_TYPE)
-    hidden = (GROUP_TYPE, ASSIGNMENT_TYPE, DEFINITION_TYPE)
+    hidden = (GROUP_TYPE, ASSIGNMENT_TYPE)
     top = [document for document in store.below(scope) if document.type not in hidden and document.type.count("/") == 1]
     return scope, top
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.cloud.azure.ids import ASSIGNMENT_TYPE, DEFINITION_TYPE
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE
 from lab.cloud.azure.schema import user_assigned_identity, virtual_network
 from lab.cloud.azure.schema.base import TypeSpec
 from lab.cloud.store import Document, Store
 from lab.desired import MachineState
 
-WITHOUT_STATE = frozenset({ASSIGNMENT_TYPE, DEFINITION_TYPE, user_assigned_identity.TYPE})
+WITHOUT_STATE = frozenset({ASSIGNMENT_TYPE, user_assigned_identity.TYPE})
 
 
 def render(types: dict[str, TypeSpec], store: Store, document: Document) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def check(put: Put) -> None:
         ) from problem
     _scope_exists(put)
     properties = put.body["properties"]
-    if role_of(put.store, properties["roleDefinitionId"]) is None:
+    if role_of(properties["roleDefinitionId"]) is None:
         raise ArmError(
             400,
             "RoleDefinitionDoesNotExist",
