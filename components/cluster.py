@@ -48,6 +48,8 @@ class Cluster(ComponentResource):
             self.outputs |= {"vpn_addresses": control.doors.addresses}
         for cloud in clouds.values():
             self.outputs |= cloud.admit_controller(control.api_principal_ids)
+            if environment.autoscaler is not None:
+                self.outputs |= cloud.admit_autoscaler(control.scaling_ids)
         self.outputs |= self._links(control, [provider for cloud in clouds.values() for provider in cloud.providers])
         self.register_outputs({})
 

@@ -36,6 +36,10 @@ class CloudResources(Protocol):
         """Let the node controller ask about the cloud's machines. ``principal_ids`` has the object id of each API
         server machine's identity in Azure's directory. Return the resulting outputs of the stack."""
 
+    def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
+        """Let the autoscaler size the cloud's pools, after :meth:`admit_controller`. ``principal_ids`` has the object
+        id of its identity on each API server machine. Return the resulting outputs of the stack."""
+
     def link_end(self, place: EndContext) -> End:
         """Make a site's end of its links."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from lab.signing import KEY
 from longhaul.depot import contents
 from longhaul.depot.contents import Contents
 from longhaul.depot.serving import served
+from longhaul.toolchain import autoscaler
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file, write_json
 from longhaul.toolchain.debian import tidy
 from longhaul.toolchain.errors import SetupError
@@ -35,7 +37,7 @@ _LAYOUT = 2
 """Version of the result. Raise it when the code below makes a different result from the same sources."""
 _PLAYED_FILES = ("image.yml", "filter_plugins/images.py", "filter_plugins/pins.py", "lookup_plugins/tree.py")
 """Files on which the playbook's run depends, besides the roles."""
-_LAID = ("upgrades_off", "rootfs", "manifest")
+_LAID = ("upgrades_off", "rootfs", "autoscaler", "manifest")
 """Tags of the tasks that lay files over a node whose packages are there."""
 _OF_DEPOT = (
     "apt/sources.list.d/longhaul-depot.list",
@@ -126,12 +128,18 @@ class _Maker:
         under = self._played("node-packages", ["packages", "binaries", "images"], {})
         files = dict(files_of([self.sources.tree, self.sources.lab_tree]))
         described = {name: describe(path) for name, path in files.items()}
-        place = self._place("node", under.name, described, self._roles(*_LAID))
+        place = self._place(
+            "node", under.name, described, autoscaler.sources(self.sources.project), self._roles(*_LAID)
+        )
 
         def make(into: Path) -> None:
             base.require_root("the image")
             link_system(under / "rootfs", into / "rootfs")
-            variables = {"rootfs_tree": str(self.sources.tree), "release": {"sources": place.name.partition("-")[2]}}
+            variables = {
+                "rootfs_tree": str(self.sources.tree),
+                "autoscaler_tree": str(self._autoscaler(under / "rootfs")),
+                "release": {"sources": place.name.partition("-")[2]},
+            }
             self._play(into / "rootfs", list(_LAID), variables)
             lay(self._lab_files, into / "rootfs")
             tidy(into / "rootfs")
@@ -140,6 +148,16 @@ class _Maker:
         if ensure_folder(place, make, what="image", progress=self._progress):
             self._progress(f"image: {len(files)} files laid over it")
         return place
+
+    def _autoscaler(self, root: Path) -> Path:
+        """Make the autoscaler's tree here: the playbook runs without this machine's proxies."""
+        return autoscaler.ensure(
+            python=(root / "usr/bin/python3").readlink().name.removeprefix("python"),
+            machine=platform.machine(),
+            log_dir=self._log_dir,
+            progress=self._progress,
+            root=self.sources.project,
+        )
 
     def _played(self, name: str, tags: list[str], variables: Mapping[str, object]) -> Path:
         """Make the base with the results of the playbook's tasks with those tags."""

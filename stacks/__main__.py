@@ -21,7 +21,7 @@ def main() -> None:
 
         environment = load(STACKS / f"Pulumi.{name}.yaml")
         register_stack_transformation(enforcing(environment))
-        declare(environment)
+        declare(environment, folder=STACKS)
         return
     from components.cluster import Cluster
     from components.control_plane.guard import confirmed

@@ -32,10 +32,10 @@ def main(place: Place[AwsSite]) -> Iterator[Main]:
 
 
 def of_site(place: Place[AwsSite]) -> Iterator[Sized]:
-    """Yield the names of two IAM roles: that of the site's nodes, and that of the node controller, which works in every
-    site."""
-    controller = place.cloud_name(f"{place.environment}-node-controller")
-    yield from (Sized(what="a role", name=name, most=ROLE) for name in (node_role(place), controller))
+    """Yield the names of three IAM roles: that of the site's nodes, and those of the node controller and the
+    autoscaler, which work in every site."""
+    programs = (place.cloud_name(f"{place.environment}-{program}") for program in ("node-controller", "autoscaler"))
+    yield from (Sized(what="a role", name=name, most=ROLE) for name in (node_role(place), *programs))
 
 
 def of_pool(_place: Place[AwsSite], _pool: str, /) -> Iterator[Sized]:

@@ -11,7 +11,7 @@ from clouds.azure.looked_up import named_parts
 from clouds.azure.made import existing_parts
 from clouds.azure.names import resource_group
 from clouds.azure.offers import offers
-from clouds.azure.permissions import permissions, registrations
+from clouds.azure.permissions import permissions, registrations, scaling_role
 from clouds.azure.quotas import quotas
 from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, Reader, region_name
 from clouds.azure.session import MANAGEMENT
@@ -44,6 +44,7 @@ def questions(share: Share[AzureSite], reader: Reader | None = None) -> Iterator
         for check, look in (
             ("credentials", credentials),
             ("permissions", permissions),
+            ("permissions", scaling_role),
             ("registrations", registrations),
             ("addresses", addresses),
         ):

@@ -23,11 +23,19 @@ PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Mi
 STORAGE = "Microsoft.Storage"
 """Resource provider of backups: it, and the role's actions of it, are needed only where there are some."""
 
+AUTOSCALER_ROLE = Path(__file__).with_name("autoscaler-role.json")
+"""The role of an autoscaler, as the resource manager takes it."""
+
+AUTOSCALER = "56c7267f-6b58-5bc1-8b66-ce1fa91a6ae9"
+"""Name under which an owner makes that role, once in a directory. No built-in role sizes scale sets and has no say in
+other machines. Who runs `longhaul up` makes no roles: they could then have any."""
+
 FEATURES = (("Microsoft.Compute", "EncryptionAtHost"),)
 """Features that must be registered in a subscription, each after its provider."""
 
 PERMISSIONS_VERSION = "2015-07-01"
 FEATURES_VERSION = "2021-07-01"
+ROLES_VERSION = "2022-04-01"
 
 
 def actions() -> tuple[str, ...]:
@@ -76,6 +84,20 @@ def _covers(pattern: str, action: str) -> bool:
 def _touches(pattern: str, action: str) -> bool:
     """Return whether an exception removes any part of an action."""
     return _covers(pattern, action) or ("*" in action and _covers(action, pattern))
+
+
+def scaling_role(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
+    """Check that the autoscaler's role is there where one acts (learn.microsoft.com, "Role Definitions - List")."""
+    names = [name for name in by_subscription(share)[subscription] if share.places[name].pools]
+    if not names or not any(place.scales for place in share.places.values()):
+        return
+    path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions"
+    roles = reader.pages(path, version=ROLES_VERSION)
+    if any(str(one.get("name", "")).lower() == AUTOSCALER for one in roles):
+        yield ok(f"Azure: the autoscaler's role is there in the subscription {subscription}", *share.sites(*names))
+    else:
+        what = f"Azure: the subscription {subscription} does not have the autoscaler's role, {AUTOSCALER}"
+        yield problem(what, *share.sites(*names), do=f"the autoscaler's role of {PAGE}")
 
 
 def registrations(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:

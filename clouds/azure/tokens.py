@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Lock
 from typing import Any
 
+from clouds.base.machine_access import NoTokenError, socket_token
+
 EARLY_S = 300.0
 """Remaining life of a token in seconds below which another one is asked for, as in azure-core's own policy."""
+
+SOCKET = "LONGHAUL_AZURE_TOKENS"
+"""Variable with the path of a socket that gives tokens, on a machine of the control plane."""
 
 PROCESS_S = 90
 """Time limit of a program that gives tokens, Azure CLI for one, in seconds. Its default is 10, and `az` needs up to 13
@@ -79,9 +85,29 @@ def holder(token: str) -> str:
         return ""
 
 
+class SocketTokens:
+    """A credential whose tokens a program of the same machine gives, for Azure's resource manager alone."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def get_token(self, *_scopes: str, **_options: Any) -> Any:
+        """Return a token. Raise azure-core's ``ClientAuthenticationError`` when none is given."""
+        from azure.core.credentials import AccessToken
+        from azure.core.exceptions import ClientAuthenticationError
+
+        try:
+            token, until = socket_token(self._path)
+        except NoTokenError as error:
+            raise ClientAuthenticationError(f"{error}.") from None
+        return AccessToken(token, int(until))
+
+
 def default_credential() -> KeptTokens:
-    """Return the default chain of azure-identity: environment variables, workload identity, managed identity, Azure
-    CLI."""
+    """Return the tokens of the socket that the environment names; else the default chain of azure-identity: environment
+    variables, workload identity, managed identity, Azure CLI."""
+    if path := os.environ.get(SOCKET):
+        return KeptTokens(SocketTokens(path))
     from azure.identity import DefaultAzureCredential
 
     return KeptTokens(DefaultAzureCredential(process_timeout=PROCESS_S))

@@ -21,6 +21,7 @@ from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
 from clouds.base.kinds import Kind, Lasting
 from clouds.base.listing import PublicAddress
+from clouds.base.machine_access import MachineAccess
 from clouds.base.machine_type import MachineType
 from clouds.base.names import Main, Sized
 from clouds.base.picture import Picture
@@ -244,6 +245,13 @@ class NodeController(Protocol[SiteT_contra]):
         controller/environment.py). The caller adds ``kind``."""
 
 
+class MachineAccessAspect(Protocol):
+    """Access of a program on a control plane's machine to the cloud."""
+
+    def use(self, access: MachineAccess, /) -> None:
+        """Have all requests of this process to the cloud made with the machine's identity for it."""
+
+
 class Policy(Protocol[SiteT_contra]):
     """Checks of a cloud's resources against the rules of docs/policy.md."""
 
@@ -386,6 +394,9 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def listing(self) -> Listing[SiteT_contra]: ...
+
+    @property
+    def machine_access(self) -> MachineAccessAspect: ...
 
     @property
     def machine_identity(self) -> MachineIdentity[SiteT_contra]: ...

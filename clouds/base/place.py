@@ -36,6 +36,8 @@ class Place(Generic[SiteT_co]):
     """Pools of the site, by name."""
     has_backups: bool = False
     """True when the environment has backups: the control plane's machines then reach object storage."""
+    scales: bool = False
+    """True when the environment has an autoscaler that acts."""
     vpn_machines: int = 0
     """Number of machines of the laptops' VPN in this site."""
 

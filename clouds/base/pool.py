@@ -69,6 +69,10 @@ class Pool(Section):
     """Priority of the pool: pools with a lower number are filled first."""
     fallbacks: tuple[Name, ...] = ()
     """Pools to use instead when this one has no capacity, in order."""
+    idle_minutes: int | None = Field(default=None, ge=1, le=10_080)
+    """Minutes without work after which a node of the pool may go. Left out, the autoscaler's own."""
+    join_minutes: int | None = Field(default=None, ge=2, le=240)
+    """Minutes in which a machine of the pool becomes a node. Left out, the autoscaler's own."""
     huge_pages_gib: int = Field(default=0, ge=0)
     """Memory of each machine that is reserved as huge pages of 1 GiB, in GiB. Pods request it as `hugepages-1Gi`, and
     it cannot be used for anything else. At most 85% of the memory, with the 10 GiB that machines with `efa` reserve

@@ -37,6 +37,7 @@ class Onprem(Aspects):
             images,
             immutable,
             listing,
+            machine_access,
             machine_identity,
             machine_types,
             made,

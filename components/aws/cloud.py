@@ -10,6 +10,7 @@ from pulumi import ResourceOptions
 from components.aws.account import account_provider, aws_site
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.links import AwsEnd, AwsLinked
+from components.aws.scaling import AutoscalerRole, AutoscalerRoleArgs
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.links import EndContext
 from components.model import AddressPlan, Environment
@@ -29,6 +30,7 @@ class AwsCloud:
         self.providers = [provider] if provider else []
         self._child = ResourceOptions(parent=parent, providers=self.providers)
         self._sites: dict[str, AwsWorkerSite] = {}
+        self._access: NodeControllerAccess | None = None
 
     def make_site(self, name: str) -> None:
         """Make a site's network and its nodes' identity."""
@@ -44,7 +46,7 @@ class AwsCloud:
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the node controller list instances; return the role that it takes as an output."""
-        access = NodeControllerAccess(
+        access = self._access = NodeControllerAccess(
             f"{self._environment.name}-node-controller",
             NodeControllerAccessArgs(
                 environment=self._environment, principal_ids=principal_ids, tags=environment_tags(self._environment)
@@ -52,6 +54,22 @@ class AwsCloud:
             opts=self._child,
         )
         return {"node_controller_role": access.role_arn}
+
+    def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
+        """Let the autoscaler size the auto scaling groups; return the role that it takes as an output."""
+        if self._access is None:
+            raise RuntimeError("the node controller is admitted first: its identity provider is used")
+        role = AutoscalerRole(
+            f"{self._environment.name}-autoscaler",
+            AutoscalerRoleArgs(
+                environment=self._environment,
+                principal_ids=principal_ids,
+                provider_arn=self._access.provider_arn,
+                tags=environment_tags(self._environment),
+            ),
+            opts=self._child,
+        )
+        return {"autoscaler_role": role.role_arn}
 
     def link_end(self, place: EndContext) -> AwsEnd:
         """Make a site's end of its links."""

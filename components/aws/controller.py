@@ -44,16 +44,16 @@ class NodeControllerAccess(ComponentResource):
 
     role_arn: Output[str]
     """ARN of the role that the controller takes."""
+    provider_arn: pulumi.Input[str]
+    """ARN of the account's identity provider for the tenant."""
 
     def __init__(self, name: str, args: NodeControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:NodeControllerAccess", name, None, opts)
         environment, child = args.environment, ResourceOptions(parent=self)
         issuer = issuer_of(azure_site(environment, environment.control_plane.site))
         own_name = cloud_name(environment, name)
-        trusted = Output.all(
-            provider=environment.access.aws_identity_provider or self._identity_provider(name, issuer, args),
-            principals=list(args.principal_ids.values()),
-        )
+        self.provider_arn = environment.access.aws_identity_provider or self._identity_provider(name, issuer, args)
+        trusted = Output.all(provider=self.provider_arn, principals=list(args.principal_ids.values()))
         role = aws.iam.Role(
             f"{name}-role",
             name=own_name,

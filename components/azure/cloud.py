@@ -12,6 +12,7 @@ from components.azure.controller import AzureControllerAccess, AzureControllerAc
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
+from components.azure.scaling import AutoscalerAccess, AutoscalerAccessArgs
 from components.control_plane.plane import ControlPlane, ControlPlaneArgs
 from components.links import EndContext
 from components.model import AddressPlan, Environment
@@ -79,6 +80,19 @@ class AzureCloud:
         AzureControllerAccess(
             f"{self._environment.name}-controller-access",
             AzureControllerAccessArgs(
+                environment=self._environment,
+                principal_ids=principal_ids,
+                resource_groups={name: network.resource_group for name, network in self._networks.items()},
+            ),
+            opts=self._child,
+        )
+        return {}
+
+    def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
+        """Let the autoscaler size the scale sets of pools."""
+        AutoscalerAccess(
+            f"{self._environment.name}-autoscaler-access",
+            AutoscalerAccessArgs(
                 environment=self._environment,
                 principal_ids=principal_ids,
                 resource_groups={name: network.resource_group for name, network in self._networks.items()},

@@ -14,7 +14,7 @@ from clouds.base.tagging import MACHINE
 from components import render
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
-from components.model import AddressPlan, Environment, Machine, vault_name
+from components.model import AddressPlan, Environment, Machine, Role, vault_name
 from components.model.cloud_names import cloud_name
 from components.render.etcd import LUN
 from components.tags import site_tags
@@ -69,6 +69,8 @@ class ControlMachine(ComponentResource):
     """Id of the machine; it changes with each replacement."""
     principal_id: Output[str]
     """Object id of its identity in the directory; it stays when the machine is replaced."""
+    scaling_id: Output[str]
+    """API servers: object id of the identity of the autoscaler that runs on the machine."""
     later_grants: Sequence[pulumi.Resource]
     """Rights that the machine gets once it has started."""
 
@@ -79,23 +81,34 @@ class ControlMachine(ComponentResource):
         self._cloud_name = cloud_name(args.environment, name)
         self._child = ResourceOptions(parent=self)
         self._tags = {**site_tags(args.environment, args.machine.site), MACHINE: str(args.machine.role)}
-        identity = managedidentity.UserAssignedIdentity(
-            f"{name}-identity",
-            resource_name_=self._cloud_name,
-            resource_group_name=args.resource_group,
-            location=site.region,
-            tags=self._tags,
-            opts=self._child,
-        )
+        identity = self._identity()
         self.principal_id = identity.principal_id
+        identities = [identity]
+        if args.machine.role is Role.API:
+            # Of its own, so that neither the node controller's tokens size pools nor the autoscaler's open the vault.
+            identities.append(self._identity("autoscaler"))
+            self.scaling_id = identities[-1].principal_id
         grants = self._grants(identity)
         interface = self._interface()
         self._record()
         self.later_grants = [grant for secret, grant in grants.items() if secret in args.later]
         first = [grant for secret, grant in grants.items() if secret not in args.later]
-        machine = self._machine(identity, interface, depends_on=[*first, *args.after])
+        machine = self._machine(identities, interface, depends_on=[*first, *args.after])
         self.machine_id = machine.vm_id
         self.register_outputs({"machine_id": self.machine_id})
+
+    def _identity(self, part: str = "") -> managedidentity.UserAssignedIdentity:
+        """Make the machine's identity, or that of one of its programs (images/rootfs, managed_identity.py, derives the
+        names)."""
+        end = f"-{part}" if part else ""
+        return managedidentity.UserAssignedIdentity(
+            f"{self._name}{end}-identity",
+            resource_name_=f"{self._cloud_name}{end}",
+            resource_group_name=self._args.resource_group,
+            location=self._site.region,
+            tags=self._tags,
+            opts=self._child,
+        )
 
     def _grants(self, identity: managedidentity.UserAssignedIdentity) -> dict[str, pulumi.Resource]:
         """Grant the right to read its own secrets, one by one, each once its secret exists: no document says that Azure
@@ -153,7 +166,7 @@ class ControlMachine(ComponentResource):
 
     def _machine(
         self,
-        identity: managedidentity.UserAssignedIdentity,
+        identities: Sequence[managedidentity.UserAssignedIdentity],
         interface: network.NetworkInterface,
         *,
         depends_on: list[pulumi.Resource],
@@ -168,7 +181,7 @@ class ControlMachine(ComponentResource):
             zones=[args.machine.zone],
             hardware_profile=compute.HardwareProfileArgs(vm_size=args.machine.machine_type),
             identity=compute.VirtualMachineIdentityArgs(
-                type=compute.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[identity.id]
+                type=compute.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[one.id for one in identities]
             ),
             os_profile=compute.OSProfileArgs(
                 computer_name=self._name,

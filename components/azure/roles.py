@@ -1,8 +1,10 @@
-"""Built-in roles of Azure that Longhaul assigns, and names of assignments."""
+"""Roles of Azure that Longhaul assigns, built-in ones and one of its own, and names of assignments."""
 
 from __future__ import annotations
 
 import uuid
+
+from clouds.azure.permissions import AUTOSCALER as AUTOSCALER
 
 SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
 """Key Vault Secrets Officer: reads and writes secrets (learn.microsoft.com, "Azure built-in roles for Security")."""

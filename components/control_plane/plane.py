@@ -68,6 +68,7 @@ class ControlPlane(ComponentResource):
     doors: Doors | None
     """Public addresses of the VPN machines, where there are any."""
     api_principal_ids: dict[str, Output[str]]
+    scaling_ids: dict[str, Output[str]]
     """Object id of each API server machine's identity, by machine."""
 
     def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
@@ -122,6 +123,7 @@ class ControlPlane(ComponentResource):
         self._backups = self._backup_storage()
         self._hooks = machine_hooks(args.environment, args.addresses)
         self.api_principal_ids = {}
+        self.scaling_ids = {}
         self._ready: dict[str, Readiness] = {}
         ready, bootstrapped = self._etcd_clusters()
         # Access to the etcd clusters is given only once they are known to exist, so that no second one is bootstrapped.
@@ -257,6 +259,7 @@ class ControlPlane(ComponentResource):
                 self._backups.admit(machine, one.principal_id)
         if role is Role.API:
             self.api_principal_ids |= {machine.name: one.principal_id for machine, one in made.items()}
+            self.scaling_ids |= {machine.name: one.scaling_id for machine, one in made.items()}
             return [self._readiness(machine, one, after=self._etcd_access(machine)) for machine, one in made.items()]
         return [self._readiness(machine, one, after=list(made.values())) for machine, one in made.items()]
 

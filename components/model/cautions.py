@@ -69,6 +69,8 @@ def _untested(environment: Environment) -> Iterator[Caution]:
 def _no_node(environment: Environment) -> Iterator[Caution]:
     """Yield a caution if no pool begins with a machine, and there is no host."""
     pools = environment.pools
+    if environment.autoscaler is not None:
+        return  # With an autoscaler this is an error (check_base).
     if pools and not environment.hosts and not any(pool.min for pool in pools.values()):
         yield Caution(
             name="no-node",

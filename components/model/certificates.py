@@ -223,6 +223,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
         _leaf(machine, "node-controller", KUBERNETES, "longhaul:node-controller", Usage.CLIENT),
+        _leaf(machine, "autoscaler", KUBERNETES, "longhaul:autoscaler", Usage.CLIENT),
         _join_endpoint(environment, machine),
     )
 

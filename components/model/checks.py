@@ -29,7 +29,7 @@ from components.model.links import links
 from components.model.machines import Role
 from components.model.naming import check_lengths
 from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
-from components.model.pool_checks import check_fabric, check_fallbacks, check_purchase
+from components.model.pool_checks import check_base, check_fabric, check_fallbacks, check_purchase
 from components.model.public_addresses import check_operators, check_public_addresses, check_vpn_sources
 from components.model.rdma import huge_pages_2mib
 from components.model.sign_in import check_sign_in
@@ -66,6 +66,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_purchase,
         check_fabric,
         check_fallbacks,
+        check_base,
         _check_machine_types,
         _check_hosts,
         check_access,

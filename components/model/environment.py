@@ -9,6 +9,7 @@ from pydantic import Field
 from clouds.base import machine_type
 from clouds.base.pool import Pool
 from clouds.base.section import FileName, Name, Principal, Range, Section
+from components.model.autoscaler import Autoscaler
 from components.model.backups import Backups
 from components.model.depots import Depots
 from components.model.hosts import Host
@@ -225,6 +226,9 @@ class Environment(Section):
     lost."""
     pools: dict[Name, Pool] = Field(default_factory=dict)
     """Node pools in clouds by name."""
+    autoscaler: Autoscaler | None = None
+    """The autoscaler, which sizes the pools. Left out, pools stand at the size that somebody gives them; `{}` turns
+    it on with its defaults."""
     max_nodes: int | None = Field(default=None, ge=1, examples=[5000])
     """The most nodes that the environment may have: the pools' maxima and the hosts together are at most as many. Left
     out, only the sites' addresses limit them."""

@@ -21,6 +21,18 @@ def check_fabric(environment: Environment) -> Iterator[Fault]:
             yield Fault(at=("pools", name, "efa"), wrong=wrong, write=write, basis=basis)
 
 
+def check_base(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for an autoscaler that may end every node: what the cluster itself runs, DNS first, needs one that
+    stays."""
+    pools = environment.pools
+    if environment.autoscaler is None or not pools or environment.hosts:
+        return
+    if not any(pool.min for pool in pools.values()):
+        wrong = "no pool has a `min`, and there is no host: the autoscaler could end every node that DNS runs on"
+        basis = (("autoscaler",), ("pools",), ("bare_metal",))
+        yield Fault(at=("pools",), wrong=wrong, write="`min: 1` at a pool without GPUs", basis=basis)
+
+
 def check_purchase(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each pool that asks for spare capacity and for reserved capacity at once."""
     for name, pool in environment.pools.items():

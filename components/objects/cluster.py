@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -12,6 +14,7 @@ from components.model import AddressPlan, Environment, plan
 from components.model.gpu_promises import has_gpus
 from components.model.rdma import SHARED, rdma_kinds
 from components.objects.account_tokens import AccountTokens
+from components.objects.autoscaler import AutoscalerAccess, AutoscalerArgs, prices_of
 from components.objects.dns import Dns, DnsArgs
 from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
@@ -27,21 +30,31 @@ from components.objects.training import TrainingPods
 from components.render.controller import pools_by_role
 
 
-def declare(environment: Environment) -> None:
+def declare(environment: Environment, *, folder: Path) -> None:
     """Declare the second stack of ``environment``, with what it needs of the first stack's outputs. In a preview,
     outputs that do not exist yet are unknown."""
     stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
-    role = _output(stack, "node_controller_role", needed=bool(pools_by_role(environment)))
-    ClusterObjects(environment, plan(environment), node_controller_role=role)
+    by_role = bool(pools_by_role(environment))
+    role = _output(stack, "node_controller_role", needed=by_role)
+    scaling = _output(stack, "autoscaler_role", needed=by_role and environment.autoscaler is not None)
+    prices = prices_of(environment, folder)
+    ClusterObjects(environment, plan(environment), node_controller_role=role, autoscaler_role=scaling, prices=prices)
 
 
 class ClusterObjects(ComponentResource):
     """Objects on an environment's cluster."""
 
     def __init__(
-        self, environment: Environment, addresses: AddressPlan, *, node_controller_role: Output[str | None]
+        self,
+        environment: Environment,
+        addresses: AddressPlan,
+        *,
+        node_controller_role: Output[str | None],
+        autoscaler_role: Output[str | None] | None = None,
+        prices: Mapping[str, Any] | None = None,
     ) -> None:
-        """``node_controller_role``: ARN of the AWS role that the node controller takes; None without AWS."""
+        """``node_controller_role`` and ``autoscaler_role``: ARNs of the AWS roles that these take; None without AWS.
+        ``prices``: entries of the price file about the pools' machines."""
         super().__init__("longhaul:ClusterObjects", f"{environment.name}-objects")
         name = environment.name
         provider = Provider(
@@ -65,6 +78,16 @@ class ClusterObjects(ComponentResource):
             EnvironmentDocumentArgs(environment=environment, addresses=addresses, aws_role_arn=node_controller_role),
             opts=child,
         )
+        if environment.autoscaler is not None:
+            AutoscalerAccess(
+                f"{name}-autoscaler",
+                AutoscalerArgs(
+                    environment=environment,
+                    aws_role_arn=autoscaler_role or Output.from_input(None),
+                    prices=prices or {},
+                ),
+                opts=child,
+            )
         Fairness(f"{name}-fairness", opts=child)
         priorities = PriorityClasses(f"{name}-priorities", opts=child)
         TrainingPods(f"{name}-training", opts=child)

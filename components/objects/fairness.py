@@ -21,6 +21,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfiguration
 
 from components.model.certificates import ADMINISTRATORS_GROUP
+from components.objects.autoscaler import USER as AUTOSCALER
 from components.objects.labels import SYSTEM, meta
 from components.objects.rbac import JOIN_USER, NODE_CONTROLLER
 
@@ -82,7 +83,7 @@ SCHEMAS = (
         name="longhaul-leader-election",
         level="leader-election",
         precedence=110,
-        subjects=_users(NODE_CONTROLLER),
+        subjects=_users(NODE_CONTROLLER, AUTOSCALER),
         rule={
             "verbs": ["get", "create", "update"],
             "api_groups": ["coordination.k8s.io"],
@@ -94,7 +95,7 @@ SCHEMAS = (
         name="longhaul-controllers",
         level="workload-high",
         precedence=810,
-        subjects=_users(NODE_CONTROLLER, JOIN_USER),
+        subjects=_users(NODE_CONTROLLER, AUTOSCALER, JOIN_USER),
         rule=_every("*"),
     ),
     Schema(

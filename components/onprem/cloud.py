@@ -31,6 +31,10 @@ class OnpremCloud:
         """Grant nothing: hosts have tokens, and no cloud is asked about them."""
         return {}
 
+    def admit_autoscaler(self, _principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
+        """Grant nothing: hosts are there, whatever waits."""
+        return {}
+
     def link_end(self, place: EndContext) -> OnpremEnd:
         """Return a site's end of its links."""
         return OnpremEnd(self._sites[place.site], place)

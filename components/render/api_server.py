@@ -1,5 +1,5 @@
-"""Files of an API server machine: kube-apiserver, controller-manager, node signer, scheduler, node controller and join
-service. What is the same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
+"""Files of an API server machine: kube-apiserver, controller-manager, node signer, scheduler, node controller,
+autoscaler and join service. What is the same on every one is in the units, images/rootfs/etc/systemd/system.
 
 The etcd members are not among kube-apiserver's arguments. node.json names every address that a member may have, and at
 its start the machine asks the etcd clusters for their members (etcd_endpoints.py). So an etcd cluster grows or shrinks
@@ -27,6 +27,7 @@ from components.render.secrets import PKI, SecretFile, authority, certificate, t
 
 USER = "kube"
 NODE_CONTROLLER_USER = "node-controller"
+AUTOSCALER_USER = "autoscaler"
 JOIN_USER = "node-join"
 
 AUTHENTICATION = "/etc/longhaul/authentication.yaml"
@@ -89,6 +90,7 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         SecretFile(path=AUTHENTICATION, content=yaml_document(_authentication()), mode=0o600, user=USER),
         *refusal_files(user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
+        certificate(machine, "autoscaler", user=AUTOSCALER_USER),
         certificate(machine, "join", user=JOIN_USER),
     )
 

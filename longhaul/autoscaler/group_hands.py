@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from clouds.base.errors import CloudError
+from components.model.leases import ROLLS
 from components.model.nodes import on_nodes
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.ending import Ending
@@ -25,7 +26,6 @@ from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.election import terms
 from longhaul.kubernetes.lease import HeldError, holding
-from longhaul.rolling.pool_lock import ROLLS
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from components.model.nodes import on_nodes
 from longhaul.autoscaler.group_reader import Asked, GroupReader
 from longhaul.autoscaler.plan import plan
-from longhaul.autoscaler.pools import limits, machines, pools, taints
+from longhaul.autoscaler.pools import limits, machines, numbers, pools, taints
 from longhaul.autoscaler.reading import Listed, list_all, read
 from longhaul.autoscaler.snapshot import Gang, Settings, Snapshot
 
@@ -77,7 +77,7 @@ def decide(
         gangs=cluster.gangs,
         daemons=cluster.daemons,
         limits=tuple(limits(environment, known, len(environment.hosts))),
-        settings=settings or Settings(),
+        settings=settings or numbers(environment),
     )
     return Looked(
         decision=plan(snapshot, known, listed.memory, now),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from clouds.base.rdma import Rdma
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model import plan
+from components.model.autoscaler import Autoscaler
 from components.model.nodes import (
     GROUP_LABEL,
     HOSTS,
@@ -27,7 +29,7 @@ from longhaul.autoscaler.group_reader import Asked
 from longhaul.autoscaler.node_objects import Known
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.shapes import PODS, Resources
-from longhaul.autoscaler.snapshot import Failure, Group, LabelPairs, Limit, Machine, Node, Pool
+from longhaul.autoscaler.snapshot import Failure, Group, LabelPairs, Limit, Machine, Node, Pool, Settings
 from longhaul.kubernetes.api import moment
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ def pools(
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
+    own = environment.autoscaler or Autoscaler()
     found = [
         Pool(
             name=name,
@@ -90,6 +93,8 @@ def pools(
             spot=declared.spot,
             reserved=declared.reservation is not None,
             closed=closed.get(name, ""),
+            join=timedelta(minutes=declared.join_minutes or own.join_minutes),
+            idle=timedelta(minutes=declared.idle_minutes or own.idle_minutes),
         )
         for name, declared in environment.pools.items()
     ]
@@ -212,6 +217,12 @@ def limits(environment: Environment, known: Sequence[Pool], hosts: int) -> Itera
         if rooms:
             left = sum(room.nodes for room in rooms) - sum(present[name] for name in own)
             yield Limit(name=f"what has addresses in {site}", left=left, each=_each(own))
+
+
+def numbers(environment: Environment) -> Settings:
+    """Return the numbers of the environment's autoscaler that no pool sets."""
+    own = environment.autoscaler or Autoscaler()
+    return Settings(share=own.leaving_percent / 100, joining=own.joining)
 
 
 def _each(names: Sequence[str] | Mapping[str, object]) -> tuple[tuple[str, int], ...]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from components.model import leases
+from components.model.leases import ROLLS
 from longhaul.autoscaler.gang_objects import gang_of_pod, gangs
 from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.node_objects import Known, Nodes, budget_of
@@ -17,7 +19,6 @@ from longhaul.drain import MIRROR, NODES, OVER, PODS
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.lease import LEASES, holder_of
-from longhaul.rolling.pool_lock import ROLLS
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
@@ -26,7 +27,7 @@ TEMPLATES = "/api/v1/podtemplates"
 POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
-NAME = "longhaul-autoscaler"
+NAME = leases.AUTOSCALER
 """Name of the autoscaler's lease and of its memory, and beginning of what its processes are called as holders."""
 OPTIONAL = (REQUESTS, POD_GROUPS)
 """Kinds that a cluster may not know."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longhaul.autoscaler.cached import Lists
 from longhaul.autoscaler.guard import LostError
 from longhaul.autoscaler.journal import Journal, Write
-from longhaul.autoscaler.metrics import PORT, Metrics, served
+from longhaul.autoscaler.metrics import Metrics
 from longhaul.autoscaler.passes import Passed, Passes
 from longhaul.autoscaler.reading import NAME, list_all
 from longhaul.autoscaler.snapshot import Settings
@@ -44,6 +43,8 @@ class Terms:
     """Name of this process among the candidates."""
     act: bool = True
     """False for one that changes nothing."""
+    elected: bool = True
+    """False for one that takes no lease, and looks beside whoever leads."""
     as_json: bool = False
     """True for a decision log that programs read."""
     settings: Settings | None = None
@@ -62,22 +63,21 @@ def serve(
     stop: threading.Event,
     run: Terms,
     write: Write = print,
-    port: int | None = PORT,
+    metrics: Metrics | None = None,
 ) -> None:
-    """Lead whenever no other does, until stopped. ``write`` takes the lines of the decision log; ``port`` is that of
-    the metrics on loopback, None for none. Errors that time does not heal are raised."""
-    metrics = Metrics()
-    with _metrics(metrics, port):
-        if not run.act:
-            _lead(environment, api, prices, leads=lambda: True, stop=stop, run=run, write=write, metrics=metrics)
-        candidate = Candidate(api, NAME, identity=run.identity)
-        while run.act and not stop.is_set():
-            with candidate.leading(stop) as leads:
-                if leads is None:
-                    return
-                metrics.set("leader", 1)
-                _lead(environment, api, prices, leads=leads, stop=stop, run=run, write=write, metrics=metrics)
-                metrics.set("leader", 0)
+    """Lead whenever no other does, until stopped. ``write`` takes the lines of the decision log. Errors that time does
+    not heal are raised."""
+    told = metrics or Metrics()
+    if not run.elected:
+        _lead(environment, api, prices, leads=lambda: True, stop=stop, run=run, write=write, metrics=told)
+    candidate = Candidate(api, NAME, identity=run.identity)
+    while run.elected and not stop.is_set():
+        with candidate.leading(stop) as leads:
+            if leads is None:
+                return
+            told.set("leader", 1)
+            _lead(environment, api, prices, leads=leads, stop=stop, run=run, write=write, metrics=told)
+            told.set("leader", 0)
 
 
 def once(environment: Environment, api: Api, prices: PriceBook, *, run: Terms, write: Write = print) -> Passed:
@@ -106,15 +106,6 @@ def once(environment: Environment, api: Api, prices: PriceBook, *, run: Terms, w
         return passed(lambda: True)
     with holding(api, NAME, holder=run.identity, times=terms(gone=lambda _other: False)) as held:
         return passed(held)
-
-
-@contextmanager
-def _metrics(metrics: Metrics, port: int | None) -> Iterator[None]:
-    if port is None:
-        yield
-        return
-    with served(metrics, port=port):
-        yield
 
 
 def _lead(

@@ -69,10 +69,11 @@ def _act(environment: Environment, api: Api, prices: PriceBook, options: argpars
     from longhaul.engine.processes import hostname, namespace
     from longhaul.kubernetes.lease import HeldError
 
-    terms = Terms(instance=f"{hostname()}/{namespace()}/{os.getpid()}", act=not options.dry_run, as_json=options.json)
+    acts = not options.dry_run
+    instance = f"{hostname()}/{namespace()}/{os.getpid()}"
+    terms = Terms(instance=instance, act=acts, elected=acts, as_json=options.json)
     if not options.once:
-        # Whoever runs it beside the unit wants its lines, not its metrics.
-        serve(environment, api, prices, stop=Event(), run=terms, write=_print, port=None)
+        serve(environment, api, prices, stop=Event(), run=terms, write=_print)
         return Exit.OK
     try:
         passed = once(environment, api, prices, run=terms, write=_print)

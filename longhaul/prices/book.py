@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from clouds.base.fault import Fault, Location
 from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
@@ -40,6 +41,15 @@ class PriceBook:
             document = read_document(path)
         except ConfigurationError as error:
             raise BookError(error.problems) from None
+        return cls._of(document, path)
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> PriceBook:
+        """Return the book with the content of a price file. Raises ``BookError`` with all problems."""
+        return cls._of(Document(data=dict(content), lines={}), Path("prices"))
+
+    @classmethod
+    def _of(cls, document: Document, path: Path) -> PriceBook:
         read = validate(PriceFile, document.data)
         findings = list(read.findings)
         if read.value is not None:

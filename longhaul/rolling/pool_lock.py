@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from components.model.leases import ROLLS
 from components.model.nodes import on_nodes
 from longhaul.engine.processes import hostname, namespace, started
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.lease import HeldError, LeaseTimes, holding
 
-ROLLS = "longhaul-roll-"
-"""Prefix of the leases of pools' rolls, before the pool's name on nodes."""
 HOLDS_S = 60
 """Validity of the lease when it is not renewed, seconds: a run waits that long after one that was killed."""
 RENEW_S = 15.0

@@ -66,6 +66,20 @@ def test_the_node_controller_s_role_is_exported() -> None:
     assert program().outputs["node_controller_role"] == "lab-node-controller-role-arn"
 
 
+def test_the_autoscaler_s_role_is_exported() -> None:
+    assert program().outputs["autoscaler_role"] == "lab-autoscaler-role-arn"
+
+
+def test_the_autoscaler_has_an_identity_of_its_own_on_each_api_server() -> None:
+    """Neither may the node controller size a pool, nor the autoscaler read the vault."""
+    identities = {one.name for one in program().of("azure-native:managedidentity:UserAssignedIdentity")}
+    assert "lab-api-0-autoscaler-identity" in identities
+    (machine,) = [one for one in program().of("azure-native:compute:VirtualMachine") if one.name == "lab-api-0"]
+    assert len(machine.inputs["identity"]["userAssignedIdentities"]) == 2
+    (member,) = [one for one in program().of("azure-native:compute:VirtualMachine") if one.name == "lab-etcd-0"]
+    assert len(member.inputs["identity"]["userAssignedIdentities"]) == 1
+
+
 def test_a_network_is_encrypted_where_the_file_says_so() -> None:
     type_ = "azure-native:network:VirtualNetwork"
     (plain_one,) = program().of(type_)

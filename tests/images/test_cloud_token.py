@@ -10,13 +10,15 @@ from pathlib import Path
 
 import cloud_token
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
 from controller import identity
 from controller.identity import ManagedIdentity
 from controller.inventory import SourceError
 
+from clouds.azure.tokens import SocketTokens
 from tests.images.fakes import TOKEN
 from tests.images.machines import UNITS
-from tests.support.loopback import Answering
+from tests.support.loopback import Answering, Asked
 
 METADATA_ADDRESS = "169.254.169.254"
 
@@ -72,13 +74,54 @@ def test_the_metadata_services_refusal_is_passed_on() -> None:
         assert "Identity not found" in json.loads(cloud_token.answer(metadata=service.url))["error"]
 
 
-@pytest.mark.parametrize("unit", ["longhaul-node-controller", "longhaul-join"])
+@pytest.mark.parametrize("unit", ["longhaul-autoscaler", "longhaul-node-controller", "longhaul-join"])
 def test_who_could_be_taken_over_does_not_reach_the_metadata_service(unit: str) -> None:
     """It gives whoever asks tokens for the vault, which holds every key of the machine."""
     assert f"\nIPAddressDeny={METADATA_ADDRESS}\n" in (UNITS / f"{unit}.service").read_text()
 
 
-def test_the_node_controller_alone_is_given_tokens() -> None:
-    text = (UNITS / "longhaul-cloud-token.socket").read_text()
-    assert "\nSocketUser=node-controller\nSocketMode=0600\n" in text
-    assert f"ListenStream={identity.SOCKET}\n" in text
+@pytest.mark.parametrize(
+    ("socket", "user", "path"),
+    [
+        ("longhaul-cloud-token", "node-controller", identity.SOCKET),
+        ("longhaul-scaling-token", "autoscaler", "/run/longhaul-scaling-token.sock"),
+    ],
+)
+def test_one_program_alone_is_given_tokens(socket: str, user: str, path: str) -> None:
+    text = (UNITS / f"{socket}.socket").read_text()
+    assert f"\nSocketUser={user}\nSocketMode=0600\n" in text
+    assert f"ListenStream={path}\n" in text
+
+
+def test_the_autoscaler_s_tokens_are_of_its_own_identity() -> None:
+    """The machine's opens the vault, and the node controller's may not size anything."""
+    machine = "/subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/virtualMachines/lab-api-0"
+
+    def answers(request: Asked) -> tuple[int, bytes]:
+        if "/instance/" in request.target:
+            return 200, machine.encode()
+        return 200, json.dumps({"access_token": TOKEN, "expires_on": "1"}).encode()
+
+    with Answering(answers) as service:
+        assert json.loads(cloud_token.answer(part="autoscaler", metadata=service.url))["token"] == TOKEN
+    assert service.asked[-1].query["msi_res_id"] == [
+        "/subscriptions/S/resourceGroups/G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/"
+        "lab-api-0-autoscaler"
+    ]
+    text = (UNITS / "longhaul-scaling-token@.service").read_text()
+    assert "ExecStart=/usr/local/lib/longhaul/cloud_token.py autoscaler\n" in text
+
+
+def test_the_autoscaler_reads_what_the_socket_gives(path: Path) -> None:
+    serving = served(path, json.dumps({"token": TOKEN, "until": 10_000.0}))
+    given = SocketTokens(str(path)).get_token("https://management.azure.com/.default")
+    serving.join()
+    assert (given.token, given.expires_on) == (TOKEN, 10_000)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"error": "503"}'], ids=str)
+def test_the_autoscaler_is_told_what_is_no_token(path: Path, text: str) -> None:
+    serving = served(path, text)
+    with pytest.raises(ClientAuthenticationError, match=re.escape(str(path))):
+        SocketTokens(str(path)).get_token("https://management.azure.com/.default")
+    serving.join()

@@ -36,6 +36,7 @@ DEBIAN = (
     "/usr/bin/install",
     "/usr/bin/mountpoint",
     "/usr/bin/openssl",
+    "/usr/bin/python3",
     "/usr/bin/systemctl",
     "/usr/sbin/nft",
     "/usr/sbin/openvpn",

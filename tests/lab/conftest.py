@@ -7,6 +7,7 @@ import pytest
 SHARERS = (
     "test_depot_only",
     "test_control_plane",
+    "test_autoscaler_unit",
     "test_rotation",
     "test_hybrid",
     "test_attest",

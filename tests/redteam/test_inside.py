@@ -106,7 +106,7 @@ def test_no_other_certificate_of_an_api_server_opens_an_etcd_cluster(project: Pr
 METADATA = "http://169.254.169.254/metadata/instance?api-version=2021-02-01"
 
 
-@pytest.mark.parametrize("unit", ["longhaul-node-controller", "longhaul-join"])
+@pytest.mark.parametrize("unit", ["longhaul-autoscaler", "longhaul-node-controller", "longhaul-join"])
 def test_a_program_that_was_taken_gets_no_identity_of_its_machine(project: Project, unit: str) -> None:
     """curl asks from the unit's own control group, to which its limits belong."""
     if project.on(SERVERS[0], "stat --file-system --format=%T /sys/fs/cgroup").stdout.strip() != "cgroup2fs":

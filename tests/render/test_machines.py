@@ -90,7 +90,15 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     assert named <= found.keys() | fetched
     # Files that our own programs name: etcd members' client certificate, the node controller, the join endpoint and its
     # list, longhaul-node; the sign-in endpoint of a VPN machine and its signer.
-    programs = {"client.pem", "node-controller.pem", "join.pem", "quarantine.json", "revoked.json", "rotations.json"}
+    programs = {
+        "autoscaler.pem",
+        "client.pem",
+        "node-controller.pem",
+        "join.pem",
+        "quarantine.json",
+        "revoked.json",
+        "rotations.json",
+    }
     programs |= {"laptop-key", "vpn-authority.pem", "vpn-door.pem", "vpn-remotes.json"}
     assert {path for path in fetched - named if Path(path).name not in programs} == set()
 

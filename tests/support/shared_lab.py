@@ -39,6 +39,8 @@ def environment() -> dict[str, Any]:
     raw = hybrid(ENV, supernet="10.144.0.0/12", etcd=1, events=1, api=len(SERVERS))
     raw["pools"][POOL]["min"] = MACHINES
     raw["pools"]["a10g"] = {"site": "use1", "machine_type": "g5.xlarge", "min": 0, "max": 1}
+    # Nothing of it is ever made; what reads the groups of all clouds has one of Azure to read.
+    raw["pools"]["spare"] = {"site": "weu", "machine_type": "Standard_D8s_v5", "min": 0, "max": 1}
     return raw
 
 

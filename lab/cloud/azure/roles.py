@@ -1,4 +1,5 @@
-"""Built-in roles that the lab evaluates, and the actions that each allows.
+"""Roles that the lab evaluates, and the actions that each allows: built-in ones, and Longhaul's own of
+clouds/azure/autoscaler-role.json, as an owner of the subscription has made it.
 
 Ids, actions and data actions are from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general,
 security).
@@ -6,10 +7,12 @@ security).
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from lab.cloud.azure.conditions import Condition, Operation
+from longhaul.toolchain.spec import repository
 
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
@@ -18,6 +21,7 @@ SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
 SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
 BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 BLOB_READER = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
+AUTOSCALER = "56c7267f-6b58-5bc1-8b66-ce1fa91a6ae9"
 VM_CONTRIBUTOR = "9980e02c-c2be-4d73-94e8-173b1dc7cf3c"
 
 
@@ -49,6 +53,11 @@ def _any(patterns: tuple[str, ...], action: str) -> bool:
     return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
 
 
+def _autoscaler() -> tuple[str, ...]:
+    role = json.loads((repository() / "clouds" / "azure" / "autoscaler-role.json").read_text(encoding="utf-8"))
+    return tuple(action for one in role["properties"]["permissions"] for action in one["actions"])
+
+
 def built_in() -> dict[str, Role]:
     """Return the roles by the GUID of their definition."""
     vault_reads = ("Microsoft.KeyVault/vaults/secrets/readMetadata/action",)
@@ -60,6 +69,7 @@ def built_in() -> dict[str, Role]:
             not_actions=("Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"),
         ),
         READER: Role(name="Reader", actions=("*/read",)),
+        AUTOSCALER: Role(name="Longhaul autoscaler", actions=_autoscaler()),
         VM_CONTRIBUTOR: Role(
             name="Virtual Machine Contributor",
             actions=("Microsoft.Compute/virtualMachines/*", "Microsoft.Network/networkInterfaces/*", "*/read"),

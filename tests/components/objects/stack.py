@@ -15,6 +15,7 @@ ROOT = STACKS.parent
 INFRASTRUCTURE = """\
 import pulumi
 pulumi.export("node_controller_role", "arn:aws:iam::123456789012:role/node-controller")
+pulumi.export("autoscaler_role", "arn:aws:iam::123456789012:role/autoscaler")
 """
 """Program with the first stack's outputs and none of its resources."""
 

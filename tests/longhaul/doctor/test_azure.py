@@ -3,15 +3,17 @@ reference."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from clouds.azure import doctor
-from clouds.azure.permissions import FEATURES, PROVIDERS, actions, permissions, registrations
+from clouds.azure.permissions import AUTOSCALER, FEATURES, PROVIDERS, actions, permissions, registrations, scaling_role
 from clouds.azure.reader import Reader
 from clouds.azure.session import AzureError
 from clouds.base.findings import Finding, NotAskedError, Severity
+from clouds.base.pool import Pool
 from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, TENANT, Manager, raw_environment, share
 
 PERMISSIONS = f"{ROOT}/providers/Microsoft.Authorization/permissions"
@@ -172,3 +174,17 @@ def test_who_is_not_signed_in_is_asked_once() -> None:
             reader.get("/subscriptions/x", version="1")
         assert "az login" in raised.value.do
     assert nobody.asked == 1
+
+
+@pytest.mark.parametrize(("known", "severity"), [([AUTOSCALER], Severity.OK), (["other"], Severity.PROBLEM)])
+def test_the_autoscaler_s_role_is_looked_for_where_it_acts(
+    manager: Manager, known: list[str], severity: Severity
+) -> None:
+    told = share("azure")
+    roles = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
+    manager.lists(roles, *({"name": name} for name in known))
+    assert list(scaling_role(told, manager.reader(), SUBSCRIPTION)) == []
+    pool = Pool(site="weu", machine_type="Standard_D8s_v5", max=1)
+    places = {name: replace(place, scales=True, pools={"cpu": pool}) for name, place in told.places.items()}
+    (found,) = scaling_role(replace(told, places=places), manager.reader(), SUBSCRIPTION)
+    assert found.severity is severity

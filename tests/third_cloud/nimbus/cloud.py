@@ -38,6 +38,7 @@ class Nimbus(Aspects):
             images,
             immutable,
             listing,
+            machine_access,
             machine_identity,
             machine_types,
             made,

@@ -75,6 +75,10 @@ class NimbusCloud:
         """Return the readers' ids as an output, for the administrator who admits them: Nimbus knows each by its id."""
         return {"nimbus_readers": Output.all(**principal_ids)}
 
+    def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
+        """Return the scalers' ids as an output, for the administrator who admits them."""
+        return {"nimbus_scalers": Output.all(**principal_ids)}
+
     def link_end(self, place: EndContext) -> NimbusEnd:
         """Make a site's end of its links."""
         return NimbusEnd(place)

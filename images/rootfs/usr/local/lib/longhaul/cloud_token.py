@@ -2,8 +2,9 @@
 """Write a token of this machine's identity for the clouds' listings to the standard output, as JSON with ``token`` and
 ``until``, or with ``error``.
 
-systemd starts it for each connection to longhaul-cloud-token.socket, which the node controller alone may open. The
-metadata service gives tokens for the vault as well, so the node controller itself does not reach it.
+systemd starts it for each connection to longhaul-cloud-token.socket, which the node controller alone may open, and to
+longhaul-scaling-token.socket, which is the autoscaler's and gives tokens of an identity of its own. The metadata
+service gives tokens for the vault as well, so neither of the two reaches it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ AUDIENCE = "https://management.azure.com/"
 own in the directory (components/aws/controller.py names it as the audience)."""
 
 
-def answer(*, metadata: str = METADATA) -> str:
-    """Return the answer to one connection."""
-    identity = OwnIdentity(audience=AUDIENCE, metadata=metadata)
+def answer(*, part: str = "", metadata: str = METADATA) -> str:
+    """Return the answer to one connection. ``part`` is the program whose own identity is meant."""
+    identity = OwnIdentity(audience=AUDIENCE, part=part, metadata=metadata)
     try:
         return json.dumps({"token": identity.token(), "until": identity.until})
     except NotYetError as error:
@@ -29,4 +30,4 @@ def answer(*, metadata: str = METADATA) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(answer())
+    sys.stdout.write(answer(part="".join(sys.argv[1:2])))

@@ -30,12 +30,17 @@ _OWN = {"Metadata": "true"}
 _MACHINE = re.compile(r"(/subscriptions/.+)/providers/Microsoft\.Compute/virtualMachines/([^/]+)", re.IGNORECASE)
 
 
-def own_identity(resource: str) -> str:
+def own_identity(resource: str, *, part: str = "") -> str:
     """Return the id of the user-assigned identity of the machine with the id ``resource``: it is in the machine's
     group, under the machine's name (components/azure/machines.py). Return an empty text for a machine of a scale set:
-    its own identity is the system-assigned one, which is the default."""
-    match = _MACHINE.fullmatch(resource.strip())
-    return "" if match is None else f"{match[1]}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{match[2]}"
+    its own identity is the system-assigned one, which is the default. ``part`` is the end of the name of another
+    identity that was made for one program of the machine."""
+    match, end = _MACHINE.fullmatch(resource.strip()), f"-{part}" if part else ""
+    return (
+        ""
+        if match is None
+        else f"{match[1]}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{match[2]}{end}"
+    )
 
 
 @dataclass(kw_only=True)
@@ -43,6 +48,8 @@ class OwnIdentity:
     """Gives tokens of this machine's own identity for one audience."""
 
     audience: str
+    part: str = ""
+    """Program of the machine that has an identity of its own; empty for the machine's."""
     metadata: str = METADATA
     wall: Callable[[], float] = time.time
     _query: dict[str, str] | None = None
@@ -77,5 +84,5 @@ class OwnIdentity:
     def _named(self) -> dict[str, str]:
         query = urllib.parse.urlencode({"api-version": AZURE_VERSION, "format": "text"})
         resource = ask(f"{self.metadata}/metadata/instance/compute/resourceId?{query}", headers=_OWN)
-        identity = own_identity(resource)
+        identity = own_identity(resource, part=self.part)
         return {"msi_res_id": identity} if identity else {}

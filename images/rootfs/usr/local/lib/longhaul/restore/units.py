@@ -14,6 +14,7 @@ CLIENTS = (
     "kube-node-signer.service",
     "kube-scheduler.service",
     "longhaul-node-controller.service",
+    "longhaul-autoscaler.service",
     "longhaul-join.service",
 )
 API = "kube-apiserver.service"

@@ -1,0 +1,72 @@
+"""Access of a program on a control plane's machine to AWS: it takes a role with a token of its identity in Azure."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from clouds.base.machine_access import MachineAccess, NoTokenError
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 30.0
+"""Time between two looks at the token's age, and between two attempts to get one, seconds."""
+EARLY_S = 600.0
+"""Remaining life of the token below which another one is asked for, seconds."""
+
+
+def use(access: MachineAccess) -> None:
+    """Sign in: AWS's SDK takes the role with the token in a file, which is kept valid until the program needs it no
+    more. Nothing happens without a role."""
+    if not access.role:
+        return
+    path = access.folder / "aws-token"
+    os.environ.update(variables(access, path))
+    arguments = (access.token, path, access.stop)
+    threading.Thread(target=keep, args=arguments, daemon=True).start()
+
+
+def variables(access: MachineAccess, token: Path) -> dict[str, str]:
+    """Return the SDK's settings (docs.aws.amazon.com, "AWS SDKs and Tools Reference Guide", "Assume role credential
+    provider" and "AWS STS Regional endpoints")."""
+    region = sorted(access.regions)[0]
+    return {
+        "AWS_ROLE_ARN": access.role,
+        "AWS_ROLE_SESSION_NAME": access.machine[:64],
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+        "AWS_REGION": region,
+        "AWS_DEFAULT_REGION": region,
+        "AWS_STS_REGIONAL_ENDPOINTS": "regional",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def keep(
+    source: Callable[[], tuple[str, float]],
+    path: Path,
+    stop: threading.Event,
+    *,
+    wall: Callable[[], float] = time.time,
+) -> None:
+    """Keep a valid token in a file that only this program reads, until stopped."""
+    until, said = 0.0, ""
+    while True:
+        try:
+            if wall() > until - EARLY_S:
+                token, until = source()
+                new = path.with_suffix(".new")
+                new.unlink(missing_ok=True)
+                new.touch(mode=0o600)
+                new.write_text(token, encoding="ascii")
+                new.replace(path)
+                said = ""
+        except (NoTokenError, OSError) as error:
+            if str(error) != said:
+                said = str(error)
+                log.warning("no token for AWS: %s", said)
+        if stop.wait(LOOK_S):
+            return

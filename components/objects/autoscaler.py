@@ -1,0 +1,106 @@
+"""The autoscaler's part on the cluster: what it is told, and its rights. It runs on the API servers' machines
+(images/rootfs, longhaul-autoscaler.service)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pulumi
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.core.v1 import ConfigMap
+from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+
+from components.model import Environment
+from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
+from components.model.autoscaler_rights import Rule, everywhere, in_kube_system
+from components.model.document import read_document
+from components.objects.labels import meta
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
+
+PART = "autoscaler"
+API = "rbac.authorization.k8s.io"
+USER = "longhaul:autoscaler"
+"""User in the autoscaler's certificate (components/model/certificates.py)."""
+PRICES = "prices.yaml"
+"""Price file beside the environments' files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoscalerArgs:
+    """Arguments of the autoscaler's part on the cluster."""
+
+    environment: Environment
+    aws_role_arn: pulumi.Output[str | None]
+    """ARN of the role that it takes in AWS; ``None`` without AWS."""
+    prices: Mapping[str, Any] = field(default_factory=dict)
+
+
+class AutoscalerAccess(ComponentResource):
+    """The document, the roles and their bindings."""
+
+    def __init__(self, name: str, args: AutoscalerArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:Autoscaler", name, None, opts)
+        child = ResourceOptions(parent=self)
+        environment, prices = args.environment, args.prices
+        acts = environment.autoscaler is not None and not environment.autoscaler.dry_run
+        document = args.aws_role_arn.apply(
+            lambda role: to_text(Given(environment=environment, prices=prices, aws_role=role or ""))
+        )
+        ConfigMap(
+            CONFIGMAP,
+            metadata=meta(CONFIGMAP, part=PART, namespace=NAMESPACE),
+            data={KEY: document},
+            opts=child,
+        )
+        subject: SubjectArgsDict = {"kind": "User", "name": USER, "api_group": API}
+        wide = ClusterRole(USER, metadata=meta(USER, part=PART), rules=_typed(everywhere(acts=acts)), opts=child)
+        ClusterRoleBinding(
+            f"{USER}-binding",
+            metadata=meta(USER, part=PART),
+            role_ref={"api_group": API, "kind": "ClusterRole", "name": USER},
+            subjects=[subject],
+            opts=ResourceOptions(parent=self, depends_on=[wide]),
+        )
+        metadata = meta(USER, part=PART, namespace=NAMESPACE)
+        inside = Role(
+            f"{USER}-{NAMESPACE}",
+            metadata=metadata,
+            rules=_typed(in_kube_system(environment.pools, acts=acts)),
+            opts=child,
+        )
+        RoleBinding(
+            f"{USER}-{NAMESPACE}-binding",
+            metadata=metadata,
+            role_ref={"api_group": API, "kind": "Role", "name": USER},
+            subjects=[subject],
+            opts=ResourceOptions(parent=self, depends_on=[inside]),
+        )
+        self.register_outputs({})
+
+
+def _typed(rules: Iterable[Rule]) -> list[PolicyRuleArgsDict]:
+    return [cast("PolicyRuleArgsDict", rule) for rule in rules]
+
+
+def prices_of(environment: Environment, folder: Path) -> dict[str, Any]:
+    """Return the entries of the price file in ``folder`` that are about the pools' machines; nothing without a file.
+    The autoscaler checks them as `longhaul prices` does."""
+    path = folder / PRICES
+    if not path.exists():
+        return {}
+    wanted = {
+        (environment.sites[pool.site].kind, environment.sites[pool.site].region, pool.machine_type)
+        for pool in environment.pools.values()
+    }
+    data = read_document(path).data
+    entries = [
+        entry
+        for entry in data.get("machines") or ()
+        if (entry.get("cloud"), entry.get("region"), entry.get("machine_type")) in wanted
+    ]
+    return {"format": data.get("format"), "machines": entries}
