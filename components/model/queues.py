@@ -58,6 +58,11 @@ JOBSET = Manager(name="jobset", port=10266, health_port=10267)
 MANAGERS = (KUEUE, JOBSET)
 
 
+def webhooks_name(manager: Manager) -> str:
+    """Return the name of both configurations of a program's webhooks."""
+    return f"longhaul-{manager.name}"
+
+
 def has_queues(environment: Environment) -> bool:
     """Return whether the environment has queues."""
     return bool(environment.queues)
