@@ -22,12 +22,12 @@ from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack
 from tests.support.api_server import ApiServer, eventually
 from tests.support.queue_managers import QueueManagers
+from tests.support.queues import deployment, job, jobset, team_queue
 
 pytestmark = pytest.mark.engine
 
 TEAM, OTHER = "vision", "services"
-QUEUE = {"kueue.x-k8s.io/queue-name": "default"}
-CORES = 4
+CORES = "4"
 """Cores that the team's queue may use."""
 POD = {"containers": [{"name": "a", "image": "a", "resources": {"requests": {"cpu": "1"}}}]}
 
@@ -57,7 +57,7 @@ def _queues(
     for name in (TEAM, OTHER):
         cluster.open_namespace(name)
     cluster.kubectl("label", "namespace", TEAM, f"{TEAM_LABEL}={TEAM}")
-    apply(cluster, *team_queue())
+    apply(cluster, *team_queue(TEAM, cores=CORES))
     return cluster
 
 
@@ -69,81 +69,9 @@ def is_ready(manager: Manager) -> bool:
         return False
 
 
-def team_queue() -> tuple[dict[str, Any], ...]:
-    version = "kueue.x-k8s.io/v1beta2"
-    quota = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": CORES}]}
-    return (
-        {"apiVersion": version, "kind": "ResourceFlavor", "metadata": {"name": "any"}},
-        {
-            "apiVersion": version,
-            "kind": "ClusterQueue",
-            "metadata": {"name": TEAM},
-            "spec": {
-                "namespaceSelector": {"matchLabels": {TEAM_LABEL: TEAM}},
-                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}],
-            },
-        },
-        {
-            "apiVersion": version,
-            "kind": "LocalQueue",
-            "metadata": {"name": "default", "namespace": TEAM},
-            "spec": {"clusterQueue": TEAM},
-        },
-    )
-
-
 def apply(cluster: ApiServer, *objects: dict[str, Any], check: bool = True) -> str:
     text = "\n---\n".join(map(json.dumps, objects))
     return cluster.kubectl("apply", "--server-side", "--filename=-", stdin=text, check=check)
-
-
-def job(name: str, pods: int, *, where: str = TEAM) -> dict[str, Any]:
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": where, "labels": QUEUE},
-        "spec": {
-            "parallelism": pods,
-            "completions": pods,
-            "template": {"spec": {**POD, "restartPolicy": "Never"}},
-        },
-    }
-
-
-def jobset(name: str, roles: dict[str, int]) -> dict[str, Any]:
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {"name": name, "namespace": TEAM, "labels": QUEUE},
-        "spec": {
-            "replicatedJobs": [
-                {
-                    "name": role,
-                    "template": {
-                        "spec": {
-                            "parallelism": pods,
-                            "completions": pods,
-                            "template": {"spec": {**POD, "restartPolicy": "Never"}},
-                        }
-                    },
-                }
-                for role, pods in roles.items()
-            ]
-        },
-    }
-
-
-def deployment(name: str, where: str) -> dict[str, Any]:
-    labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": where},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": POD},
-        },
-    }
 
 
 def suspended(cluster: ApiServer, kind: str, name: str, where: str = TEAM) -> bool:
@@ -175,9 +103,9 @@ def _no_jobs_left(queues: ApiServer) -> Iterator[None]:
 
 
 def test_a_job_is_admitted_within_its_quota_and_the_next_one_waits(queues: ApiServer) -> None:
-    apply(queues, job("first", 3))
+    apply(queues, job("first", 3, POD, where=TEAM))
     eventually(lambda: pods(queues, "job-name=first") == 3, what="the first job has its pods")
-    apply(queues, job("second", 2))
+    apply(queues, job("second", 2, POD, where=TEAM))
     eventually(lambda: "second" in workloads(queues), what="the second job queues")
     assert suspended(queues, "job", "second")
     queues.kubectl("delete", "job", "first", f"--namespace={TEAM}")
@@ -185,9 +113,9 @@ def test_a_job_is_admitted_within_its_quota_and_the_next_one_waits(queues: ApiSe
 
 
 def test_a_jobset_of_two_roles_is_admitted_whole_or_not_at_all(queues: ApiServer) -> None:
-    apply(queues, job("first", 3))
+    apply(queues, job("first", 3, POD, where=TEAM))
     eventually(lambda: workloads(queues).get("first"), what="the job is admitted")
-    apply(queues, jobset("gang", {"leader": 1, "workers": 2}))
+    apply(queues, jobset("gang", {"leader": 1, "workers": 2}, POD, where=TEAM))
     eventually(lambda: workloads(queues).get("gang") is False, what="the set queues as one")
     assert suspended(queues, "jobset", "gang")
     assert pods(queues, "jobset.sigs.k8s.io/jobset-name=gang") == 0, "one role would have room"
@@ -196,7 +124,7 @@ def test_a_jobset_of_two_roles_is_admitted_whole_or_not_at_all(queues: ApiServer
 
 
 def test_a_job_without_a_queue_goes_into_the_namespace_s_own(queues: ApiServer) -> None:
-    plain = job("plain", CORES + 1)
+    plain = job("plain", 5, POD, where=TEAM)
     del plain["metadata"]["labels"]
     apply(queues, plain)
     assert suspended(queues, "job", "plain")
@@ -207,17 +135,17 @@ def test_namespaces_without_a_team_do_not_wait_for_them(queues: ApiServer, manag
         managers.stop(manager)
     try:
         for where in ("kube-system", OTHER):
-            apply(queues, deployment("free", where))
-            apply(queues, job("free", 1, where=where))
+            apply(queues, deployment("free", POD, where=where))
+            apply(queues, job("free", 1, POD, where=where))
             assert not suspended(queues, "job", "free", where)
-        assert "failed calling webhook" in apply(queues, deployment("held", TEAM), check=False)
+        assert "failed calling webhook" in apply(queues, deployment("held", POD, where=TEAM), check=False)
     finally:
         for manager in MANAGERS:
             managers.start(manager)
             eventually(lambda manager=manager: is_ready(manager), what=f"{manager.name} is ready again")
         for where in ("kube-system", OTHER):
             queues.kubectl("delete", "deployment,job", "free", f"--namespace={where}")
-    apply(queues, deployment("held", TEAM))
+    apply(queues, deployment("held", POD, where=TEAM))
 
 
 @pytest.mark.parametrize("manager", MANAGERS, ids=lambda manager: manager.name)
@@ -253,12 +181,12 @@ def test_a_job_that_must_have_nodes_asks_our_autoscaler_for_them(queues: ApiServ
         return any(one["type"] == "Active" and one["status"] == "True" for one in found["status"]["conditions"])
 
     eventually(active, what="the check is active")
-    flavor, queue, local = team_queue()
+    flavor, queue, local = team_queue(TEAM, cores=CORES)
     queue = {**queue, "metadata": {"name": "gangs"}}
     queue["spec"] = {**queue["spec"], "admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]}}
     local = {**local, "metadata": {"name": "gangs", "namespace": TEAM}, "spec": {"clusterQueue": "gangs"}}
     apply(queues, flavor, queue, local)
-    gang = job("gang", 2)
+    gang = job("gang", 2, POD, where=TEAM)
     gang["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gangs"}
     apply(queues, gang)
 
@@ -282,20 +210,22 @@ def test_a_new_certificate_of_another_authority_is_used_without_a_restart(
     said: list[str] = []
     believe(api, former.certificate + new.certificate, tell=said.append)
     assert len(said) == 2 * len(MANAGERS)
-    apply(queues, deployment("before", TEAM))
+    apply(queues, deployment("before", POD, where=TEAM))
     for manager in MANAGERS:
         managers.issue(manager, new)
         eventually(lambda manager=manager: shows(manager, new), what=f"{manager.name} shows the new one")
     believe(api, new.certificate, tell=said.append)
     believe(api, new.certificate, tell=said.append)
     assert len(said) == 4 * len(MANAGERS), "nothing is changed twice"
-    eventually(lambda: "applied" in apply(queues, deployment("after", TEAM), check=False), what="it is believed")
+    eventually(
+        lambda: "applied" in apply(queues, deployment("after", POD, where=TEAM), check=False), what="it is believed"
+    )
     (bundle,) = {
         one["clientConfig"]["caBundle"]
         for one in queues.get("mutatingwebhookconfiguration", webhooks_name(KUEUE))["webhooks"]
     }
     assert bundle
-    apply(queues, jobset("small", {"a": 1}))
+    apply(queues, jobset("small", {"a": 1}, POD, where=TEAM))
     eventually(lambda: workloads(queues).get("small"), what=f"{JOBSET.name} is believed, too")
 
 
