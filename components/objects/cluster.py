@@ -12,6 +12,7 @@ from pulumi_kubernetes import Provider
 
 from components.model import AddressPlan, Environment, plan
 from components.model.gpu_promises import has_gpus
+from components.model.queues import has_queues
 from components.model.rdma import SHARED, rdma_kinds
 from components.objects.account_tokens import AccountTokens
 from components.objects.autoscaler import AutoscalerAccess, AutoscalerArgs, prices_of
@@ -24,6 +25,7 @@ from components.objects.groups import Groups
 from components.objects.metadata import InstanceMetadata
 from components.objects.node_labels import NodeLabels
 from components.objects.priorities import PriorityClasses
+from components.objects.queues import Queues, QueuesArgs
 from components.objects.rbac import NodeAccess
 from components.objects.rdma import SharedRdma
 from components.objects.training import TrainingPods
@@ -35,10 +37,14 @@ def declare(environment: Environment, *, folder: Path) -> None:
     outputs that do not exist yet are unknown."""
     stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
     by_role = bool(pools_by_role(environment))
-    role = _output(stack, "node_controller_role", needed=by_role)
-    scaling = _output(stack, "autoscaler_role", needed=by_role and environment.autoscaler is not None)
-    prices = prices_of(environment, folder)
-    ClusterObjects(environment, plan(environment), node_controller_role=role, autoscaler_role=scaling, prices=prices)
+    ClusterObjects(
+        environment,
+        plan(environment),
+        node_controller_role=_output(stack, "node_controller_role", needed=by_role),
+        autoscaler_role=_output(stack, "autoscaler_role", needed=by_role and environment.autoscaler is not None),
+        prices=prices_of(environment, folder),
+        kubernetes_ca=_output(stack, "kubernetes_ca", needed=has_queues(environment)),
+    )
 
 
 class ClusterObjects(ComponentResource):
@@ -52,9 +58,11 @@ class ClusterObjects(ComponentResource):
         node_controller_role: Output[str | None],
         autoscaler_role: Output[str | None] | None = None,
         prices: Mapping[str, Any] | None = None,
+        kubernetes_ca: Output[str],
     ) -> None:
         """``node_controller_role`` and ``autoscaler_role``: ARNs of the AWS roles that these take; None without AWS.
-        ``prices``: entries of the price file about the pools' machines."""
+        ``prices``: entries of the price file about the pools' machines. ``kubernetes_ca``: authority of API servers,
+        PEM."""
         super().__init__("longhaul:ClusterObjects", f"{environment.name}-objects")
         name = environment.name
         provider = Provider(
@@ -94,6 +102,8 @@ class ClusterObjects(ComponentResource):
         InstanceMetadata(f"{name}-metadata", opts=child)
         AccountTokens(f"{name}-account-tokens", opts=child)
         NodeLabels(f"{name}-node-labels", opts=child)
+        if has_queues(environment):
+            Queues(f"{name}-queues", QueuesArgs(authority=kubernetes_ca), opts=child)
         # Their pods have the system's priorities, which need their quota.
         child = ResourceOptions.merge(child, ResourceOptions(depends_on=[priorities]))
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)

@@ -16,6 +16,8 @@ CLIENTS = (
     "longhaul-node-controller.service",
     "longhaul-autoscaler.service",
     "longhaul-join.service",
+    "kueue.service",
+    "jobset.service",
 )
 API = "kube-apiserver.service"
 SERVER = (*CLIENTS, API)
