@@ -16,6 +16,7 @@ from components.model.issuers import Identity
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.namespaces import Namespace
 from components.model.sites import Site
+from components.model.teams import MOST_TEAMS, Team
 from components.model.versions import Versions
 from components.model.vpn import Vpn
 from components.model.waivers import Waiver
@@ -241,6 +242,9 @@ class Environment(Section):
     """Access from outside to the private parts of the environment."""
     identity: Identity = Field(default_factory=Identity)
     """Sign-in of people by a company's own identity provider, and what their groups may do."""
+    teams: dict[Name, Team] = Field(default_factory=dict, max_length=MOST_TEAMS)
+    """Teams by name, each with a namespace of that name and a queue. Left out, nobody queues. A team that is taken out
+    of the file keeps its namespace, with what its people made, and loses its queue and its people's rights."""
     vpn: Vpn | None = None
     """Machines through which people's laptops reach the environment. Left out, there are none."""
     images: Images = Field(default_factory=Images)

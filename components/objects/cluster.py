@@ -12,6 +12,7 @@ from components.model import AddressPlan, Environment, plan
 from components.model.gpu_promises import has_gpus
 from components.model.rdma import SHARED, rdma_kinds
 from components.objects.account_tokens import AccountTokens
+from components.objects.capacity import Capacity
 from components.objects.dns import Dns, DnsArgs
 from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
@@ -23,6 +24,7 @@ from components.objects.node_labels import NodeLabels
 from components.objects.priorities import PriorityClasses
 from components.objects.rbac import NodeAccess
 from components.objects.rdma import SharedRdma
+from components.objects.teams import Teams
 from components.objects.training import TrainingPods
 from components.render.controller import pools_by_role
 
@@ -59,7 +61,12 @@ class ClusterObjects(ComponentResource):
         )
         child = ResourceOptions(parent=self, providers=[provider])
         NodeAccess(f"{name}-access", opts=child)
-        Groups(f"{name}-groups", environment, opts=child)
+        teams = [Teams(f"{name}-teams", environment, opts=child)] if environment.teams else []
+        # They may have rights in the namespaces of teams.
+        Groups(
+            f"{name}-groups", environment, opts=ResourceOptions.merge(child, ResourceOptions(depends_on=[*teams]))
+        )
+        Capacity(f"{name}-capacity", environment, opts=child)
         EnvironmentDocument(
             f"{name}-environment",
             EnvironmentDocumentArgs(environment=environment, addresses=addresses, aws_role_arn=node_controller_role),
