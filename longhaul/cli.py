@@ -54,6 +54,7 @@ def groups() -> dict[str, dict[str, Command]]:
         ansible,
         autoscaler,
         backups,
+        capacity,
         depot,
         destroy,
         doctor,
@@ -100,6 +101,7 @@ def groups() -> dict[str, dict[str, Command]]:
         },
         "understand": {
             "status": status,
+            "capacity": capacity,
             "backups": backups,
             "login": login,
             "vpn": vpn,

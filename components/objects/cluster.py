@@ -63,9 +63,7 @@ class ClusterObjects(ComponentResource):
         NodeAccess(f"{name}-access", opts=child)
         teams = [Teams(f"{name}-teams", environment, opts=child)] if environment.teams else []
         # They may have rights in the namespaces of teams.
-        Groups(
-            f"{name}-groups", environment, opts=ResourceOptions.merge(child, ResourceOptions(depends_on=[*teams]))
-        )
+        Groups(f"{name}-groups", environment, opts=ResourceOptions.merge(child, ResourceOptions(depends_on=[*teams])))
         Capacity(f"{name}-capacity", environment, opts=child)
         EnvironmentDocument(
             f"{name}-environment",

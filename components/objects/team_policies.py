@@ -1,5 +1,5 @@
 """Policies of the API servers in teams' namespaces: each Job and JobSet waits in the team's queue, with the team's
-priority, and GPUs are had by Jobs alone.
+priority, and nobody has GPUs past it.
 
 JobSets make Jobs of their own, which wait as parts of the JobSet: so what the JobSet controller itself makes needs
 no queue. Who pretends to be a part of a JobSet is not that controller.
@@ -17,7 +17,7 @@ from pulumi_kubernetes.admissionregistration.v1 import (
     ValidatingAdmissionPolicyBinding,
 )
 
-from components.objects.labels import meta, new_pods
+from components.objects.labels import meta
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -37,17 +37,21 @@ LOCAL = "default"
 """Name of each team's LocalQueue, which Kueue takes for whoever names none."""
 GPU = "nvidia.com/gpu"
 
-JOBSETS = "longhaul:jobset"
-"""User of the JobSet controller."""
+JOBSETS, KUEUE = "longhaul:jobset", "longhaul:kueue"
+"""Users of the JobSet controller and of Kueue."""
 JOBS = "system:serviceaccount:kube-system:job-controller"
 """User of Kubernetes' controller of Jobs, which makes their pods."""
+
+GATE = "kueue.x-k8s.io/admission"
+"""Scheduling gate that Kueue's webhook gives a pod which no Job makes, until it is admitted."""
 
 NAMES, KEPT = "longhaul-team-queues", "longhaul-teams"
 """Names of the two policies: one writes queue and priority, the other keeps them."""
 TEAMS: LabelSelectorArgsDict = {"match_expressions": [{"key": LABEL, "operator": "Exists"}]}
 
 ANOTHER = "a team's jobs wait in its own queue, default, with its own priority class"
-PAST_THE_QUEUE = "GPUs of a team are had through its queue: make it a Job or a JobSet"
+PAST_THE_QUEUE = "GPUs of a team are had through its queue, as a Job, a JobSet, or a pod that Kueue holds back"
+LIFTED = "only Kueue lifts its own gate"
 
 OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
 
@@ -102,12 +106,15 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     right = f"{NEW}[?'{QUEUE}'].orValue('') == '{LOCAL}' && {NEW}[?'{PRIORITY}'].orValue('') == {_team()}"
     same = " && ".join(f"{NEW}[?'{key}'] == {OLD}[?'{key}']" for key in (QUEUE, PRIORITY))
     job = "request.resource.resource != 'pods'"
+    gated, was = (
+        f"{one}.spec.?schedulingGates.orValue([]).exists(g, g.name == '{GATE}')" for one in ("object", "oldObject")
+    )
     every = "(object.spec.containers + object.spec.?initContainers.orValue([]))"
     # What is asked for by a limit alone is requested as well, by the time a policy sees it.
     asks = f"{every}.exists(c, '{GPU}' in c.?resources.?requests.orValue({{}}))"
     return {
         "match_constraints": {
-            "resource_rules": [*_jobs("CREATE", "UPDATE"), *new_pods()],
+            "resource_rules": [*_jobs("CREATE", "UPDATE"), *_kind("", "pods", "CREATE", "UPDATE")],
             "namespace_selector": TEAMS,
         },
         "match_conditions": [_not_of_a_jobset()],
@@ -119,8 +126,13 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
                 "reason": "Forbidden",
             },
             {
-                "expression": f"{job} || request.userInfo.username == '{JOBS}' || !{asks}",
+                "expression": f"{job} || request.operation == 'UPDATE' || {_by(JOBS)} || {gated} || !{asks}",
                 "message": PAST_THE_QUEUE,
+                "reason": "Forbidden",
+            },
+            {
+                "expression": f"{job} || request.operation == 'CREATE' || {_by(KUEUE)} || {gated} || !{was}",
+                "message": LIFTED,
                 "reason": "Forbidden",
             },
         ],
@@ -132,11 +144,16 @@ def _team() -> str:
 
 
 def _not_of_a_jobset() -> MatchConditionArgsDict:
-    return {"name": "not-of-a-jobset", "expression": f"request.userInfo.username != '{JOBSETS}'"}
+    return {"name": "not-of-a-jobset", "expression": f"!({_by(JOBSETS)})"}
 
 
 def _jobs(*operations: str) -> list[NamedRuleWithOperationsArgsDict]:
-    return [
-        {"api_groups": [group], "api_versions": ["*"], "operations": operations, "resources": [resource]}
-        for group, resource in (("batch", "jobs"), ("jobset.x-k8s.io", "jobsets"))
-    ]
+    return [*_kind("batch", "jobs", *operations), *_kind("jobset.x-k8s.io", "jobsets", *operations)]
+
+
+def _kind(group: str, resource: str, *operations: str) -> list[NamedRuleWithOperationsArgsDict]:
+    return [{"api_groups": [group], "api_versions": ["*"], "operations": operations, "resources": [resource]}]
+
+
+def _by(user: str) -> str:
+    return f"request.userInfo.username == '{user}'"

@@ -93,7 +93,10 @@ class Teams(ComponentResource):
             self._queueing("ResourceFlavor", kind, team_queues.flavor(self._kinds[kind]))
             for kind in team_queues.used(environment, self._kinds)
         ]
-        self._shared = [*flavors, self._queueing("Cohort", team_queues.COHORT, team_queues.cohort(environment, self._kinds))]
+        self._shared = [
+            *flavors,
+            self._queueing("Cohort", team_queues.COHORT, team_queues.cohort(environment, self._kinds)),
+        ]
         for team, declared in environment.teams.items():
             self._team(environment, team, declared)
         self._everybody(dict.fromkeys(group for team in environment.teams.values() for group in team.groups))
@@ -129,9 +132,7 @@ class Teams(ComponentResource):
         priority = self._queueing("WorkloadPriorityClass", name, value=team.priority, description=f"Jobs of {name}")
         spec = team_queues.cluster_queue(environment, name, self._kinds)
         queue = self._queueing("ClusterQueue", name, spec, after=[*self._shared, namespace])
-        self._queueing(
-            "LocalQueue", LOCAL, {"clusterQueue": name}, namespace=name, after=[namespace, queue, priority]
-        )
+        self._queueing("LocalQueue", LOCAL, {"clusterQueue": name}, namespace=name, after=[namespace, queue, priority])
 
     def _queueing(
         self,

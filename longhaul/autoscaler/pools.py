@@ -133,6 +133,7 @@ def pools(
             machine_type=declared.machine_type,
             min=declared.min,
             max=declared.max,
+            spare=declared.spare,
             priority=declared.priority,
             fallbacks=declared.fallbacks,
             price=amounts.get(name),
