@@ -1,4 +1,4 @@
-"""Kinds of capacity: what teams are guaranteed, by accelerator and purchase, whichever pool or rack it comes from. Pure.
+"""Kinds of capacity: what teams are guaranteed, by accelerator and purchase, whichever pool or rack it is from. Pure.
 
 Kueue writes a kind's label into pods, so a kind is never one pool: demand goes on to another pool of the kind when one
 has nothing to give.

@@ -66,7 +66,7 @@ def _check_share(at: Location, share: Share, kind: Kind | None, known: Mapping[s
     if share.gpus and not kind.gpus:
         wrong, write = f"machines of the kind {kind.name} have no GPUs", "`cores`, or another kind"
         yield Fault(at=(*at, "gpus"), wrong=wrong, write=write, basis=basis)
-    if share.gpus and share.cores is None and kind.cores_each is None:
+    elif share.gpus and share.cores is None and kind.cores_each is None:
         wrong = "nobody declares how many cores a host has"
         yield Fault(at=(*at, "cores"), wrong=wrong, write="the number of cores", basis=(*basis, (*at, "gpus")))
     own = share.gpus if kind.gpus else share.cores or 0

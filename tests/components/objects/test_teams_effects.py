@@ -1,0 +1,278 @@
+"""Teams in a real API server: what their people may do, and what happens to their jobs before anybody queues them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.objects.team_policies import ANOTHER, GATE, LIFTED, PAST_THE_QUEUE
+from longhaul.client.capacity.look import Look
+from longhaul.client.capacity.text import to_plain, to_text
+from longhaul.kubernetes.api import Api
+from tests.components.objects.conftest import ALONE
+from tests.components.objects.stack import Stack
+from tests.model.make import issuer
+from tests.support.api_server import ApiServer, eventually
+
+pytestmark = pytest.mark.engine
+
+GROUP = "corp:{}"
+TEAMS = {
+    name: {"groups": [GROUP.format(name)], "priority": priority, "shares": {"cpu": {"cores": cores, "borrow": 8}}}
+    for name, priority, cores in (("vision", 10, 4), ("speech", 0, 2))
+}
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "train"},
+    "spec": {
+        "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "train:1"}]}},
+        "suspend": True,
+    },
+}
+JOBSET = {
+    "apiVersion": "jobset.x-k8s.io/v1alpha2",
+    "kind": "JobSet",
+    "metadata": {"name": "roles"},
+    "spec": {"suspend": True, "replicatedJobs": [{"name": "a", "template": {"spec": JOB["spec"]}}]},
+}
+QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody of one team."""
+
+    server: ApiServer
+    team: str
+    kubeconfig: Path
+
+    def kubectl(self, *words: str, stdin: object = None) -> str:
+        """Return what kubectl says, refusals too."""
+        text = json.dumps(stdin) if stdin is not None else ""
+        return self.server.kubectl(*words, kubeconfig=self.kubeconfig, stdin=text, check=False)
+
+    def makes(self, item: dict[str, Any], *, namespace: str | None = None, dry: bool = True, **labels: str) -> Any:
+        """Make an object, by default without an effect; return it, or the refusal."""
+        labelled = {**item, "metadata": {**item["metadata"], **({"labels": labels} if labels else {})}}
+        words = ("create", f"--namespace={namespace or self.team}", "--output=json", "--filename=-")
+        said = self.kubectl(*words, *(["--dry-run=server"] if dry else []), stdin=labelled)
+        return json.loads(said) if said.startswith("{") else said
+
+    def may(self, *words: str) -> bool:
+        return self.kubectl("auth", "can-i", *words).strip().endswith("yes")
+
+    def api(self) -> Api:
+        return api_of(self.server, self.kubeconfig)
+
+
+def api_of(server: ApiServer, kubeconfig: Path) -> Api:
+    """Return the API by a kubeconfig's certificate."""
+    user = json.loads(kubeconfig.read_text())["users"][0]["user"]
+    pem = (server.folder / user["client-certificate"]).read_text()
+    issuer_ = (server.folder / "ca.crt").read_text()
+    return Api(f"https://127.0.0.1:{server.port}", {"certificate": pem, "key": "", "issuer": issuer_})
+
+
+def pod(name: str, *, gpus: int = 0, **spec: Any) -> dict[str, Any]:
+    limits = {"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {}
+    containers = [{"name": "a", "image": "a:1", **limits}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers, **spec}}
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], cluster: ApiServer) -> ApiServer:
+    """Return the API server with the objects of an environment that has teams."""
+    folder = tmp_path_factory.mktemp("teams")
+    stack = Stack(folder, pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
+    file = stack.project / "stacks" / "Pulumi.lab.yaml"
+    raw = yaml.safe_load(file.read_text())
+    raw["config"]["longhaul:environment"] |= {"identity": {"issuers": {"corp": issuer()}}, "teams": TEAMS}
+    file.write_text(yaml.safe_dump(raw))
+    cluster.kubectl("apply", "--server-side", "--filename=/tmp/teams-crds")  # TEMPORARY
+    stack.build_infrastructure()
+    stack.change(ALONE)
+    stack.up()
+    # A policy holds some time after it was made.
+    eventually(lambda: _admits_no_other_queue(cluster), what="the teams' policies are in force")
+    return cluster
+
+
+def _admits_no_other_queue(cluster: ApiServer) -> bool:
+    other = {**JOB, "metadata": {"name": "other", "labels": {QUEUE: "other"}}}
+    words = ("create", "--dry-run=server", "--namespace=vision", "--filename=-")
+    return ANOTHER in cluster.kubectl(*words, stdin=json.dumps(other), check=False)
+
+
+@pytest.fixture(scope="module", name="person")
+def _person(server: ApiServer) -> Callable[[str], Person]:
+    def of(team: str) -> Person:
+        return Person(server=server, team=team, kubeconfig=server.user("ada", organizations=(GROUP.format(team),)))
+
+    return of
+
+
+@pytest.fixture(scope="module", name="ada")
+def _ada(person: Callable[[str], Person]) -> Person:
+    """Somebody of the team vision."""
+    return person("vision")
+
+
+def test_a_member_runs_jobs_in_the_team_s_namespace_and_nowhere_else(ada: Person) -> None:
+    assert ada.makes(JOB)["kind"] == "Job"
+    assert ada.makes(JOBSET)["kind"] == "JobSet"
+    for namespace in ("speech", "default", "kube-system"):
+        assert 'cannot create resource "jobs"' in ada.makes(JOB, namespace=namespace)
+    for verb, what in (("get", "pods/log"), ("create", "pods/exec"), ("get", "workloads"), ("get", "localqueues")):
+        assert ada.may(verb, what, "--namespace=vision"), what
+        assert not ada.may(verb, what, "--namespace=speech"), what
+
+
+def test_a_member_sees_nodes_and_queues_and_changes_neither(ada: Person) -> None:
+    for what in ("nodes", "clusterqueues", "resourceflavors", "cohorts"):
+        assert ada.may("list", what), what
+        assert not ada.may("update", what), what
+    for verb, what in (
+        ("create", "localqueues"),
+        ("update", "resourcequotas"),
+        ("update", "limitranges"),
+        ("update", "workloads"),
+        ("create", "rolebindings"),
+    ):
+        assert not ada.may(verb, what, "--namespace=vision"), what
+    assert not ada.may("update", "namespaces/vision")
+    assert not ada.may("get", "secrets", "--namespace=kube-system")
+    assert not ada.may("get", "configmaps/longhaul-environment", "--namespace=kube-system")
+
+
+def test_nobody_else_is_of_the_team(server: ApiServer) -> None:
+    stranger = Person(server=server, team="vision", kubeconfig=server.user("eve", organizations=("corp:other",)))
+    assert "cannot create" in stranger.makes(JOB)
+    assert not stranger.may("list", "clusterqueues")
+
+
+def test_jobs_wait_in_the_team_s_queue_with_its_priority(ada: Person, person: Callable[[str], Person]) -> None:
+    for kind in (JOB, JOBSET):
+        for one in (ada, person("speech")):
+            labels = one.makes(kind)["metadata"]["labels"]
+            assert (labels[QUEUE], labels[PRIORITY]) == ("default", one.team)
+    named = ada.makes(JOB, **{QUEUE: "default", "own": "label"})["metadata"]["labels"]
+    assert (named["own"], named[PRIORITY]) == ("label", "vision")
+
+
+@pytest.mark.parametrize("labels", [{QUEUE: "other"}, {PRIORITY: "speech"}, {QUEUE: ""}])
+def test_another_queue_or_priority_is_refused(ada: Person, labels: dict[str, str]) -> None:
+    for kind in (JOB, JOBSET):
+        assert ANOTHER in ada.makes(kind, **labels)
+
+
+def test_a_job_leaves_its_queue_no_more(ada: Person) -> None:
+    made = ada.makes(JOB, dry=False)
+    assert made["kind"] == "Job"
+    for label in (f"{QUEUE}-", f"{PRIORITY}=speech"):
+        assert ANOTHER in ada.kubectl("label", "--overwrite", "--namespace=vision", "job/train", label)
+    assert "labeled" in ada.kubectl("label", "--namespace=vision", "job/train", "own=label")
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job/train")
+
+
+def test_what_jobset_itself_makes_needs_no_queue(server: ApiServer) -> None:
+    server.kubectl("create", "clusterrolebinding", "jobset", "--clusterrole=cluster-admin", "--user=longhaul:jobset")
+    jobset = Person(server=server, team="vision", kubeconfig=server.user("longhaul:jobset"))
+    assert not {QUEUE, PRIORITY} & {*jobset.makes(JOB)["metadata"]["labels"]}
+
+
+def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
+    assert ada.makes(pod("plain"))["kind"] == "Pod"
+    assert PAST_THE_QUEUE in ada.makes(pod("past", gpus=1))
+    first = [{"name": "b", "image": "b:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]
+    assert PAST_THE_QUEUE in ada.makes(pod("before", initContainers=first))
+    words = ("create", "--dry-run=server", "--namespace=default", "--filename=-")
+    assert "created" in server.kubectl(*words, stdin=json.dumps(pod("elsewhere", gpus=1)))
+
+
+def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> None:
+    held = pod("held", gpus=1, schedulingGates=[{"name": GATE}])
+    assert ada.makes(held, dry=False)["kind"] == "Pod"
+    lift = ("patch", "--namespace=vision", "pod/held", "--type=merge", "--patch", '{"spec":{"schedulingGates":[]}}')
+    assert LIFTED in ada.kubectl(*lift)
+    assert "labeled" in ada.kubectl("label", "--namespace=vision", "pod/held", "own=label")
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
+
+
+def test_the_priorities_that_push_others_out_are_not_a_team_s(ada: Person) -> None:
+    for name in ("longhaul-system", "longhaul-training-high"):
+        said = ada.makes(pod("loud", priorityClassName=name))
+        assert "exceeded quota: longhaul-priorities" in said
+    assert ada.makes(pod("quiet", priorityClassName="longhaul-training"))["kind"] == "Pod"
+
+
+def test_what_says_nothing_of_its_size_counts_all_the_same(ada: Person) -> None:
+    (container,) = ada.makes(pod("plain"))["spec"]["containers"]
+    assert container["resources"] == {"requests": {"cpu": "1", "memory": "2Gi"}}
+
+
+def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(ada: Person, server: ApiServer) -> None:
+    status = {
+        "flavorsReservation": [{"name": "cpu", "resources": [{"name": "cpu", "total": "6", "borrowed": "2"}]}],
+        "flavorsUsage": [],
+        "pendingWorkloads": 1,
+        "reservingWorkloads": 2,
+        "admittedWorkloads": 2,
+    }
+    reports(server, "clusterqueue/vision", status)
+    for team in TEAMS:
+        waits(server, team)
+    found = to_plain(Look(ada.api()).capacity())
+    vision, speech = (next(one for one in found["teams"] if one["name"] == name) for name in ("vision", "speech"))
+    (use,) = vision["uses"]
+    assert (use["guaranteed"]["cores"], use["used"]["cores"], use["borrowed"]["cores"]) == (4, 6, 2)
+    assert (use["may_borrow"], vision["running"], vision["waiting"]) == (8, 2, 1)
+    (job,) = vision["jobs"]
+    assert (job["name"], job["asks"]["cores"]) == ("train-of-vision", 64)
+    assert job["waits_for"] == "its turn: insufficient quota"
+    assert speech["jobs"] is None
+    assert [one["name"] for one in found["pools"]] == ["cpu"]
+    said = " ".join(found["hidden"])
+    assert "jobs of speech: you are not of these teams" in said
+    assert "pods may not be seen by you" in said
+
+    every = Look(api_of(server, server.kubeconfig)).capacity()
+    assert [len(one.jobs or ()) for one in every.teams] == [1, 1]
+    assert every.hidden == ()
+    text = to_text(every)
+    assert "train-of-speech" in text
+    assert "4 cores" in text
+
+
+def reports(server: ApiServer, what: str, status: dict[str, Any], *words: str) -> None:
+    """Have Kueue, which does not run here, report."""
+    patch = json.dumps({"status": status})
+    server.kubectl("patch", what, "--subresource=status", "--type=merge", "--patch", patch, *words)
+
+
+def waits(server: ApiServer, team: str) -> None:
+    """Make a Workload of a team that waits."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a:1"}]}}
+    workload = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": f"train-of-{team}", "namespace": team},
+        "spec": {"queueName": "default", "podSets": [{"name": "main", "count": 2, "template": template}]},
+    }
+    server.kubectl("create", "--filename=-", stdin=json.dumps(workload))
+    condition = {
+        "type": "QuotaReserved",
+        "status": "False",
+        "reason": "Pending",
+        "message": "insufficient quota",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    asked = [{"name": "main", "resources": {"cpu": "64"}}]
+    status = {"conditions": [condition], "resourceRequests": asked}
+    reports(server, f"workload/train-of-{team}", status, f"--namespace={team}")
