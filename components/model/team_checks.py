@@ -46,7 +46,7 @@ def _check_people(environment: Environment, name: str, team: Team) -> Iterator[F
         at = ("teams", name, "groups", index)
         if group in team.groups[:index]:
             yield Fault(at=at, wrong=f"{group!r} is named before", write="each group once")
-        else:
+        elif environment.identity.issuers:
             yield from prefix_fault(environment, group, at)
     for other, earlier in environment.teams.items():
         if other == name:

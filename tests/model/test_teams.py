@@ -96,3 +96,9 @@ def test_spare_nodes_are_among_the_most(tmp_path: Path) -> None:
     raw = teams()
     raw["pools"] = {"cpu": {**POOLS["cpu"], "spare": 3}}
     assert only(write(tmp_path, raw)).wrong == "3 is more than max, 2"
+
+
+def test_where_nobody_signs_in_a_team_has_people_by_impersonation(tmp_path: Path) -> None:
+    raw = teams(vision={**VISION, "groups": ["any:vision"]})
+    del raw["identity"]
+    load(write(tmp_path, raw))

@@ -37,7 +37,9 @@ class Look:
         nodes = self._some(NODES, "pools: nodes")
         known = self._document(*DECLARED, "pools: what is declared of them") if nodes is not None else {}
         memory = self._document(*MEMORY, "pools: what clouds were asked for") if nodes is not None else {}
-        pods = self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON) if nodes else None
+        pods = (
+            self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON) if nodes is not None else None
+        )
         found = pools(known, nodes or (), pods, memory=memory, now=self._api.now())
         return Capacity(at=self._api.now(), teams=teams, pools=tuple(found), hidden=tuple(self._hidden))
 
