@@ -14,6 +14,7 @@ from components.model.address_plan import FRONTEND, AddressPlan
 from components.model.environment import Environment
 from components.model.joining import join_name
 from components.model.machines import Machine, Role, control_machines
+from components.model.queues import MANAGERS, has_queues
 
 OPERATOR = "operator"
 """Holder of the break-glass certificate."""
@@ -224,7 +225,19 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
         _leaf(machine, "node-controller", KUBERNETES, "longhaul:node-controller", Usage.CLIENT),
         _join_endpoint(environment, machine),
+        *(_queues(machine) if has_queues(environment) else ()),
     )
+
+
+def _queues(machine: Machine) -> tuple[Certificate, ...]:
+    """Return the certificates of the managers of queues: client of the API, and with another key server of webhooks,
+    which an API server asks at its own machine's loopback address."""
+    clients = (_leaf(machine, one.name, KUBERNETES, one.user, Usage.CLIENT) for one in MANAGERS)
+    servers = (
+        replace(_leaf(machine, one.serving, KUBERNETES, one.serving, Usage.SERVER), addresses=(LOOPBACK,))
+        for one in MANAGERS
+    )
+    return *clients, *servers
 
 
 def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:

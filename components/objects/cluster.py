@@ -10,6 +10,7 @@ from pulumi_kubernetes import Provider
 
 from components.model import AddressPlan, Environment, plan
 from components.model.gpu_promises import has_gpus
+from components.model.queues import has_queues
 from components.model.rdma import SHARED, rdma_kinds
 from components.objects.account_tokens import AccountTokens
 from components.objects.capacity import Capacity
@@ -22,6 +23,7 @@ from components.objects.groups import Groups
 from components.objects.metadata import InstanceMetadata
 from components.objects.node_labels import NodeLabels
 from components.objects.priorities import PriorityClasses
+from components.objects.queues import Queues, QueuesArgs
 from components.objects.rbac import NodeAccess
 from components.objects.rdma import SharedRdma
 from components.objects.teams import Teams
@@ -34,16 +36,23 @@ def declare(environment: Environment) -> None:
     outputs that do not exist yet are unknown."""
     stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
     role = _output(stack, "node_controller_role", needed=bool(pools_by_role(environment)))
-    ClusterObjects(environment, plan(environment), node_controller_role=role)
+    authority = _output(stack, "kubernetes_ca", needed=has_queues(environment))
+    ClusterObjects(environment, plan(environment), node_controller_role=role, kubernetes_ca=authority)
 
 
 class ClusterObjects(ComponentResource):
     """Objects on an environment's cluster."""
 
     def __init__(
-        self, environment: Environment, addresses: AddressPlan, *, node_controller_role: Output[str | None]
+        self,
+        environment: Environment,
+        addresses: AddressPlan,
+        *,
+        node_controller_role: Output[str | None],
+        kubernetes_ca: Output[str],
     ) -> None:
-        """``node_controller_role``: ARN of the AWS role that the node controller takes; None without AWS."""
+        """``node_controller_role``: ARN of the AWS role that the node controller takes; None without AWS.
+        ``kubernetes_ca``: authority of API servers, PEM."""
         super().__init__("longhaul:ClusterObjects", f"{environment.name}-objects")
         name = environment.name
         provider = Provider(
@@ -76,6 +85,8 @@ class ClusterObjects(ComponentResource):
         InstanceMetadata(f"{name}-metadata", opts=child)
         AccountTokens(f"{name}-account-tokens", opts=child)
         NodeLabels(f"{name}-node-labels", opts=child)
+        if has_queues(environment):
+            Queues(f"{name}-queues", QueuesArgs(authority=kubernetes_ca), opts=child)
         # Their pods have the system's priorities, which need their quota.
         child = ResourceOptions.merge(child, ResourceOptions(depends_on=[priorities]))
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)

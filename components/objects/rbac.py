@@ -3,23 +3,22 @@ controller and of the join service."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Resource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
-from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from pulumi_kubernetes.rbac.v1 import ClusterRoleBinding, Role, RoleBinding
 
 from components.model.certificates import ADMINISTRATORS_GROUP
 from components.objects.labels import SYSTEM, meta
+from components.objects.programs import API, grant
 from components.render.controller import CONFIGMAP
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
-    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
+    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict
 
 PART = "access"
-API = "rbac.authorization.k8s.io"
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
 """Group of clients with a host's one-time token."""
 NODES = "system:nodes"
@@ -168,8 +167,8 @@ class NodeAccess(ComponentResource):
         # An API server's machine asks its own server which encryption keys it uses.
         self._bind_group("longhaul:api-servers-metrics", KUBELET_CLIENTS, "system:monitoring")
         held = self._tokens_alone()
-        self._program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, held=held)
-        self._program(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
+        grant(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, part=PART, parent=self, held=[held])
+        grant(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES, part=PART, parent=self)
         self.register_outputs({})
 
     def _authorities(self) -> None:
@@ -198,43 +197,6 @@ class NodeAccess(ComponentResource):
             metadata=meta(name, part=PART),
             spec={"policy_name": name, "validation_actions": ["Deny"]},
             opts=ResourceOptions(parent=self, depends_on=[policy]),
-        )
-
-    def _program(
-        self,
-        user: str,
-        everywhere: Sequence[PolicyRuleArgsDict],
-        inside: Mapping[str, Sequence[PolicyRuleArgsDict]],
-        *,
-        held: Resource | None = None,
-    ) -> None:
-        """Grant permissions to a program of ours with a certificate: its user, its roles and their bindings have one
-        name. The roles in namespaces wait for ``held``, which limits what they grant."""
-        subject: SubjectArgsDict = {"kind": "User", "name": user, "api_group": API}
-        role = ClusterRole(user, metadata=meta(user, part=PART), rules=list(everywhere), opts=self._child)
-        ClusterRoleBinding(
-            f"{user}-binding",
-            metadata=meta(user, part=PART),
-            role_ref={"api_group": API, "kind": "ClusterRole", "name": user},
-            subjects=[subject],
-            opts=ResourceOptions(parent=self, depends_on=[role]),
-        )
-        for namespace, rules in inside.items():
-            self._in_namespace(namespace, rules, subject, held=held)
-
-    def _in_namespace(
-        self, namespace: str, rules: Sequence[PolicyRuleArgsDict], subject: SubjectArgsDict, *, held: Resource | None
-    ) -> None:
-        user = str(subject["name"])
-        metadata = meta(user, part=PART, namespace=namespace)
-        options = ResourceOptions(parent=self, depends_on=[] if held is None else [held])
-        role = Role(f"{user}-{namespace}", metadata=metadata, rules=list(rules), opts=options)
-        RoleBinding(
-            f"{user}-{namespace}-binding",
-            metadata=metadata,
-            role_ref={"api_group": API, "kind": "Role", "name": user},
-            subjects=[subject],
-            opts=ResourceOptions(parent=self, depends_on=[role]),
         )
 
     def _bind_group(self, name: str, group: str, role: str) -> None:

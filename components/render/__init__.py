@@ -39,7 +39,7 @@ class _Rendered(Protocol):
         """Return a machine's files but that of its secrets."""
         ...
 
-    def secret_files(self, machine: Machine) -> tuple[secrets.SecretFile, ...]:
+    def secret_files(self, environment: Environment, machine: Machine) -> tuple[secrets.SecretFile, ...]:
         """Return the secrets that a machine fetches."""
         ...
 
@@ -56,8 +56,8 @@ _TARGETS = {
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
     """Return every file of a control-plane machine, by path, sorted."""
     role = _ROLES[machine.role]
-    found = role.files(environment, addresses, machine) | secrets.document(environment, role.secret_files(machine))
-    return dict(sorted(found.items()))
+    fetched = secrets.document(environment, role.secret_files(environment, machine))
+    return dict(sorted((role.files(environment, addresses, machine) | fetched).items()))
 
 
 def user_data(environment: Environment, addresses: AddressPlan, machine: Machine) -> str:
@@ -90,9 +90,9 @@ def pool_user_data(
     )
 
 
-def secret_files(machine: Machine) -> tuple[secrets.SecretFile, ...]:
+def secret_files(environment: Environment, machine: Machine) -> tuple[secrets.SecretFile, ...]:
     """Return the secrets of the vault that a control-plane machine fetches, and the files that it makes of them."""
-    return _ROLES[machine.role].secret_files(machine)
+    return _ROLES[machine.role].secret_files(environment, machine)
 
 
 def vault_secrets(
@@ -102,7 +102,7 @@ def vault_secrets(
 ) -> tuple[str, ...]:
     """Return the names of the vault's secrets that ``machine`` reads, sorted. It must be allowed to read exactly
     these."""
-    names = {name for file in secret_files(machine) for name in file.secrets}
+    names = {name for file in secret_files(environment, machine) for name in file.secrets}
     if machine.role.is_etcd:
         names.add(etcd_state_secret(machine.role))
         if environment.backups is not None:

@@ -16,6 +16,7 @@ from components.model import AddressPlan, Environment, Machine, Role
 from components.model.certificates import ADMINISTRATORS, FRONT_PROXY, KUBERNETES, NODES
 from components.model.control_size import api_arguments
 from components.model.joining import JOIN_PORT
+from components.model.queues import MANAGERS, has_queues
 from components.model.rotation import ENCRYPTED
 from components.model.vault import ISSUERS, KEYS_IN_USE, ROTATIONS, SIGNING_KEYS
 from components.render.admission import admission
@@ -47,6 +48,7 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         "join_port": JOIN_PORT,
         "version": environment.versions.kubernetes,
         "stores": {str(role): places(environment, addresses, role) for role in (Role.ETCD, Role.EVENTS)},
+        **({"queues": True} if has_queues(environment) else {}),
     }
     arguments = environment_file({"KUBE_APISERVER_ARGS": " ".join(_arguments(environment, addresses, machine))})
     return {
@@ -56,10 +58,17 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         "/etc/longhaul/node.json": File(content=json_document(node)),
         "/etc/longhaul/quarantine.kubeconfig": _own(yaml_document(refusing_client())),
         "/etc/longhaul/scheduler.kubeconfig": _kubeconfig(environment, "scheduler"),
+        **(_queues(environment) if has_queues(environment) else {}),
     }
 
 
-def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
+def _queues(environment: Environment) -> dict[str, File]:
+    """Return the kubeconfigs of the managers of queues, which start because of them. What else they are told is the
+    same everywhere, and in the image."""
+    return {one.kubeconfig: _kubeconfig(environment, one.name, user=one.name) for one in MANAGERS}
+
+
+def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets that the machine fetches. The programs themselves reload certificates, the authorities of
     clients, of servers (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, the
     issuers of people's tokens, and whom they refuse; they read the rest only at their start. `longhaul rotate` has them
@@ -90,7 +99,14 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         *refusal_files(user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
         certificate(machine, "join", user=JOIN_USER),
+        *(_queues_certificates(machine) if has_queues(environment) else ()),
     )
+
+
+def _queues_certificates(machine: Machine) -> tuple[SecretFile, ...]:
+    """Return the certificates of the managers of queues, which they read again when they change (controller-runtime
+    0.24, pkg/certwatcher; client-go 0.36, transport/cert_rotation.go)."""
+    return tuple(certificate(machine, part, user=one.name) for one in MANAGERS for part in (one.name, one.serving))
 
 
 def _arguments(environment: Environment, addresses: AddressPlan, machine: Machine) -> tuple[str, ...]:
@@ -133,7 +149,7 @@ def _encryption() -> str:
     )
 
 
-def _kubeconfig(environment: Environment, component: str) -> File:
+def _kubeconfig(environment: Environment, component: str, *, user: str = USER) -> File:
     """Return a kubeconfig for the machine's own API server: the load balancer does not route a machine back to
     itself."""
     name = environment.name
@@ -148,9 +164,9 @@ def _kubeconfig(environment: Environment, component: str) -> File:
         "contexts": [{"name": name, "context": {"cluster": name, "user": component}}],
         "current-context": name,
     }
-    return _own(yaml_document(value))
+    return _own(yaml_document(value), user=user)
 
 
-def _own(content: str) -> File:
-    """Return a file that the programs' user alone may read."""
-    return File(content=HEADER + content, mode=0o600, owner=f"{USER}:{USER}")
+def _own(content: str, *, user: str = USER) -> File:
+    """Return a file that a program's user alone may read."""
+    return File(content=HEADER + content, mode=0o600, owner=f"{user}:{user}")

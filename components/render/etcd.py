@@ -66,7 +66,10 @@ def _of_network_disk(declared: SyncLimits | None) -> SyncLimits:
     )
 
 
-def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
+def secret_files(
+    environment: Environment,  # noqa: ARG001  (as its neighbours)
+    machine: Machine,
+) -> tuple[SecretFile, ...]:
     """Return the secrets that the member fetches. etcd reads a changed certificate with the next connection, but an
     authority only at its start (etcd 3.6, client/pkg/transport/listener.go): `longhaul rotate` has members start anew,
     one at a time. Its clients are API servers, and members of its own etcd cluster."""

@@ -77,7 +77,10 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
     }
 
 
-def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
+def secret_files(
+    environment: Environment,  # noqa: ARG001  (as its neighbours)
+    machine: Machine,
+) -> tuple[SecretFile, ...]:
     """Return the secrets that the machine fetches. The key that signs is its signer's alone, and the endpoint,
     which strangers talk to, has a certificate that laptops do not take for OpenVPN's. OpenVPN reads certificates at its
     start alone, and starts anew when they change (longhaul-vpn-renewed.path); the other programs read them again."""

@@ -13,6 +13,7 @@ from components.model.certificates import ADMINISTRATOR_HOURS, KUBERNETES, Autho
 from components.model.quarantine import Quarantine
 from components.model.vault import QUARANTINE
 from longhaul.exits import CommandError
+from longhaul.rotation import webhooks
 from longhaul.rotation.authorities import AuthorityRotation
 from longhaul.rotation.followers import Followers
 from longhaul.rotation.stack import Stack
@@ -61,6 +62,7 @@ class KubernetesRotation(AuthorityRotation):
         """Have new machines, nodes and our pods believe what the machines of the control plane do."""
         authorities = "".join(self.believed())
         self.followers.api.believe(authorities)
+        webhooks.believe(self.api, authorities, tell=self.tell)
         # Before nodes: `longhaul hosts` gives hosts what the state has.
         self.new_machines.learn()
         self.followers.but(self._quarantined()).await_all(authorities)

@@ -60,16 +60,16 @@ def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> t
 def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
     """Return the members and VPN machines that hold such secrets, then all API servers: they know of every rotation."""
     machines = control_machines(vault.environment, plan(vault.environment))
-    found = [one for one in machines if one.role is not Role.API and any(map(secrets, _held(one)))]
+    found = [one for one in machines if one.role is not Role.API and any(map(secrets, _held(vault, one)))]
     return (*found, *members(machines, Role.API))
 
 
-def _held(machine: Machine) -> frozenset[str]:
-    return frozenset[str]().union(*(file.secrets for file in _files(machine)))
+def _held(vault: RotationVault, machine: Machine) -> frozenset[str]:
+    return frozenset[str]().union(*(file.secrets for file in _files(vault, machine)))
 
 
-def _files(machine: Machine) -> tuple[SecretFile, ...]:
-    return secret_files(machine)
+def _files(vault: RotationVault, machine: Machine) -> tuple[SecretFile, ...]:
+    return secret_files(vault.environment, machine)
 
 
 def _take_over(vault: RotationVault, machine: Machine) -> str:
@@ -89,7 +89,7 @@ def _frontend(vault: RotationVault, *, others: bool) -> str:
 
 def _wanted(vault: RotationVault, machine: Machine, secrets: Callable[[str], bool]) -> Digests:
     """Return what a machine should have, as the vault says."""
-    files = [file for file in _files(machine) if any(map(secrets, file.secrets))]
+    files = [file for file in _files(vault, machine) if any(map(secrets, file.secrets))]
     return {file.path.rpartition("/")[2]: digests(_content(vault, file)) for file in files}
 
 

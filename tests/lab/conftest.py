@@ -12,6 +12,7 @@ SHARERS = (
     "test_attest",
     "test_inside",
     "test_node_labels",
+    "test_queues",
     "test_sign_in",
     "test_quarantine",
     "test_cis",

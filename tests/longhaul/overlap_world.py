@@ -128,7 +128,7 @@ class World:
             text = self.vault[match[1]]
             return str(json.loads(text)[match[2]]) if match[2] else text
 
-        held = _secret_files(server.machine)
+        held = _secret_files(self.environment, server.machine)
         files = {file.path.rpartition("/")[2]: _PLACE.sub(value, file.content) for file in held}
         server.history.append((self.now, files))
 
@@ -308,8 +308,8 @@ class World:
 
 
 @cache
-def _secret_files(machine: Machine) -> tuple[SecretFile, ...]:
-    return (etcd if machine.role.is_etcd else api_server).secret_files(machine)
+def _secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
+    return (etcd if machine.role.is_etcd else api_server).secret_files(environment, machine)
 
 
 @cache

@@ -125,6 +125,7 @@ def full() -> dict[str, Any]:
     raw["depots"] = {"key": DEPOTS_KEY, "authority": EXAMPLE_AUTHORITY}
     raw["max_nodes"] = 5000
     raw["pod_security"] = {"exempt_namespaces": ["monitoring", "0-storage"]}
+    raw["queues"] = True
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}

@@ -35,9 +35,10 @@ BROKEN = (AssertionError, LookupError, ValueError)
 
 def environment() -> dict[str, Any]:
     """Return the lab's environment with the smallest control plane that has two API servers, and an empty pool of GPU
-    machines, which makes it an environment with GPUs."""
+    machines, which makes it an environment with GPUs. It has queues."""
     raw = hybrid(ENV, supernet="10.144.0.0/12", etcd=1, events=1, api=len(SERVERS))
     raw["pools"][POOL]["min"] = MACHINES
+    raw["queues"] = True
     raw["pools"]["a10g"] = {"site": "use1", "machine_type": "g5.xlarge", "min": 0, "max": 1}
     return raw
 

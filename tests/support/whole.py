@@ -42,7 +42,8 @@ def declare_objects(environment: Environment) -> Program:
     """Declare what runs on the cluster."""
 
     def build() -> Outputs:
-        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input(ROLE))
+        role, authority = Output.from_input(ROLE), Output.from_input(CA)
+        ClusterObjects(environment, plan(environment), node_controller_role=role, kubernetes_ca=authority)
         return {}
 
     return declare(build)

@@ -10,7 +10,7 @@ from pulumi import Output
 from components.model import Environment, plan
 from components.objects.cluster import ClusterObjects
 from tests.support.declared import Declared, declare
-from tests.support.whole import declare_whole, with_few_machines
+from tests.support.whole import CA, declare_whole, with_few_machines
 
 ROLE = "arn:aws:iam::123456789012:role/node-controller"
 ENGINE_S_OWN = ("pulumi:pulumi:", "pulumi:providers:")
@@ -32,7 +32,8 @@ def declared(environment: Environment) -> Program:
     """Declare both stacks of an environment without an engine, with one machine of each kind."""
 
     def objects() -> Mapping[str, Any]:
-        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input(ROLE))
+        role, authority = Output.from_input(ROLE), Output.from_input(CA)
+        ClusterObjects(environment, plan(environment), node_controller_role=role, kubernetes_ca=authority)
         return {}
 
     return (*declare_whole(with_few_machines(environment)).resources, *declare(objects).resources)

@@ -54,9 +54,15 @@ class Stack:
         source = (STACKS / "__main__.py").read_text(encoding="utf-8")
         (self.project / "stacks" / "__main__.py").write_text(lines + source, encoding="utf-8")
 
-    def build_infrastructure(self) -> None:
-        """Create the outputs of the first stack."""
-        (self._first / "__main__.py").write_text(INFRASTRUCTURE)
+    def declare(self, lines: str) -> None:
+        """Put more keys, indented by four, into the environment."""
+        path = self.project / "stacks" / f"Pulumi.{self._env}.yaml"
+        path.write_text(path.read_text(encoding="utf-8") + lines, encoding="utf-8")
+
+    def build_infrastructure(self, **more: str) -> None:
+        """Create the outputs of the first stack, and ``more``."""
+        exports = "".join(f"pulumi.export({name!r}, {value!r})\n" for name, value in more.items())
+        (self._first / "__main__.py").write_text(INFRASTRUCTURE + exports)
         self.run("up", "--yes", "--skip-preview", "--stack", self._env, cwd=self._first)
 
     def run(self, *words: str, fails: bool = False, cwd: Path | None = None, kubeconfig: str | None = None) -> str:

@@ -27,6 +27,8 @@ CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
 NODE_SIGNER = "https://127.0.0.1:10262/healthz"
 SCHEDULER = "https://127.0.0.1:10259/healthz"
 NODE_CONTROLLER = "http://127.0.0.1:10261/healthz"
+QUEUES = {"kueue": "http://127.0.0.1:10264/readyz", "jobset": "http://127.0.0.1:10267/readyz"}
+"""Ready is who answers webhooks."""
 TIMEOUT_S = 5.0
 ELSEWHERE_S = 2.0
 """Timeout in seconds for an address that may not exist; shorter than :data:`TIMEOUT_S`."""
@@ -34,7 +36,7 @@ ELSEWHERE_S = 2.0
 
 def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
     """Check that kube-apiserver is ready and of the right version, and that controller-manager, node signer,
-    scheduler, node controller and join endpoint are healthy."""
+    scheduler, node controller and join endpoint are healthy, and the managers of queues where there are any."""
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
@@ -44,6 +46,7 @@ def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
         health("node-controller", NODE_CONTROLLER, unverified()),
         # Not verified: the join endpoint's certificate does not name the loopback address.
         health("join", f"https://127.0.0.1:{node.join_port}/healthz", unverified()),
+        *(health(name, url, unverified()) for name, url in QUEUES.items() if node.queues),
     )
 
 

@@ -38,6 +38,8 @@ class Node:
     """Members: True for the one that never votes, whose disk outlives its machine."""
     join_port: int = 0
     """API servers: port of the join endpoint."""
+    queues: bool = False
+    """API servers: True where Kueue and JobSet run beside them."""
     sign_in_port: int = 0
     """VPN machines: port of the sign-in endpoint."""
 

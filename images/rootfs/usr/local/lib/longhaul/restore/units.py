@@ -15,6 +15,8 @@ CLIENTS = (
     "kube-scheduler.service",
     "longhaul-node-controller.service",
     "longhaul-join.service",
+    "kueue.service",
+    "jobset.service",
 )
 API = "kube-apiserver.service"
 SERVER = (*CLIENTS, API)

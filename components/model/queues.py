@@ -1,0 +1,68 @@
+"""Queues of jobs: Kueue and JobSet on the API servers' machines (docs/queues.md).
+
+An API server asks their webhooks at the loopback address of its own machine, so each machine has both. Their ports
+stand in the programs' configuration too (images/rootfs, usr/local/share/longhaul/*.yaml).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.model.environment import Environment
+
+TEAM_LABEL = "longhaul.dev/team"
+"""Label of a team's namespace. The webhooks are asked about nothing in others, and neither program may write there."""
+
+NAMESPACE = "longhaul-queues"
+"""Namespace of the programs' leases; nothing runs in it."""
+
+FRAMEWORKS = {
+    "batch/job": ("batch", "jobs"),
+    "jobset.x-k8s.io/jobset": ("jobset.x-k8s.io", "jobsets"),
+    "pod": ("", "pods"),
+    "deployment": ("apps", "deployments"),
+    "statefulset": ("apps", "statefulsets"),
+}
+"""Kinds that queue: Kueue's name of each (``integrations.frameworks``), and its API group and resource."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manager:
+    """One of the programs."""
+
+    name: str
+    """Name of its unit, its account on the machine, and of the part of its client certificate."""
+    port: int
+    """Port of its webhooks on the loopback address."""
+    health_port: int
+    """Port of its health on the loopback address, plain HTTP."""
+
+    @property
+    def user(self) -> str:
+        """Name by which the API servers know it."""
+        return f"longhaul:{self.name}"
+
+    @property
+    def serving(self) -> str:
+        """Part of the certificate of its webhooks."""
+        return f"{self.name}-webhook"
+
+    @property
+    def kubeconfig(self) -> str:
+        """Path of its kubeconfig. Without that file its unit does not start."""
+        return f"/etc/longhaul/{self.name}.kubeconfig"
+
+
+KUEUE = Manager(name="kueue", port=10263, health_port=10264)
+JOBSET = Manager(name="jobset", port=10266, health_port=10267)
+MANAGERS = (KUEUE, JOBSET)
+
+
+def webhooks_name(manager: Manager) -> str:
+    """Return the name of both configurations of a program's webhooks."""
+    return f"longhaul-{manager.name}"
+
+
+def has_queues(environment: Environment) -> bool:
+    """Return whether the environment has queues."""
+    return bool(environment.queues)

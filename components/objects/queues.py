@@ -1,0 +1,212 @@
+"""Kueue and JobSet in the cluster: their definitions, their permissions, their webhooks, and the check by which Kueue
+asks our autoscaler for nodes.
+
+The programs run beside each API server (:mod:`components.model.queues`), which asks their webhooks at its own
+machine's loopback address (kubernetes.io, "Dynamic Admission Control", ``url``). So a cut link, a lost node or a full
+cluster keeps nobody from making pods, and namespaces without a team never wait for them at all.
+
+What the programs' own manifests say is in :mod:`queue_objects`, of the pinned versions (``lab/queue_objects.py``).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from pulumi import ComponentResource, Output, Resource, ResourceOptions
+from pulumi_kubernetes.admissionregistration.v1 import (
+    MutatingWebhookConfiguration,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
+)
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition
+from pulumi_kubernetes.core.v1 import Namespace
+from pulumi_kubernetes.rbac.v1 import ClusterRole
+
+from components.model.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
+from components.objects.labels import meta
+from components.objects.programs import grant
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
+    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict
+
+PART = "queues"
+GANGS = "gangs.longhaul.dev"
+"""Class of the ProvisioningRequests that our autoscaler serves (docs/autoscaler.md)."""
+CHECK = "longhaul-gangs"
+"""AdmissionCheck with which a ClusterQueue has a job wait until its nodes are there, and its configuration."""
+PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request"
+"""Kueue's own controller of such checks (kueue 0.19, apis/kueue/v1beta2, ``ProvisioningRequestControllerName``)."""
+TIMEOUT_S = 10
+"""Time in which a webhook must have answered, seconds: Kubernetes' own, and it does not leave the machine."""
+
+LEASES: tuple[PolicyRuleArgsDict, ...] = (
+    {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
+    {"api_groups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+)
+"""Permissions of both in :data:`NAMESPACE`, for the election of a leader."""
+METRICS: tuple[PolicyRuleArgsDict, ...] = (
+    {"api_groups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
+    {"api_groups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
+)
+"""Permissions with which Kueue asks who may read its metrics."""
+
+SEEN = ["get", "list", "watch"]
+PEOPLE: dict[str, list[PolicyRuleArgsDict]] = {
+    "edit": [
+        {"api_groups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": ["create", "delete", "patch", "update"]}
+    ],
+    "view": [
+        {"api_groups": ["jobset.x-k8s.io"], "resources": ["jobsets", "jobsets/status"], "verbs": SEEN},
+        {"api_groups": ["kueue.x-k8s.io"], "resources": ["localqueues", "workloads"], "verbs": SEEN},
+        {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": SEEN},
+    ],
+}
+"""What people with the roles ``edit`` and ``view`` in a namespace may do there besides (kubernetes.io, "Using RBAC
+Authorization", aggregated ClusterRoles). Queues and quotas are the administrators'."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueuesArgs:
+    """Arguments of the queues."""
+
+    authority: Output[str]
+    """Certificates of the authority that has issued the webhooks' certificates, PEM; while it is replaced, of both."""
+
+
+class Queues(ComponentResource):
+    """All that Kueue and JobSet need in the cluster."""
+
+    def __init__(self, name: str, args: QueuesArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:Queues", name, None, opts)
+        self._child = ResourceOptions(parent=self)
+        self._authority = args.authority.apply(lambda pem: base64.b64encode(pem.encode()).decode())
+        defined = [self._definition(one) for name in sources() for one in source(name)["definitions"]]
+        space = Namespace(NAMESPACE, metadata=meta(NAMESPACE, part=PART), opts=self._child)
+        held = self._teams_alone()
+        for manager in MANAGERS:
+            rules = [*source(manager.name)["rules"], *(METRICS if manager is KUEUE else ())]
+            grant(manager.user, rules, {NAMESPACE: LEASES}, part=PART, parent=self, after=[*defined, space, held])
+            self._webhooks(manager, after=defined)
+        for verb, rules in PEOPLE.items():
+            self._people(verb, rules)
+        self._gangs(after=defined)
+        self.register_outputs({})
+
+    def _definition(self, one: dict[str, Any]) -> Resource:
+        return CustomResourceDefinition(
+            one["name"], metadata=meta(one["name"], part=PART), spec=one["spec"], opts=self._child
+        )
+
+    def _teams_alone(self) -> Resource:
+        """Keep both programs from writing in other namespaces than teams'."""
+        name = "longhaul-queues-teams"
+        policy = ValidatingAdmissionPolicy(name, metadata=meta(name, part=PART), spec=teams_policy(), opts=self._child)
+        return ValidatingAdmissionPolicyBinding(
+            f"{name}-everywhere",
+            metadata=meta(name, part=PART),
+            spec={"policy_name": name, "validation_actions": ["Deny"]},
+            opts=ResourceOptions(parent=self, depends_on=[policy]),
+        )
+
+    def _webhooks(self, manager: Manager, *, after: Sequence[Resource]) -> None:
+        waits = ResourceOptions(parent=self, depends_on=list(after))
+        name = webhooks_name(manager)
+        for kind, make in (("mutating", MutatingWebhookConfiguration), ("validating", ValidatingWebhookConfiguration)):
+            webhooks = [self._webhook(manager, one) for one in source(manager.name)[kind]]
+            make(f"{name}-{kind}", metadata=meta(name, part=PART), webhooks=webhooks, opts=waits)
+
+    def _webhook(self, manager: Manager, one: dict[str, Any]) -> Any:
+        """Return a webhook as the cluster has it: asked on the API server's own machine, about teams alone."""
+        kept = {key: value for key, value in one.items() if key != "path"}
+        return {
+            **kept,
+            "clientConfig": {"url": f"https://127.0.0.1:{manager.port}{one['path']}", "caBundle": self._authority},
+            "namespaceSelector": {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]},
+            "timeoutSeconds": TIMEOUT_S,
+        }
+
+    def _people(self, verb: str, rules: list[PolicyRuleArgsDict]) -> None:
+        name = f"longhaul:queues-{verb}"
+        # Who may edit may view, so `view` says the rest (kubernetes.io: `edit` aggregates `view`).
+        label = {f"rbac.authorization.k8s.io/aggregate-to-{verb}": "true"}
+        ClusterRole(name, metadata=meta(name, part=PART, more_labels=label), rules=rules, opts=self._child)
+
+    def _gangs(self, *, after: Sequence[Resource]) -> None:
+        """Make the check that has a job wait for nodes of our autoscaler."""
+        waits = ResourceOptions(parent=self, depends_on=list(after))
+        version = "kueue.x-k8s.io/v1beta2"
+        config = CustomResource(
+            f"{CHECK}-config",
+            api_version=version,
+            kind="ProvisioningRequestConfig",
+            metadata=meta(CHECK, part=PART),
+            spec={"provisioningClassName": GANGS},
+            opts=waits,
+        )
+        CustomResource(
+            CHECK,
+            api_version=version,
+            kind="AdmissionCheck",
+            metadata=meta(CHECK, part=PART),
+            spec={
+                "controllerName": PROVISIONING_CONTROLLER,
+                "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": CHECK},
+            },
+            opts=ResourceOptions(parent=self, depends_on=[config]),
+        )
+
+
+def sources() -> tuple[str, ...]:
+    """Return the names of the modules' files."""
+    return (KUEUE.name, JOBSET.name, "provisioning")
+
+
+def source(name: str) -> dict[str, Any]:
+    """Return what a module's file holds."""
+    text = resources.files("components.objects").joinpath("queue_objects", f"{name}.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+def teams_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the admission policy that the programs change nothing in namespaces without a team. Events tell of things
+    anywhere."""
+    users = ", ".join(f"'{one.user}'" for one in MANAGERS)
+    return {
+        "match_constraints": {
+            "resource_rules": [
+                {
+                    "api_groups": ["*"],
+                    "api_versions": ["*"],
+                    "operations": ["CREATE", "UPDATE", "DELETE"],
+                    "resources": ["*/*"],
+                    "scope": "Namespaced",
+                }
+            ],
+            "namespace_selector": {
+                "match_expressions": [
+                    {"key": TEAM_LABEL, "operator": "DoesNotExist"},
+                    {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [NAMESPACE]},
+                ]
+            },
+        },
+        "match_conditions": [
+            {"name": "queues", "expression": f"request.userInfo.username in [{users}]"},
+            {"name": "no-event", "expression": "request.resource.resource != 'events'"},
+        ],
+        "failure_policy": "Fail",
+        "validations": [
+            {
+                "expression": "false",
+                "message": f"Kueue and JobSet write in teams' namespaces alone (label {TEAM_LABEL})",
+                "reason": "Forbidden",
+            }
+        ],
+    }

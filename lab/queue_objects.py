@@ -1,0 +1,163 @@
+"""Objects of Kueue and JobSet in the cluster, of the versions that tools.toml pins, without what is not for us.
+
+After either version was raised there and in ``tools/kueue`` or ``tools/jobset``::
+
+    .venv/bin/python -m lab.queue_objects
+
+writes ``components/objects/queue_objects/*.json`` anew. The source is each module's own ``config`` folder, rendered by
+the pinned kubectl, and of the ProvisioningRequest's definition the module that Kueue pins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from components.model.queues import FRAMEWORKS
+from lab import tools
+from longhaul.toolchain.spec import repository
+
+Object = dict[str, Any]
+
+FOLDER = Path("components/objects/queue_objects")
+KUEUE, JOBSET = "sigs.k8s.io/kueue", "sigs.k8s.io/jobset"
+PROVISIONING = "k8s.io/autoscaler/cluster-autoscaler/apis"
+DEFINITION = "config/crd/autoscaling.x-k8s.io_provisioningrequests.yaml"
+PARTS = ("crd", "rbac", "webhook")
+
+OWN = ("kueue.x-k8s.io", "jobset.x-k8s.io", "autoscaling.x-k8s.io")
+"""API groups of the definitions themselves."""
+GROUPS = frozenset(
+    ("", "apps", "batch", "events.k8s.io", "node.k8s.io", "resource.k8s.io", "scheduling.k8s.io", *OWN),
+)
+"""API groups in which the managers need rights: those of the frameworks that :data:`FRAMEWORKS` names, and what they
+look at. Left out are webhook configurations and definitions, which they would write certificates into, and the settings
+of Kueue's own API server."""
+MULTIKUEUE = "multikueue"
+"""Beginning of the names of resources for queues over several clusters, which ``kueue.yaml`` turns off."""
+
+
+def rendered(module: str, folder: Path, *, kubectl: Path) -> list[Object]:
+    """Return what the module in ``folder`` has for a cluster."""
+    found: list[Object] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copytree(folder / "config", scratch, dirs_exist_ok=True)
+        for part in PARTS:
+            command = [str(kubectl), "kustomize", f"{scratch}/components/{part}"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise SystemExit(f"{module}: kubectl kustomize {part}: {done.stderr}")
+            found += yaml.safe_load_all(done.stdout)
+    return found
+
+
+def chosen(objects: Iterable[Object]) -> Object:
+    """Return what is ours of a module's objects: definitions, rules of its manager, and webhooks."""
+    listed = list(objects)
+    return {
+        "definitions": [definition(one) for one in _of(listed, "CustomResourceDefinition") if not _multikueue(one)],
+        "rules": [
+            rule
+            for role in _of(listed, "ClusterRole")
+            if role["metadata"]["name"] == "manager-role"
+            for rule in role["rules"]
+            if set(rule["apiGroups"]) <= GROUPS
+        ],
+        "mutating": list(_webhooks(listed, "MutatingWebhookConfiguration")),
+        "validating": list(_webhooks(listed, "ValidatingWebhookConfiguration")),
+    }
+
+
+def definition(full: Object) -> Object:
+    """Return a definition with the version that is stored alone, so that nothing converts, and without descriptions,
+    which are nine tenths of it."""
+    spec = {key: value for key, value in full["spec"].items() if key != "conversion"}
+    versions = [_undescribed(one) for one in spec["versions"] if one["storage"]]
+    return {"name": full["metadata"]["name"], "spec": {**spec, "versions": versions}}
+
+
+def _undescribed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_undescribed(one) for one in value]
+    if isinstance(value, dict):
+        return {
+            key: _undescribed(one) for key, one in value.items() if key != "description" or not isinstance(one, str)
+        }
+    return value
+
+
+def _webhooks(objects: Iterable[Object], kind: str) -> Iterator[Object]:
+    """Return the webhooks for our frameworks and the managers' own kinds, without where they are served."""
+    for one in _of(objects, kind):
+        for webhook in one["webhooks"]:
+            if all(_is_ours(rule) for rule in webhook["rules"]):
+                kept = ("name", "rules", "failurePolicy", "sideEffects", "admissionReviewVersions", "objectSelector")
+                path = webhook["clientConfig"]["service"]["path"]
+                yield {"path": path, **{key: webhook[key] for key in kept if key in webhook}}
+
+
+def _is_ours(rule: Object) -> bool:
+    kinds = {(group, resource.partition("/")[0]) for group in rule["apiGroups"] for resource in rule["resources"]}
+    return all(group == OWN[0] or (group, resource) in FRAMEWORKS.values() for group, resource in kinds)
+
+
+def _multikueue(one: Object) -> bool:
+    return str(one["metadata"]["name"]).startswith(MULTIKUEUE)
+
+
+def _of(objects: Iterable[Object], kind: str) -> Iterator[Object]:
+    return (one for one in objects if one["kind"] == kind)
+
+
+def modules() -> dict[str, tuple[str, Path]]:
+    """Return version and folder of each module, by name; fetch what is not there."""
+    found = {}
+    for module, tool in ((KUEUE, "kueue"), (JOBSET, "jobset"), (PROVISIONING, "kueue")):
+        command = ["go", "mod", "download", "-json", module]
+        environ = {**os.environ, "GOFLAGS": "-mod=readonly"}
+        place = repository() / "tools" / tool
+        done = subprocess.run(command, cwd=place, env=environ, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{module}: {done.stderr or done.stdout}")
+        told = json.loads(done.stdout)
+        found[module] = (told["Version"], Path(told["Dir"]))
+    return found
+
+
+def documents(*, kubectl: Path) -> dict[str, Object]:
+    """Return what the files hold, by their names."""
+    found = modules()
+    made = {
+        module.rpartition("/")[2]: {"version": version, **chosen(rendered(module, folder, kubectl=kubectl))}
+        for module, (version, folder) in found.items()
+        if module != PROVISIONING
+    }
+    version, folder = found[PROVISIONING]
+    full = yaml.safe_load((folder / DEFINITION).read_text(encoding="utf-8"))
+    return {**made, "provisioning": {"version": version, "definitions": [definition(full)]}}
+
+
+def text_of(document: Object) -> str:
+    """Return a file's text."""
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def main() -> int:
+    """Write the files anew."""
+    made = tools.ensure(["kubectl"], log_dir=repository() / ".lab" / "log", progress=print)
+    for name, document in documents(kubectl=made["kubectl"]).items():
+        (repository() / FOLDER / f"{name}.json").write_text(text_of(document), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
