@@ -253,7 +253,7 @@ class Environment(Section):
     """Namespaces in which pods may do more than `baseline` of Kubernetes' Pod Security Standards allows."""
     queues: bool | None = None
     """True when jobs queue for what teams may use: Kueue and JobSet run on the API servers' machines. A change makes
-    these anew, one at a time. Left out, there are no queues."""
+    these anew, one at a time. Left out, there are queues where there are `teams`."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
     clouds must accept the names and values. At most 46 tags; at most 13 where Longhaul makes the DNS zone, because an

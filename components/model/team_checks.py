@@ -8,12 +8,13 @@ from clouds.base.fault import Fault, Location
 from clouds.base.words import choices
 from components.model.environment import Environment
 from components.model.kinds import Kind, kinds
+from components.model.queues import NAMESPACE, has_queues
 from components.model.sign_in import prefix_fault
 from components.model.teams import Share, Team
 
 TOLERATIONS = 8
 """Most tolerations of a flavor (kueue.x-k8s.io/v1beta2, ``ResourceFlavorSpec``)."""
-OURS = ("default", "longhaul-system")
+OURS = ("default", NAMESPACE)
 """Namespaces that no team is called after, beside Kubernetes' own (``kube-…``)."""
 
 
@@ -22,6 +23,9 @@ def check_teams(environment: Environment) -> Iterator[Fault]:
     if not environment.teams:
         return
     known = kinds(environment)
+    if not has_queues(environment):
+        basis: tuple[Location, ...] = (("teams",),)
+        yield Fault(at=("queues",), wrong="teams have queues", write="true, or leave it out", basis=basis)
     for name, team in environment.teams.items():
         yield from _check_name(environment, name)
         yield from _check_people(environment, name, team)

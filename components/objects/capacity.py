@@ -1,4 +1,4 @@
-"""What is declared of capacity, as a ConfigMap for ``longhaul capacity``: people who run nothing have no environment
+"""Declared capacity, as a ConfigMap for ``longhaul capacity``: people who run nothing have no environment
 file."""
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pulumi
-from pulumi import ComponentResource, Output, ResourceOptions, StackReference
+from pulumi import ComponentResource, Output, Resource, ResourceOptions, StackReference
 from pulumi_kubernetes import Provider
 
 from components.model import AddressPlan, Environment, plan
@@ -70,9 +71,12 @@ class ClusterObjects(ComponentResource):
         )
         child = ResourceOptions(parent=self, providers=[provider])
         NodeAccess(f"{name}-access", opts=child)
-        teams = [Teams(f"{name}-teams", environment, opts=child)] if environment.teams else []
+        queues = QueuesArgs(authority=kubernetes_ca)
+        made: list[Resource] = [Queues(f"{name}-queues", queues, opts=child)] if has_queues(environment) else []
+        if environment.teams:
+            made.append(Teams(f"{name}-teams", environment, opts=_after(child, made)))
         # They may have rights in the namespaces of teams.
-        Groups(f"{name}-groups", environment, opts=ResourceOptions.merge(child, ResourceOptions(depends_on=[*teams])))
+        Groups(f"{name}-groups", environment, opts=_after(child, made))
         Capacity(f"{name}-capacity", environment, opts=child)
         EnvironmentDocument(
             f"{name}-environment",
@@ -85,10 +89,8 @@ class ClusterObjects(ComponentResource):
         InstanceMetadata(f"{name}-metadata", opts=child)
         AccountTokens(f"{name}-account-tokens", opts=child)
         NodeLabels(f"{name}-node-labels", opts=child)
-        if has_queues(environment):
-            Queues(f"{name}-queues", QueuesArgs(authority=kubernetes_ca), opts=child)
         # Their pods have the system's priorities, which need their quota.
-        child = ResourceOptions.merge(child, ResourceOptions(depends_on=[priorities]))
+        child = _after(child, [priorities])
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)
         if has_gpus(environment):
             Gpus(f"{name}-gpus", opts=child)
@@ -98,6 +100,11 @@ class ClusterObjects(ComponentResource):
             elif environment.images.efa_device_plugin is not None:
                 EfaDevicePlugin(f"{name}-efa", environment, environment.images.efa_device_plugin, opts=child)
         self.register_outputs({})
+
+
+def _after(opts: ResourceOptions, before: Sequence[Resource]) -> ResourceOptions:
+    """Return options of what is made after other resources."""
+    return ResourceOptions.merge(opts, ResourceOptions(depends_on=[*before]))
 
 
 def _output(stack: StackReference, name: str, *, needed: bool) -> Output[Any]:

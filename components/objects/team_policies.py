@@ -17,6 +17,7 @@ from pulumi_kubernetes.admissionregistration.v1 import (
     ValidatingAdmissionPolicyBinding,
 )
 
+from components.model.queues import JOBSET, KUEUE, TEAM_LABEL
 from components.objects.labels import meta
 
 if TYPE_CHECKING:
@@ -29,16 +30,12 @@ if TYPE_CHECKING:
     )
 
 PART = "teams"
-LABEL = "longhaul.dev/team"
-"""Label of a team's namespace: the team."""
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 """Labels by which Kueue knows a job's queue and priority (its pkg/controller/constants)."""
 LOCAL = "default"
 """Name of each team's LocalQueue, which Kueue takes for whoever names none."""
 GPU = "nvidia.com/gpu"
 
-JOBSETS, KUEUE = "longhaul:jobset", "longhaul:kueue"
-"""Users of the JobSet controller and of Kueue."""
 JOBS = "system:serviceaccount:kube-system:job-controller"
 """User of Kubernetes' controller of Jobs, which makes their pods."""
 
@@ -47,7 +44,7 @@ GATE = "kueue.x-k8s.io/admission"
 
 NAMES, KEPT = "longhaul-team-queues", "longhaul-teams"
 """Names of the two policies: one writes queue and priority, the other keeps them."""
-TEAMS: LabelSelectorArgsDict = {"match_expressions": [{"key": LABEL, "operator": "Exists"}]}
+TEAMS: LabelSelectorArgsDict = {"match_expressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
 
 ANOTHER = "a team's jobs wait in its own queue, default, with its own priority class"
 PAST_THE_QUEUE = "GPUs of a team are had through its queue, as a Job, a JobSet, or a pod that Kueue holds back"
@@ -131,7 +128,7 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
                 "reason": "Forbidden",
             },
             {
-                "expression": f"{job} || request.operation == 'CREATE' || {_by(KUEUE)} || {gated} || !{was}",
+                "expression": f"{job} || request.operation == 'CREATE' || {_by(KUEUE.user)} || {gated} || !{was}",
                 "message": LIFTED,
                 "reason": "Forbidden",
             },
@@ -140,11 +137,11 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def _team() -> str:
-    return f"namespaceObject.metadata.labels['{LABEL}']"
+    return f"namespaceObject.metadata.labels['{TEAM_LABEL}']"
 
 
 def _not_of_a_jobset() -> MatchConditionArgsDict:
-    return {"name": "not-of-a-jobset", "expression": f"!({_by(JOBSETS)})"}
+    return {"name": "not-of-a-jobset", "expression": f"!({_by(JOBSET.user)})"}
 
 
 def _jobs(*operations: str) -> list[NamedRuleWithOperationsArgsDict]:

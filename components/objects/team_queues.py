@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from components.model.kinds import KIND_LABEL
+from components.model.queues import TEAM_LABEL
 from components.model.rdma import EFA_RESOURCE, SHARED, rdma_kinds, shared_resource
 from components.model.team_checks import cores_of
-from components.objects.team_policies import GPU, LABEL
+from components.objects.queues import CHECK
+from components.objects.team_policies import GPU
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,8 +72,10 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Kind]
     flavors = [_quotas(kind, resources, _own(shares[kind], known[kind])) for kind in order]
     return {
         "cohortName": COHORT,
-        "namespaceSelector": {"matchLabels": {LABEL: team}},
+        "namespaceSelector": {"matchLabels": {TEAM_LABEL: team}},
         "queueingStrategy": "BestEffortFIFO",
+        # A job starts once the autoscaler has room for all of it.
+        "admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]},
         "preemption": {
             "reclaimWithinCohort": "Any",
             "borrowWithinCohort": {"policy": "LowerPriority"},

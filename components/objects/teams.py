@@ -19,13 +19,13 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 
 from components.model import Environment
 from components.model.kinds import kinds
+from components.model.queues import TEAM_LABEL
 from components.objects import team_queues
 from components.objects.capacity import CONFIGMAP, MEMORY
 from components.objects.device_plugins import SKIP_AWAIT
 from components.objects.labels import SYSTEM, meta
 from components.objects.priorities import SYSTEM as SYSTEM_PRIORITY
 from components.objects.priorities import TRAINING_HIGH
-from components.objects.team_policies import LABEL as TEAM_LABEL
 from components.objects.team_policies import LOCAL, TeamPolicies
 
 if TYPE_CHECKING:
@@ -39,18 +39,10 @@ if TYPE_CHECKING:
 PART = "teams"
 API = "rbac.authorization.k8s.io"
 READ = ("get", "list", "watch")
-WRITE = (*READ, "create", "update", "patch", "delete", "deletecollection")
-MEMBER, READER, CAPACITY = "longhaul:team", "longhaul:teams", "longhaul:capacity"
-"""Roles: of a team's people in its namespace, of all teams' people in the cluster, and on the ConfigMaps of
-capacity."""
+MEMBERS, READER, CAPACITY = "longhaul:team", "longhaul:teams", "longhaul:capacity"
+"""Names of the binding of a team's people in its namespace, and of roles of all teams' people: in the cluster, and on
+the ConfigMaps of capacity."""
 
-MEMBER_RULES: tuple[PolicyRuleArgsDict, ...] = (
-    {"api_groups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": WRITE},
-    {"api_groups": ["jobset.x-k8s.io"], "resources": ["jobsets/status"], "verbs": ["get"]},
-    {"api_groups": ["kueue.x-k8s.io"], "resources": ["localqueues", "workloads"], "verbs": READ},
-    {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": READ},
-)
-"""What a team's people may do in its namespace beyond Kubernetes' role ``edit``."""
 READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": [""], "resources": ["nodes"], "verbs": READ},
     {
@@ -59,13 +51,13 @@ READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "verbs": READ,
     },
 )
-"""What all teams' people may do in the cluster: see the nodes, and who is guaranteed and uses what."""
+"""Rights of all teams' people in the cluster: to see the nodes, and who is guaranteed and uses what."""
 CAPACITY_RULES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP, MEMORY], "verbs": ["get"]},
 )
 
 REQUESTS = {"cpu": "1", "memory": "2Gi"}
-"""What a container asks for that says nothing. Without it, it would take nobody's part. There is no limit that nobody
+"""Requests of a container that names none. Without them, it would take nobody's part. There is no limit that nobody
 asked for: it would end training that is in the middle of its work."""
 COUNTS = {
     "pods": "20000",
@@ -88,7 +80,6 @@ class Teams(ComponentResource):
         super().__init__("longhaul:objects:Teams", name, None, opts)
         self._child = ResourceOptions(parent=self)
         self._kinds = kinds(environment)
-        self._roles = [self._role(MEMBER, MEMBER_RULES), self._role(READER, READER_RULES)]
         flavors = [
             self._queueing("ResourceFlavor", kind, team_queues.flavor(self._kinds[kind]))
             for kind in team_queues.used(environment, self._kinds)
@@ -127,8 +118,14 @@ class Teams(ComponentResource):
             },
             opts=inside,
         )
-        for role in ("edit", MEMBER):
-            self._bind(f"{role.removeprefix('longhaul:')}-{name}", role, team.groups, namespace=name, after=[namespace])
+        RoleBinding(
+            f"longhaul-team-{name}",
+            metadata=meta(MEMBERS, part=PART, namespace=name),
+            # JobSets, and a look at queues, are part of it (components/objects/queues.py).
+            role_ref={"api_group": API, "kind": "ClusterRole", "name": "edit"},
+            subjects=_subjects(team.groups),
+            opts=inside,
+        )
         priority = self._queueing("WorkloadPriorityClass", name, value=team.priority, description=f"Jobs of {name}")
         spec = team_queues.cluster_queue(environment, name, self._kinds)
         queue = self._queueing("ClusterQueue", name, spec, after=[*self._shared, namespace])
@@ -159,18 +156,16 @@ class Teams(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[*after]),
         )
 
-    def _role(self, name: str, rules: tuple[PolicyRuleArgsDict, ...]) -> Resource:
-        return ClusterRole(name, metadata=meta(name, part=PART), rules=list(rules), opts=self._child)
-
     def _everybody(self, groups: Iterable[str]) -> None:
         """Let all teams' people see nodes, queues, and what is known of capacity."""
         people = _subjects(groups)
+        reader = ClusterRole(READER, metadata=meta(READER, part=PART), rules=list(READER_RULES), opts=self._child)
         ClusterRoleBinding(
             READER,
             metadata=meta(READER, part=PART),
             role_ref={"api_group": API, "kind": "ClusterRole", "name": READER},
             subjects=people,
-            opts=ResourceOptions(parent=self, depends_on=self._roles),
+            opts=ResourceOptions(parent=self, depends_on=[reader]),
         )
         metadata = meta(CAPACITY, part=PART, namespace=SYSTEM)
         role = Role(CAPACITY, metadata=metadata, rules=list(CAPACITY_RULES), opts=self._child)
@@ -180,18 +175,6 @@ class Teams(ComponentResource):
             role_ref={"api_group": API, "kind": "Role", "name": CAPACITY},
             subjects=people,
             opts=ResourceOptions(parent=self, depends_on=[role]),
-        )
-
-    def _bind(
-        self, resource: str, role: str, groups: Iterable[str], *, namespace: str, after: Iterable[Resource]
-    ) -> None:
-        name = f"{MEMBER}:{role.removeprefix('longhaul:')}"
-        RoleBinding(
-            f"longhaul-{resource}",
-            metadata=meta(name, part=PART, namespace=namespace),
-            role_ref={"api_group": API, "kind": "ClusterRole", "name": role},
-            subjects=_subjects(groups),
-            opts=ResourceOptions(parent=self, depends_on=[*after, *self._roles]),
         )
 
 

@@ -18,7 +18,7 @@ HELP = "show what teams are guaranteed, use and wait for, and what pools have; -
 EVERY_S = 10.0
 """Seconds between two looks. Each lists what the person may see."""
 CLEAR = "\033[H\033[2J"
-"""What makes a terminal begin anew at its top."""
+"""Escape sequences with which a terminal begins anew at its top."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""What is known of capacity at one moment, as plain values."""
+"""Capacity at one moment, as far as it is known, as plain values."""
 
 from __future__ import annotations
 
@@ -82,4 +82,4 @@ class Capacity:
     teams: tuple[Team, ...]
     pools: tuple[Pool, ...]
     hidden: tuple[str, ...]
-    """What is left out, each with the reason."""
+    """Things that are left out, each with the reason."""

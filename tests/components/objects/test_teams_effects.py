@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from components.model.queues import JOBSET, MANAGERS
 from components.objects.team_policies import ANOTHER, GATE, LIFTED, PAST_THE_QUEUE
+from lab import tools
 from longhaul.client.capacity.look import Look
 from longhaul.client.capacity.text import to_plain, to_text
 from longhaul.kubernetes.api import Api
@@ -19,13 +20,16 @@ from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack
 from tests.model.make import issuer
 from tests.support.api_server import ApiServer, eventually
+from tests.support.queue_managers import QueueManagers
 
 pytestmark = pytest.mark.engine
 
 GROUP = "corp:{}"
+CORES = 20
+"""Cores that each team is guaranteed: together they are all that the lab's one pool may have."""
 TEAMS = {
-    name: {"groups": [GROUP.format(name)], "priority": priority, "shares": {"cpu": {"cores": cores, "borrow": 8}}}
-    for name, priority, cores in (("vision", 10, 4), ("speech", 0, 2))
+    name: {"groups": [GROUP.format(name)], "priority": priority, "shares": {"cpu": {"cores": CORES, "borrow": 15}}}
+    for name, priority in (("vision", 10), ("speech", 0))
 }
 JOB = {
     "apiVersion": "batch/v1",
@@ -36,7 +40,7 @@ JOB = {
         "suspend": True,
     },
 }
-JOBSET = {
+ROLES = {
     "apiVersion": "jobset.x-k8s.io/v1alpha2",
     "kind": "JobSet",
     "metadata": {"name": "roles"},
@@ -86,19 +90,30 @@ def pod(name: str, *, gpus: int = 0, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers, **spec}}
 
 
+@pytest.fixture(scope="module", name="managers")
+def _managers(tmp_path_factory: pytest.TempPathFactory, cluster: ApiServer) -> Iterator[QueueManagers]:
+    folder = tmp_path_factory.mktemp("managers")
+    names = [manager.name for manager in MANAGERS]
+    made = QueueManagers(folder, cluster, tools.ensure(names, log_dir=folder, progress=print))
+    yield made
+    made.close()
+
+
 @pytest.fixture(scope="module", name="server")
-def _server(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], cluster: ApiServer) -> ApiServer:
-    """Return the API server with the objects of an environment that has teams."""
-    folder = tmp_path_factory.mktemp("teams")
-    stack = Stack(folder, pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
+def _server(
+    tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], cluster: ApiServer, managers: QueueManagers
+) -> ApiServer:
+    """Return the API server with the objects of an environment that has teams, and Kueue and JobSet, which begin once
+    these are there."""
+    stack = Stack(tmp_path_factory.mktemp("teams"), pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
     file = stack.project / "stacks" / "Pulumi.lab.yaml"
-    raw = yaml.safe_load(file.read_text())
-    raw["config"]["longhaul:environment"] |= {"identity": {"issuers": {"corp": issuer()}}, "teams": TEAMS}
-    file.write_text(yaml.safe_dump(raw))
-    cluster.kubectl("apply", "--server-side", "--filename=/tmp/teams-crds")  # TEMPORARY
-    stack.build_infrastructure()
+    # Of hosts nobody knows the cores.
+    file.write_text(file.read_text().replace("bare_metal: hosts.lab.yaml", "max_nodes: 10"))
+    stack.declare(f"    identity: {json.dumps({'issuers': {'corp': issuer()}})}\n    teams: {json.dumps(TEAMS)}\n")
+    stack.build_infrastructure(kubernetes_ca=cluster.own_authority.certificate)
     stack.change(ALONE)
     stack.up()
+    managers.start_all()
     # A policy holds some time after it was made.
     eventually(lambda: _admits_no_other_queue(cluster), what="the teams' policies are in force")
     return cluster
@@ -126,7 +141,7 @@ def _ada(person: Callable[[str], Person]) -> Person:
 
 def test_a_member_runs_jobs_in_the_team_s_namespace_and_nowhere_else(ada: Person) -> None:
     assert ada.makes(JOB)["kind"] == "Job"
-    assert ada.makes(JOBSET)["kind"] == "JobSet"
+    assert ada.makes(ROLES)["kind"] == "JobSet"
     for namespace in ("speech", "default", "kube-system"):
         assert 'cannot create resource "jobs"' in ada.makes(JOB, namespace=namespace)
     for verb, what in (("get", "pods/log"), ("create", "pods/exec"), ("get", "workloads"), ("get", "localqueues")):
@@ -158,7 +173,7 @@ def test_nobody_else_is_of_the_team(server: ApiServer) -> None:
 
 
 def test_jobs_wait_in_the_team_s_queue_with_its_priority(ada: Person, person: Callable[[str], Person]) -> None:
-    for kind in (JOB, JOBSET):
+    for kind in (JOB, ROLES):
         for one in (ada, person("speech")):
             labels = one.makes(kind)["metadata"]["labels"]
             assert (labels[QUEUE], labels[PRIORITY]) == ("default", one.team)
@@ -168,7 +183,7 @@ def test_jobs_wait_in_the_team_s_queue_with_its_priority(ada: Person, person: Ca
 
 @pytest.mark.parametrize("labels", [{QUEUE: "other"}, {PRIORITY: "speech"}, {QUEUE: ""}])
 def test_another_queue_or_priority_is_refused(ada: Person, labels: dict[str, str]) -> None:
-    for kind in (JOB, JOBSET):
+    for kind in (JOB, ROLES):
         assert ANOTHER in ada.makes(kind, **labels)
 
 
@@ -182,8 +197,8 @@ def test_a_job_leaves_its_queue_no_more(ada: Person) -> None:
 
 
 def test_what_jobset_itself_makes_needs_no_queue(server: ApiServer) -> None:
-    server.kubectl("create", "clusterrolebinding", "jobset", "--clusterrole=cluster-admin", "--user=longhaul:jobset")
-    jobset = Person(server=server, team="vision", kubeconfig=server.user("longhaul:jobset"))
+    server.kubectl("create", "clusterrolebinding", "jobset", "--clusterrole=cluster-admin", f"--user={JOBSET.user}")
+    jobset = Person(server=server, team="vision", kubeconfig=server.user(JOBSET.user))
     assert not {QUEUE, PRIORITY} & {*jobset.makes(JOB)["metadata"]["labels"]}
 
 
@@ -217,62 +232,80 @@ def test_what_says_nothing_of_its_size_counts_all_the_same(ada: Person) -> None:
     assert container["resources"] == {"requests": {"cpu": "1", "memory": "2Gi"}}
 
 
-def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(ada: Person, server: ApiServer) -> None:
-    status = {
-        "flavorsReservation": [{"name": "cpu", "resources": [{"name": "cpu", "total": "6", "borrowed": "2"}]}],
-        "flavorsUsage": [],
-        "pendingWorkloads": 1,
-        "reservingWorkloads": 2,
-        "admittedWorkloads": 2,
-    }
-    reports(server, "clusterqueue/vision", status)
-    for team in TEAMS:
-        waits(server, team)
-    found = to_plain(Look(ada.api()).capacity())
-    vision, speech = (next(one for one in found["teams"] if one["name"] == name) for name in ("vision", "speech"))
+def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
+    ada: Person, person: Callable[[str], Person], server: ApiServer
+) -> None:
+    grace = person("speech")
+    for who, name, cores in ((ada, "gang", 11), (ada, "large", 10), (grace, "huge", 90)):
+        assert who.makes(job(name, cores=cores), dry=False)["kind"] == "Job"
+
+    def settled() -> dict[str, Any] | None:
+        found = to_plain(Look(ada.api()).capacity())
+        waits = waiting(found, "vision")
+        asked = waits.get("gang", "").startswith("nodes")
+        return found if asked and "insufficient" in waits.get("large", "") else None
+
+    found = eventually(settled, what="the first job has its quota, and the second waits for it")
+    speech, vision = found["teams"]
     (use,) = vision["uses"]
-    assert (use["guaranteed"]["cores"], use["used"]["cores"], use["borrowed"]["cores"]) == (4, 6, 2)
-    assert (use["may_borrow"], vision["running"], vision["waiting"]) == (8, 2, 1)
-    (job,) = vision["jobs"]
-    assert (job["name"], job["asks"]["cores"]) == ("train-of-vision", 64)
-    assert job["waits_for"] == "its turn: insufficient quota"
+    assert (use["guaranteed"]["cores"], use["used"]["cores"], use["borrowed"]["cores"]) == (CORES, 22, 2)
+    assert (use["may_borrow"], vision["running"], vision["waiting"]) == (15, 0, 2)
+    gang = next(one for one in vision["jobs"] if one["name"] == "gang")
+    assert gang["asks"]["cores"] == 22
     assert speech["jobs"] is None
     assert [one["name"] for one in found["pools"]] == ["cpu"]
     said = " ".join(found["hidden"])
     assert "jobs of speech: you are not of these teams" in said
     assert "pods may not be seen by you" in said
+    (request,) = server.get("provisioningrequests", "--namespace=vision")["items"]
+    assert [one["count"] for one in request["spec"]["podSets"]] == [2]
 
     every = Look(api_of(server, server.kubeconfig)).capacity()
-    assert [len(one.jobs or ()) for one in every.teams] == [1, 1]
+    assert [len(one.jobs or ()) for one in every.teams] == [1, 2]
     assert every.hidden == ()
     text = to_text(every)
-    assert "train-of-speech" in text
-    assert "4 cores" in text
+    assert "huge" in text
+    assert f"{CORES} cores" in text
 
 
-def reports(server: ApiServer, what: str, status: dict[str, Any], *words: str) -> None:
-    """Have Kueue, which does not run here, report."""
-    patch = json.dumps({"status": status})
-    server.kubectl("patch", what, "--subresource=status", "--type=merge", "--patch", patch, *words)
+def test_an_owner_gets_its_own_back(ada: Person, person: Callable[[str], Person], server: ApiServer) -> None:
+    """Whoever borrowed it, and whatever the priorities are."""
+    grace = person("speech")
+    for who in (ada, grace):
+        assert "deleted" in who.kubectl("delete", "jobs", "--all", f"--namespace={who.team}")
+    assert ada.makes(job("borrows", cores=15), dry=False)["kind"] == "Job"
+    eventually(lambda: reserved(server, "vision") == ["borrows"], what="a team borrows what the other does not use")
+    assert grace.makes(job("own", cores=10), dry=False)["kind"] == "Job"
+    eventually(lambda: reserved(server, "speech") == ["own"], what="the owner has its own")
+
+    def told() -> bool:
+        found = to_plain(Look(ada.api()).capacity())
+        return waiting(found, "vision").get("borrows", "").startswith("ended (Preempted), waits again; its turn")
+
+    eventually(told, what="the borrower is told")
+    assert reserved(server, "vision") == []
 
 
-def waits(server: ApiServer, team: str) -> None:
-    """Make a Workload of a team that waits."""
-    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a:1"}]}}
-    workload = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {"name": f"train-of-{team}", "namespace": team},
-        "spec": {"queueName": "default", "podSets": [{"name": "main", "count": 2, "template": template}]},
-    }
-    server.kubectl("create", "--filename=-", stdin=json.dumps(workload))
-    condition = {
-        "type": "QuotaReserved",
-        "status": "False",
-        "reason": "Pending",
-        "message": "insufficient quota",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
-    asked = [{"name": "main", "resources": {"cpu": "64"}}]
-    status = {"conditions": [condition], "resourceRequests": asked}
-    reports(server, f"workload/train-of-{team}", status, f"--namespace={team}")
+def waiting(found: dict[str, Any], team: str) -> dict[str, str]:
+    """Return what each job of a team waits for."""
+    own = next(one for one in found["teams"] if one["name"] == team)
+    return {job["name"]: job["waits_for"] for job in own["jobs"] or ()}
+
+
+def reserved(server: ApiServer, team: str) -> list[str]:
+    """Return the jobs of a team for which quota is set aside."""
+    found = server.get("workloads.kueue.x-k8s.io", f"--namespace={team}")["items"]
+    return sorted(
+        one["metadata"]["ownerReferences"][0]["name"]
+        for one in found
+        for condition in (one.get("status") or {}).get("conditions") or ()
+        if (condition["type"], condition["status"]) == ("QuotaReserved", "True")
+    )
+
+
+def job(name: str, *, cores: int) -> dict[str, Any]:
+    """Return a job of two pods at once, with so many cores each."""
+    containers = [{"name": "a", "image": "a:1", "resources": {"requests": {"cpu": str(cores)}}}]
+    template = {"spec": {"restartPolicy": "Never", "containers": containers}}
+    spec = {"parallelism": 2, "completions": 2, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
