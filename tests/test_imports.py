@@ -28,7 +28,8 @@ CLIENT = "longhaul.client"
 and how a cluster is asked."""
 SPEECH = ("longhaul.exits", "longhaul.say", "longhaul.report.ages", "longhaul.report.printable")
 CLUSTER = ("longhaul.kubernetes", "longhaul.autoscaler.quantities")
-"""How a cluster is asked, and how it writes amounts: the standard library alone, so the client has it too."""
+"""Modules that ask a cluster, and read the amounts that it writes: the standard library alone, so the client has them
+too."""
 
 LAB_SEAM = "longhaul.lab_seam"
 """The one module of the command that knows the lab."""

@@ -30,7 +30,8 @@ def check_teams(environment: Environment) -> Iterator[Fault]:
         yield from _check_name(environment, name)
         yield from _check_people(environment, name, team)
         for kind, share in team.shares.items():
-            yield from _check_share(("teams", name, "shares", kind), share, known.get(kind), known)
+            at = ("teams", name, "shares", kind)
+            yield from _check_share(at, share, known.get(kind), known=known, basis=_machines(environment))
     for one in known.values():
         yield from _check_total(environment, one)
         yield from _check_taints(environment, one)
@@ -61,8 +62,19 @@ def _check_people(environment: Environment, name: str, team: Team) -> Iterator[F
             yield Fault(at=("teams", name, "groups"), wrong=wrong, write="one team, or other groups", basis=basis)
 
 
-def _check_share(at: Location, share: Share, kind: Kind | None, known: Mapping[str, Kind]) -> Iterator[Fault]:
-    basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",), ("machine_types",))
+def _machines(environment: Environment) -> tuple[Location, ...]:
+    """Return the places of what kinds are concluded from."""
+    pools = (("pools", name, key) for name in environment.pools for key in ("machine_type", "spot", "max"))
+    types = (
+        ("machine_types", name, key) for name in environment.machine_types for key in ("gpus", "gpu_model", "vcpus")
+    )
+    hosts = (("hosts", index, key) for index in range(len(environment.hosts)) for key in ("gpus", "gpu_model"))
+    return (("pools", "[key]"), ("machine_types", "[key]"), ("bare_metal",), *pools, *types, *hosts)
+
+
+def _check_share(
+    at: Location, share: Share, kind: Kind | None, *, known: Mapping[str, Kind], basis: tuple[Location, ...]
+) -> Iterator[Fault]:
     if kind is None:
         wrong = f"neither a pool nor a host is of the kind {at[-1]!r}"
         yield Fault(at=at, wrong=wrong, write=choices(known, str(at[-1])), basis=basis)
@@ -86,7 +98,7 @@ def _check_total(environment: Environment, kind: Kind) -> Iterator[Fault]:
     cores = {name: cores_of(share, kind) for name, share in shares.items()}
     for field, each, most in (("gpus", gpus, kind.gpus), ("cores", cores, kind.cores)):
         total = sum(each.values())
-        if most is None or total <= most:
+        if most is None or total <= most or (field == "gpus" and not kind.gpus):
             continue
         last = next(name for name in reversed(each) if each[name])
         wrong = (
@@ -94,13 +106,7 @@ def _check_total(environment: Environment, kind: Kind) -> Iterator[Fault]:
             f"most {most:,}: {', '.join(f'{name} {number:,}' for name, number in each.items() if number)}"
         )
         named = "gpus" if shares[last].cores is None and kind.gpus else field
-        basis: tuple[Location, ...] = (
-            *(("teams", name, "shares", kind.name) for name in shares),
-            ("pools",),
-            ("hosts",),
-            ("bare_metal",),
-            ("machine_types",),
-        )
+        basis = (*(("teams", name, "shares", kind.name) for name in shares), *_machines(environment))
         write = f"{most:,} {field} together at most, or larger pools"
         yield Fault(at=("teams", last, "shares", kind.name, named), wrong=wrong, write=write, basis=basis)
         return

@@ -22,12 +22,12 @@ from components.objects.labels import meta
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
-        LabelSelectorArgsDict,
         MatchConditionArgsDict,
         MutatingAdmissionPolicySpecArgsDict,
         NamedRuleWithOperationsArgsDict,
         ValidatingAdmissionPolicySpecArgsDict,
     )
+    from pulumi_kubernetes.meta.v1 import LabelSelectorArgsDict
 
 PART = "teams"
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
     from components.model.teams import Team
@@ -104,7 +105,7 @@ class Teams(ComponentResource):
         )
         inside = ResourceOptions(parent=self, depends_on=[namespace])
         own = meta("longhaul", part=PART, namespace=name)
-        limit = {"type": "Container", "default_request": REQUESTS}
+        limit: LimitRangeItemArgsDict = {"type": "Container", "default_request": REQUESTS}
         LimitRange(f"{name}-limits", metadata=own, spec={"limits": [limit]}, opts=inside)
         ResourceQuota(f"{name}-counts", metadata=own, spec={"hard": COUNTS}, opts=inside)
         ResourceQuota(

@@ -73,7 +73,7 @@ def _job(item: Object) -> Job:
     for one in status.get("resourceRequests") or ():
         for name, text in (one.get("resources") or {}).items():
             total[name] = total.get(name, 0) + _number(name, text)
-    owner = next(iter(item["metadata"].get("ownerReferences") or ()), {})
+    owner: Object = next(iter(item["metadata"].get("ownerReferences") or ()), {})
     return Job(
         name=str(owner.get("name") or item["metadata"]["name"]),
         asks=Amount(gpus=total.get(GPU, 0), cores=total.get(CPU, 0) / MILLI),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from components.objects.team_policies import ANOTHER, GATE, LIFTED, PAST_THE_QUE
 from lab import tools
 from longhaul.client.capacity.look import Look
 from longhaul.client.capacity.text import to_plain, to_text
+from longhaul.client.cli import main
+from longhaul.client.tokens import Store, Tokens
 from longhaul.kubernetes.api import Api
 from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack
+from tests.longhaul.client.test_profile import PROFILE
 from tests.model.make import issuer
 from tests.support.api_server import ApiServer, eventually
 from tests.support.queue_managers import QueueManagers
@@ -266,6 +270,30 @@ def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
     text = to_text(every)
     assert "huge" in text
     assert f"{CORES} cores" in text
+
+
+def test_the_client_shows_it_by_a_token(
+    ada: Person, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The token is an account's: API servers ask the same of any."""
+    for name in ("STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    server.kubectl(
+        "create", "clusterrolebinding", "seen", "--clusterrole=longhaul:teams", "--serviceaccount=vision:default"
+    )
+    token = server.kubectl("create", "token", "default", "--namespace=vision").strip()
+    authority = (server.folder / "ca.crt").read_text()
+    place = {"server": f"https://127.0.0.1:{server.port}", "server_name": "kubernetes.test", "authority": authority}
+    profile = replace(PROFILE, **place, expires="2100-01-01T00:00:00+00:00")
+    (tmp_path / "profile.json").write_text(profile.text())
+    (own,) = profile.issuers.values()
+    Store(own, profile.place()).write(Tokens(id_token=token, refresh_token="", ends=time.time() + 3600))
+    assert main(["capacity", "--profile", str(tmp_path / "profile.json"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found["teams"]] == ["speech", "vision"]
+    assert any("jobs of speech, vision" in one for one in found["hidden"])
+    assert main(["capacity", "--profile", str(tmp_path / "profile.json")]) == 0
+    assert f"{CORES} cores" in capsys.readouterr().out
 
 
 def test_an_owner_gets_its_own_back(ada: Person, person: Callable[[str], Person], server: ApiServer) -> None:
