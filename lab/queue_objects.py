@@ -42,6 +42,15 @@ GROUPS = frozenset(
 """API groups in which the managers need rights: those of the frameworks that :data:`FRAMEWORKS` names, and what they
 look at. Left out are webhook configurations and definitions, which they would write certificates into, and the settings
 of Kueue's own API server."""
+SCHEMA = "openAPIV3Schema"
+OBJECT, LIST = 3, 2
+"""Messages that an object and a list are (google.protobuf: Struct, its entry, Value; ListValue, Value)."""
+DEEPEST = 66
+"""Messages in messages that a schema may be. Of 100, the most that protobuf reads in Python, as the lab's plugins are,
+the resource and the request around it are the rest."""
+LEAST = 14
+"""The least that an object with plain values needs, with lists of them."""
+ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 MULTIKUEUE = "multikueue"
 """Beginning of the names of resources for queues over several clusters, which ``kueue.yaml`` turns off."""
 
@@ -78,11 +87,41 @@ def chosen(objects: Iterable[Object]) -> Object:
 
 
 def definition(full: Object) -> Object:
-    """Return a definition with the version that is stored alone, so that nothing converts, and without descriptions,
-    which are nine tenths of it."""
+    """Return a definition with the version that is stored alone, so that nothing converts, without descriptions, which
+    are nine tenths of it, and not deeper than a plugin reads."""
     spec = {key: value for key, value in full["spec"].items() if key != "conversion"}
     versions = [_undescribed(one) for one in spec["versions"] if one["storage"]]
+    for one in versions:
+        one["schema"] = {SCHEMA: shallow(one["schema"][SCHEMA], DEEPEST)}
     return {"name": full["metadata"]["name"], "spec": {**spec, "versions": versions}}
+
+
+def shallow(node: Object, left: int) -> Object:
+    """Return a schema in which nothing is nested deeper than ``left`` messages. What would be is taken as it is given,
+    such as the sources of a pod's volumes; the API server looks at it when the pod is made."""
+    if _levels(node) <= left:
+        return node
+    if left < LEAST:
+        return ANYTHING
+    found = dict(node)
+    if "properties" in node:
+        found["properties"] = {name: shallow(one, left - 2 * OBJECT) for name, one in node["properties"].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(node.get(key), dict):
+            found[key] = shallow(node[key], left - OBJECT)
+    if found.get("items") == ANYTHING:
+        # Without keys: a list by keys must describe them.
+        return {"type": "array", "items": ANYTHING}
+    return found
+
+
+def _levels(value: Any) -> int:
+    """Return how deep a value is nested as messages."""
+    if isinstance(value, dict):
+        return OBJECT + max(map(_levels, value.values()), default=0)
+    if isinstance(value, list):
+        return LIST + max(map(_levels, value), default=0)
+    return 0
 
 
 def _undescribed(value: Any) -> Any:

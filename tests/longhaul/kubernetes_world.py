@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,17 +10,20 @@ from typing import Any
 from components.model import Environment
 from components.model.certificates import ADMINISTRATOR_HOURS, KUBERNETES
 from components.model.overlap import AUTHORITY
+from components.model.queues import KUEUE, webhooks_name
 from longhaul.exits import CommandError
 from longhaul.rotation.followers import BOOT, DEPLOYMENTS, FIELD, NODES, ROOT, Followers
 from longhaul.rotation.kubernetes import KubernetesRotation
 from longhaul.rotation.overlap import Subject
 from longhaul.rotation.servers import digests
+from longhaul.rotation.webhooks import KINDS
 from longhaul.status.cluster import BELIEVED
 from tests.longhaul.overlap_world import SERVERS, World
 
 WHAT = AUTHORITY + KUBERNETES
 DNS = f"{DEPLOYMENTS}/coredns"
 KUBECONFIG = timedelta(hours=ADMINISTRATOR_HOURS)
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/"
 
 
 class KubernetesWorld(World):
@@ -30,6 +34,8 @@ class KubernetesWorld(World):
     ) -> None:
         self.nodes: dict[str, str] = {}
         """Authorities that each node believes, PEM."""
+        self.bundles: dict[str, str] = {}
+        """Authorities by which API servers know webhooks, PEM, by the path of their configuration."""
         self.away = set[str]()
         """Nodes that follow nobody, and tell what they told before."""
         self.silent = set[str]()
@@ -53,6 +59,7 @@ class KubernetesWorld(World):
         super().__init__(environment, WHAT, first)
         trust = self.vault["trust-kubernetes"]
         self.nodes, self.state, self.first_trust = dict.fromkeys(("a", "b"), trust), trust, trust
+        self.bundles = dict.fromkeys((f"{WEBHOOKS}{kind}/{webhooks_name(KUEUE)}" for kind in KINDS), trust)
 
     @property
     def root(self) -> str:
@@ -92,12 +99,16 @@ class KubernetesWorld(World):
             known = name in self.without or name in self.refused
             assert known or signing <= set(digests(text)), f"{name} does not know every server"
         assert signing <= set(digests(self.state)), "a new machine does not know every server"
+        for path, text in self.bundles.items():
+            assert signing <= set(digests(text)), f"API servers do not know the webhooks of {path}"
         self.kubeconfigs.append((self.now, self.vault["trust-kubernetes"]))
         for made, text in self.kubeconfigs:
             known = signing <= set(digests(text)) or self.now - made >= KUBECONFIG
             assert known or self.careless, "a kubeconfig does not know every server"
 
     def find(self, path: str) -> dict[str, Any] | None:
+        if path.startswith(WEBHOOKS):
+            return self._webhooks(path)
         if path == ROOT:
             return {"data": {FIELD: self.root}}
         if path == DNS:
@@ -131,7 +142,19 @@ class KubernetesWorld(World):
             "status": {**counts, "observedGeneration": self.restarts},
         }
 
+    def _webhooks(self, path: str) -> dict[str, Any] | None:
+        if path not in self.bundles:
+            return None
+        client = {"url": "https://127.0.0.1:1", "caBundle": base64.b64encode(self.bundles[path].encode()).decode()}
+        version = {"name": path.rpartition("/")[2], "resourceVersion": "1"}
+        return {"metadata": version, "webhooks": [{"name": "a", "clientConfig": client}] * 2}
+
     def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        if path in self.bundles:
+            self.step()
+            (bundle,) = {one["clientConfig"]["caBundle"] for one in body["webhooks"]}
+            self.bundles[path] = base64.b64decode(bundle).decode()
+            return {}
         if path != DNS:
             return super().patch(path, body)
         self.step()
@@ -161,5 +184,5 @@ class KubernetesWorld(World):
     @property
     def all_believe(self) -> bool:
         nodes = [text for name, text in self.nodes.items() if name not in self.without and name not in self.refused]
-        others = {digests(text) for text in (*nodes, self.state)}
+        others = {digests(text) for text in (*nodes, self.state, *self.bundles.values())}
         return super().all_believe and others == {self.believed}

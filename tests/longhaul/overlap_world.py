@@ -69,6 +69,8 @@ class Server:
     """A machine's files, with the times at which it got them."""
 
     machine: Machine
+    held: tuple[SecretFile, ...]
+    """Files that it makes of secrets."""
     history: list[tuple[datetime, dict[str, str]]] = field(default_factory=list)
     started: dict[str, str] = field(default_factory=dict)
     """Files as its programs were started with them, of those that they read only then."""
@@ -109,7 +111,10 @@ class World:
         self.vault = dict(first or first_vault(environment))
         self.signed: dict[str, datetime] = {}
         """Time at which a key signed last, by the digest of its public half."""
-        self.servers = {one.name: Server(one) for one in control_machines(environment, plan(environment))}
+        self.servers = {
+            one.name: Server(one, _secret_files(environment, one))
+            for one in control_machines(environment, plan(environment))
+        }
         self.published: dict[str, str] = {}
         for server in self.servers.values():
             self.fetch(server)
@@ -128,8 +133,7 @@ class World:
             text = self.vault[match[1]]
             return str(json.loads(text)[match[2]]) if match[2] else text
 
-        held = _secret_files(self.environment, server.machine)
-        files = {file.path.rpartition("/")[2]: _PLACE.sub(value, file.content) for file in held}
+        files = {file.path.rpartition("/")[2]: _PLACE.sub(value, file.content) for file in server.held}
         server.history.append((self.now, files))
 
     def secret(self, _place: Any, _vault: str, name: str) -> str | None:
@@ -307,7 +311,6 @@ class World:
         return parse_standings(self.vault[ROTATIONS]).get(self.what, STEADY)
 
 
-@cache
 def _secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
     return (etcd if machine.role.is_etcd else api_server).secret_files(environment, machine)
 
