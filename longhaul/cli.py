@@ -54,6 +54,7 @@ def groups() -> dict[str, dict[str, Command]]:
         ansible,
         autoscaler,
         backups,
+        capacity,
         depot,
         destroy,
         doctor,
@@ -100,6 +101,7 @@ def groups() -> dict[str, dict[str, Command]]:
         },
         "understand": {
             "status": status,
+            "capacity": capacity,
             "backups": backups,
             "login": login,
             "vpn": vpn,
@@ -129,7 +131,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="longhaul",
         usage="longhaul COMMAND [--env E] [option …]     longhaul COMMAND --help",
-        description="Build, look at and take down the cluster that an environment file describes.\n\n" + listing(),
+        description="Build, look at and take down the cluster that an environment file describes:\n" + listing(),
         epilog=help_text(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

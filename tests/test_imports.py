@@ -24,8 +24,12 @@ cluster. The lab's depot is such a folder, and its plugin is such a client. Thes
 the command, nor of the lab."""
 
 CLIENT = "longhaul.client"
-"""The part of the command that people install who run nothing: it knows nothing of the rest but how it speaks."""
-SPEECH = ("longhaul.exits", "longhaul.say")
+"""The part of the command that people install who run nothing: it knows nothing of the rest but how it speaks,
+and how a cluster is asked."""
+SPEECH = ("longhaul.exits", "longhaul.say", "longhaul.report.ages", "longhaul.report.printable")
+CLUSTER = ("longhaul.kubernetes", "longhaul.autoscaler.quantities")
+"""Modules that ask a cluster, and read the amounts that it writes: the standard library alone, so the client has them
+too."""
 
 LAB_SEAM = "longhaul.lab_seam"
 """The one module of the command that knows the lab."""
@@ -115,7 +119,7 @@ MAY_IMPORT = {
     "components.render": ("components.render", "components.model", "clouds"),
     "components": ("components", "clouds"),
     "stacks": ("components",),
-    CLIENT: (CLIENT, *SPEECH),
+    CLIENT: (CLIENT, *SPEECH, *CLUSTER),
     LAB_SEAM: ("longhaul", "clouds", "components.model", "components.render", "lab"),
     **dict.fromkeys(SUPPLY, (*SUPPLY, "clouds", "components.model", "components.render")),
     # Certificates on demand, and keys that are rotated, are made as `up` makes them, without Pulumi.

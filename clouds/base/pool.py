@@ -42,6 +42,9 @@ class Pool(Section):
     """Number of machines that always run."""
     max: int = Field(ge=1, le=7500)
     """Largest number of machines."""
+    spare: int = Field(default=0, ge=0, le=7500)
+    """Number of empty machines that the autoscaler keeps beyond what is needed, so that work starts without waiting
+    for one. They cost what others do."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Node labels."""
     taints: tuple[Taint, ...] = ()

@@ -35,6 +35,7 @@ from components.model.rdma import huge_pages_2mib
 from components.model.sign_in import check_sign_in
 from components.model.site_checks import check_zones
 from components.model.tags import check_tags
+from components.model.team_checks import check_teams
 from components.model.waiver_checks import check_waivers
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         _check_links,
         check_identity,
         check_sign_in,
+        check_teams,
         check_existing,
         check_lengths,
         check_tags,
@@ -144,6 +146,9 @@ def _check_pools(environment: Environment) -> Iterator[Fault]:
         if pool.min > pool.max:
             wrong = f"{pool.min} is more than max, {pool.max}"
             yield Fault(at=(*at, "min"), wrong=wrong, write=f"at most {pool.max}", basis=((*at, "max"),))
+        if pool.spare > pool.max:
+            wrong = f"{pool.spare} is more than max, {pool.max}"
+            yield Fault(at=(*at, "spare"), wrong=wrong, write=f"at most {pool.max}", basis=((*at, "max"),))
         others = [other for other in environment.pools if other != name]
         for index, fallback in enumerate(pool.fallbacks):
             if fallback not in others:

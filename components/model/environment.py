@@ -17,6 +17,7 @@ from components.model.issuers import Identity
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.namespaces import Namespace
 from components.model.sites import Site
+from components.model.teams import MOST_TEAMS, Team
 from components.model.versions import Versions
 from components.model.vpn import Vpn
 from components.model.waivers import Waiver
@@ -245,6 +246,9 @@ class Environment(Section):
     """Access from outside to the private parts of the environment."""
     identity: Identity = Field(default_factory=Identity)
     """Sign-in of people by a company's own identity provider, and what their groups may do."""
+    teams: dict[Name, Team] = Field(default_factory=dict, max_length=MOST_TEAMS)
+    """Teams by name, each with a namespace of that name and a queue. Left out, nobody queues. A team that is taken out
+    of the file keeps its namespace, with what its people made, and loses its queue and its people's rights."""
     vpn: Vpn | None = None
     """Machines through which people's laptops reach the environment. Left out, there are none."""
     images: Images = Field(default_factory=Images)
@@ -253,7 +257,7 @@ class Environment(Section):
     """Namespaces in which pods may do more than `baseline` of Kubernetes' Pod Security Standards allows."""
     queues: bool | None = None
     """True when jobs queue for what teams may use: Kueue and JobSet run on the API servers' machines. A change makes
-    these anew, one at a time. Left out, there are no queues."""
+    these anew, one at a time. Left out, there are queues where there are `teams`."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
     clouds must accept the names and values. At most 46 tags; at most 13 where Longhaul makes the DNS zone, because an

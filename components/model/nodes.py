@@ -16,6 +16,7 @@ from clouds.registry import cloud_of
 from components.model.address_plan import FRONTEND, POD_PREFIX, AddressPlan
 from components.model.environment import Environment
 from components.model.host_places import HostPlace, host_places
+from components.model.kinds import KIND_LABEL, kind_name
 from components.model.links import LinkKind, links
 from components.model.vpn import ZONE
 
@@ -94,6 +95,7 @@ _OWN_LABELS = frozenset(
         IMAGE_LABEL,
         GPU_LABEL,
         RDMA_LABEL,
+        KIND_LABEL,
         UNCHECKED,
         "kubernetes.io/hostname",
     )
@@ -144,24 +146,27 @@ def pool_labels(environment: Environment, pool_name: str, *, group: str | None =
     site = environment.sites[pool.site]
     if not cloud_of(site).rents:
         raise TypeError(f"pool {pool_name} is on {site.kind}, not in a cloud")
+    machine = environment.machine_type(pool.machine_type)
     return {
         REGION_LABEL: site.region,
         SITE_LABEL: pool.site,
         POOL_LABEL: pool_name,
         **({GROUP_LABEL: group} if group else {}),
         TYPE_LABEL: pool.machine_type,
-        **gpu_labels(environment.machine_type(pool.machine_type).gpus),
+        KIND_LABEL: kind_name(gpus=machine.gpus, model=machine.gpu_model, spot=pool.spot),
+        **gpu_labels(machine.gpus),
         **pool.labels,
     }
 
 
-def host_labels(place: HostPlace, *, gpus: int = 0, rdma: str | None = None) -> dict[str, str]:
+def host_labels(place: HostPlace, *, gpus: int = 0, gpu_model: str = "", rdma: str | None = None) -> dict[str, str]:
     """Return the labels of a host without the zone, which its place gives."""
     return {
         REGION_LABEL: place.site,
         SITE_LABEL: place.site,
         POOL_LABEL: HOSTS_POOL_LABEL,
         TYPE_LABEL: HOSTS_POOL_LABEL,
+        KIND_LABEL: kind_name(gpus=gpus, model=gpu_model),
         **gpu_labels(gpus),
         **({RDMA_LABEL: rdma} if rdma else {}),
     }

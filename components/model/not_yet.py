@@ -11,7 +11,6 @@ ANY = "*"
 """Stands for any name or index in a key."""
 
 NOT_YET: Mapping[tuple[str, ...], str] = {
-    ("teams",): "teams, each with capacity that is guaranteed and capacity that it may borrow from the others",
     ("pools", ANY, "spot_share"): "the share of a pool's machines that are spare capacity, under its one `max`",
     ("boxes",): "researchers' own machines: who has one, of which type, in which site",
     ("storage",): "storage for data and checkpoints: file systems and buckets by site",

@@ -64,5 +64,5 @@ def webhooks_name(manager: Manager) -> str:
 
 
 def has_queues(environment: Environment) -> bool:
-    """Return whether the environment has queues."""
-    return bool(environment.queues)
+    """Return whether the environment has queues: where there are teams, unless the file says otherwise."""
+    return bool(environment.teams) if environment.queues is None else environment.queues

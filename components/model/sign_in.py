@@ -144,20 +144,25 @@ def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
             yield Fault(at=at, wrong=wrong, write=f"another, such as {name}:", basis=basis)
 
 
+def prefix_fault(environment: Environment, group: str, at: Location) -> Iterator[Fault]:
+    """Yield a fault when no issuer can name a group."""
+    issuers = environment.identity.issuers
+    prefixes = [issuer.groups.prefix for issuer in issuers.values() if issuer.groups is not None]
+    prefix = f"{group.partition(':')[0]}:"
+    if prefix not in prefixes:
+        prefixed = (("identity", "issuers", name, "groups", "prefix") for name in issuers)
+        wrong = f"no issuer gives groups the prefix {prefix!r}"
+        write = f"a name that begins with {choices(prefixes, prefix)}"
+        yield Fault(at=at, wrong=wrong, write=write, basis=(("identity", "issuers"), *prefixed))
+
+
 def _check_groups(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each group that no issuer can name, and for each that would have no rights."""
     identity = environment.identity
     exempt = environment.pod_security.exempt_namespaces
-    prefixes = [issuer.groups.prefix for issuer in identity.issuers.values() if issuer.groups is not None]
-    prefixed = (("identity", "issuers", name, "groups", "prefix") for name in identity.issuers)
-    basis: tuple[Location, ...] = (("identity", "issuers"), *prefixed)
     for group, rights in identity.groups.items():
         at = ("identity", "groups", group)
-        prefix = f"{group.partition(':')[0]}:"
-        if prefix not in prefixes:
-            wrong = f"no issuer gives groups the prefix {prefix!r}"
-            write = f"a name that begins with {choices(prefixes, prefix)}"
-            yield Fault(at=at, wrong=wrong, write=write, basis=basis)
+        yield from prefix_fault(environment, group, at)
         for namespace in rights.namespaces:
             if namespace.startswith("kube-"):
                 wrong = f"{namespace} is Kubernetes' own: whoever may make pods there has the cluster"

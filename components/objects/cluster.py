@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi import ComponentResource, Output, ResourceOptions, StackReference
+from pulumi import ComponentResource, Output, Resource, ResourceOptions, StackReference
 from pulumi_kubernetes import Provider
 
 from components.model import AddressPlan, Environment, plan
@@ -16,6 +16,7 @@ from components.model.queues import has_queues
 from components.model.rdma import SHARED, rdma_kinds
 from components.objects.account_tokens import AccountTokens
 from components.objects.autoscaler import AutoscalerAccess, AutoscalerArgs, prices_of
+from components.objects.capacity import Capacity
 from components.objects.dns import Dns, DnsArgs
 from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
@@ -28,6 +29,7 @@ from components.objects.priorities import PriorityClasses
 from components.objects.queues import Queues, QueuesArgs
 from components.objects.rbac import NodeAccess
 from components.objects.rdma import SharedRdma
+from components.objects.teams import Teams
 from components.objects.training import TrainingPods
 from components.render.controller import pools_by_role
 
@@ -80,7 +82,13 @@ class ClusterObjects(ComponentResource):
         )
         child = ResourceOptions(parent=self, providers=[provider])
         NodeAccess(f"{name}-access", opts=child)
-        Groups(f"{name}-groups", environment, opts=child)
+        queues = QueuesArgs(authority=kubernetes_ca)
+        made: list[Resource] = [Queues(f"{name}-queues", queues, opts=child)] if has_queues(environment) else []
+        if environment.teams:
+            made.append(Teams(f"{name}-teams", environment, opts=_after(child, made)))
+        # They may have rights in the namespaces of teams.
+        Groups(f"{name}-groups", environment, opts=_after(child, made))
+        Capacity(f"{name}-capacity", environment, opts=child)
         EnvironmentDocument(
             f"{name}-environment",
             EnvironmentDocumentArgs(environment=environment, addresses=addresses, aws_role_arn=node_controller_role),
@@ -102,10 +110,8 @@ class ClusterObjects(ComponentResource):
         InstanceMetadata(f"{name}-metadata", opts=child)
         AccountTokens(f"{name}-account-tokens", opts=child)
         NodeLabels(f"{name}-node-labels", opts=child)
-        if has_queues(environment):
-            Queues(f"{name}-queues", QueuesArgs(authority=kubernetes_ca), opts=child)
         # Their pods have the system's priorities, which need their quota.
-        child = ResourceOptions.merge(child, ResourceOptions(depends_on=[priorities]))
+        child = _after(child, [priorities])
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)
         if has_gpus(environment):
             Gpus(f"{name}-gpus", opts=child)
@@ -115,6 +121,11 @@ class ClusterObjects(ComponentResource):
             elif environment.images.efa_device_plugin is not None:
                 EfaDevicePlugin(f"{name}-efa", environment, environment.images.efa_device_plugin, opts=child)
         self.register_outputs({})
+
+
+def _after(opts: ResourceOptions, before: Sequence[Resource]) -> ResourceOptions:
+    """Return options of what is made after other resources."""
+    return ResourceOptions.merge(opts, ResourceOptions(depends_on=[*before]))
 
 
 def _output(stack: StackReference, name: str, *, needed: bool) -> Output[Any]:

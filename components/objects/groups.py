@@ -33,7 +33,8 @@ class Groups(ComponentResource):
     def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Groups", name, None, opts)
         groups = environment.identity.groups
-        named = sorted({namespace for rights in groups.values() for namespace in rights.namespaces})
+        # Those of teams are there already.
+        named = sorted({one for rights in groups.values() for one in rights.namespaces} - {*environment.teams})
         self._namespaces = {namespace: self._namespace(namespace) for namespace in named}
         if environment.vpn is not None:
             rules: list[PolicyRuleArgsDict] = [{"non_resource_urls": [RIGHT], "verbs": ["get"]}]
@@ -71,5 +72,5 @@ class Groups(ComponentResource):
             metadata=metadata,
             role_ref={"api_group": API, "kind": "ClusterRole", "name": role},
             subjects=[subject],
-            opts=ResourceOptions(parent=self, depends_on=[self._namespaces[namespace]]),
+            opts=ResourceOptions(parent=self, depends_on=[*filter(None, [self._namespaces.get(namespace)])]),
         )

@@ -42,6 +42,8 @@ GANGS = "gangs.longhaul.dev"
 """Class of the ProvisioningRequests that our autoscaler serves (docs/autoscaler.md)."""
 CHECK = "longhaul-gangs"
 """AdmissionCheck with which a ClusterQueue has a job wait until its nodes are there, and its configuration."""
+OURS = {"clusterqueues", "cohorts", "resourceflavors"}
+"""Kinds of Kueue's in no namespace, which administrators alone write."""
 PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 """Kueue's own controller of such checks (kueue 0.19, apis/kueue/v1beta2, ``ProvisioningRequestControllerName``)."""
 TIMEOUT_S = 10
@@ -69,7 +71,7 @@ PEOPLE: dict[str, list[PolicyRuleArgsDict]] = {
         {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": SEEN},
     ],
 }
-"""What people with the roles ``edit`` and ``view`` in a namespace may do there besides (kubernetes.io, "Using RBAC
+"""Rights that people with the roles ``edit`` and ``view`` in a namespace have there besides (kubernetes.io, "Using RBAC
 Authorization", aggregated ClusterRoles). Queues and quotas are the administrators'."""
 
 
@@ -126,6 +128,10 @@ class Queues(ComponentResource):
     def _webhook(self, manager: Manager, one: dict[str, Any]) -> Any:
         """Return a webhook as the cluster has it: asked on the API server's own machine, about teams alone."""
         kept = {key: value for key, value in one.items() if key != "path"}
+        if {resource for rule in one["rules"] for resource in rule["resources"]} <= OURS:
+            # Queues are ours to write, and their definitions say what they may hold. `up` does not wait for Kueue,
+            # which begins once these are there.
+            kept["failurePolicy"] = "Ignore"
         return {
             **kept,
             "clientConfig": {"url": f"https://127.0.0.1:{manager.port}{one['path']}", "caBundle": self._authority},

@@ -84,7 +84,7 @@ def _host_labels(environment: Environment, hosts: Mapping[str, HostNode]) -> dic
     """Return the labels of every host by its name in the hosts file."""
     return {
         host.name: {
-            **host_labels(hosts[host.name].place, gpus=host.gpus, rdma=host.rdma),
+            **host_labels(hosts[host.name].place, gpus=host.gpus, gpu_model=host.gpu_model, rdma=host.rdma),
             ZONE_LABEL: hosts[host.name].place.site,
         }
         for host in environment.hosts

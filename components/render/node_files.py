@@ -111,7 +111,7 @@ def host_files(
         environment,
         addresses,
         site_name=node.place.site,
-        labels=host_labels(node.place, gpus=host.gpus, rdma=host.rdma),
+        labels=host_labels(node.place, gpus=host.gpus, gpu_model=host.gpu_model, rdma=host.rdma),
         hardware=_Hardware(vcpus=HOST_VCPUS, gpus=host_promise(host), huge_pages_gib=host.huge_pages_gib),
     )
     found[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)

@@ -175,6 +175,13 @@ class Market:
             while offer.group.size + offer.bought < offer.group.group.min and offer.left > 0:
                 self._make(offer, "its least size", ())
 
+    def ask(self, pool: str, number: int, buyer: str) -> None:
+        """Ask a pool for machines that nobody waits for, as many of ``number`` as it can be asked for."""
+        for offer in self.offers:
+            while number and offer.pool.name == pool and offer.left > 0:
+                self._make(offer, buyer, ())
+                number -= 1
+
     def _make(self, offer: Offer, buyer: str, pods: tuple[str, ...]) -> Room:
         number = offer.group.present + offer.bought + 1
         room = Room(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))

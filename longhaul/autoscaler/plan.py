@@ -15,6 +15,7 @@ from longhaul.autoscaler.rooms import Ledger, Room, Tier
 from longhaul.autoscaler.scale_in import ScaleIn, is_stuck
 from longhaul.autoscaler.shapes import Apart, Shape
 from longhaul.autoscaler.snapshot import Cordon, Gang, Health, Node, Pod, Pool, Snapshot
+from longhaul.autoscaler.spares import keep as keep_spares
 from longhaul.autoscaler.why import tell
 from longhaul.report.text import counted
 
@@ -39,6 +40,7 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
     waiting = [pod for pod in alone if pod.nominated not in rooms]
     gangs = _gangs(snapshot, ledger)
     _place(placer, grouped(waiting, ledger), gangs, nodes)
+    keep_spares(groups.pools, ledger, market)
     scale_in = ScaleIn(groups.pools, rooms, ledger=ledger, placer=placer, settings=snapshot.settings, now=now)
     scale_in.run(nodes, memory.idle)
     actions = [

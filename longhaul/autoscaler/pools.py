@@ -87,6 +87,7 @@ def pools(
             machine_type=declared.machine_type,
             min=declared.min,
             max=declared.max,
+            spare=declared.spare,
             priority=declared.priority,
             fallbacks=declared.fallbacks,
             price=amounts.get(name),

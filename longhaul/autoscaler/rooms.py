@@ -7,7 +7,7 @@ Everything that is taken is written into one journal, so that a gang that does n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from longhaul.autoscaler.matching import keeps_apart, mismatch
@@ -57,7 +57,7 @@ class Need:
 class Room:
     """Amounts that are free on one node."""
 
-    __slots__ = ("closed", "free", "kind", "matches", "name", "node", "owns", "ports", "row", "taken", "tier")
+    __slots__ = ("closed", "free", "kind", "matches", "name", "node", "owns", "ports", "row", "spare", "taken", "tier")
 
     def __init__(self, name: str, kind: Kind, tier: Tier, free: list[int], node: Node | None = None) -> None:
         self.name, self.kind, self.tier, self.free, self.node = name, kind, tier, free, node
@@ -67,6 +67,8 @@ class Room:
         """Number of pods that were placed on it."""
         self.closed = False
         """True when nothing more may be placed on it."""
+        self.spare = False
+        """True for one that its pool keeps empty."""
         self.row: Row | None = None
 
     def most(self, need: Need, count: int) -> int:
@@ -206,6 +208,10 @@ class Ledger:
         if row is None:
             raise ValueError(f"{room.name} is in no row")
         self._journal.append(lambda: _remove(row, room))
+
+    def rooms(self) -> Iterator[Room]:
+        """Yield every node, and those that are to be made."""
+        return (room for one in self._classes.values() for row in one.rows for room in row.rooms)
 
     def fitting(self, where: Where) -> Sequence[Class]:
         """Return the classes on whose nodes a pod may be, in the order in which they are used."""

@@ -110,9 +110,9 @@ class ScaleIn:
         return node.health is Health.SILENT
 
     def _needed(self, node: Node) -> bool:
-        """Return whether pods were placed on a node."""
+        """Return whether pods were placed on a node, or it is kept as a spare."""
         room = self._rooms.get(node.name)
-        return room is not None and room.taken > 0
+        return room is not None and (room.taken > 0 or room.spare)
 
     def _share(self, size: int) -> int:
         return max(1, int(self._settings.share * size))
@@ -223,6 +223,10 @@ class ScaleIn:
         )
 
     def _uncordon(self, node: Node) -> None:
+        room = self._rooms.get(node.name)
+        if room is not None and room.spare:
+            self._act(Verb.UNCORDON, node, "it is one of its pool's spare nodes")
+            return
         why = f"{counted(node.work, 'pod')} at work on it" if node.work else "its pods have no room elsewhere"
         self._act(Verb.UNCORDON, node, "pods that wait have room on it" if self._needed(node) else why)
 

@@ -161,6 +161,8 @@ class Pool:
     machine_type: str = ""
     min: int = 0
     max: int = 0
+    spare: int = 0
+    """Number of empty nodes that it keeps beyond what is needed."""
     priority: int = 100
     """Pools with a lower number are filled first."""
     fallbacks: tuple[str, ...] = ()

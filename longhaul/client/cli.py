@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from longhaul.client import login
+from longhaul.client.capacity import command as capacity
 from longhaul.client.vpn import command as vpn
 from longhaul.exits import CommandError, Exit, help_text
 from longhaul.say import say
@@ -31,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def commands() -> dict[str, ModuleType]:
     """Return the commands by name."""
-    return {"login": login, "vpn": vpn}
+    return {"login": login, "vpn": vpn, "capacity": capacity}
 
 
 def parser() -> argparse.ArgumentParser:

@@ -36,7 +36,49 @@ def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
     return {name: base64.b64decode(text).decode() for name, text in parts.items()}
 
 
-class Api(Client):
+class Reader(Client):
+    """One cluster's API, as far as it is read."""
+
+    def get(self, path: str, **query: str) -> Object:
+        """Read one object."""
+        return self._told("GET", path, query=query)
+
+    def find(self, path: str) -> Object | None:
+        """Read one object; None when it does not exist."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def items(self, path: str, **query: str) -> Iterator[Object]:
+        """Yield every object of a list, page by page."""
+        for page in self.pages(path, **query):
+            yield from page.get("items") or []
+
+    def pages(self, path: str, **query: str) -> Iterator[Object]:
+        """Yield a list page by page, each with the version of the whole."""
+        follow: dict[str, str] = {}
+        while True:
+            answer = self.get(path, limit=str(PAGE), **query, **follow)
+            yield answer
+            token = answer.get("metadata", {}).get("continue")
+            if not token:
+                return
+            follow = {"continue": token}
+
+    def _told(self, method: str, path: str, **more: Any) -> Object:
+        """Return an answer, or raise an error that names the request."""
+        try:
+            return self.send(method, path, **more)
+        except ApiError as error:
+            if not error.status:
+                raise
+            raise ApiError(f"{method} {path}: {error}", status=error.status, reason=error.reason) from None
+
+
+class Api(Reader):
     """One cluster's API."""
 
     def __init__(
@@ -96,35 +138,6 @@ class Api(Client):
         server = str(kubeconfig["clusters"][0]["cluster"]["server"])
         return cls(server, identity_of(kubeconfig), timeout_s=timeout_s, renew=renew)
 
-    def get(self, path: str, **query: str) -> Object:
-        """Read one object."""
-        return self._told("GET", path, query=query)
-
-    def find(self, path: str) -> Object | None:
-        """Read one object; None when it does not exist."""
-        try:
-            return self.get(path)
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise
-
-    def items(self, path: str, **query: str) -> Iterator[Object]:
-        """Yield every object of a list, page by page."""
-        for page in self.pages(path, **query):
-            yield from page.get("items") or []
-
-    def pages(self, path: str, **query: str) -> Iterator[Object]:
-        """Yield a list page by page, each with the version of the whole."""
-        follow: dict[str, str] = {}
-        while True:
-            answer = self.get(path, limit=str(PAGE), **query, **follow)
-            yield answer
-            token = answer.get("metadata", {}).get("continue")
-            if not token:
-                return
-            follow = {"continue": token}
-
     def patch(self, path: str, body: Object) -> Object:
         """Change parts of an object by a JSON merge patch (RFC 7386); null removes a field."""
         return self._told("PATCH", path, body=body, content_type=MERGE)
@@ -171,15 +184,6 @@ class Api(Client):
             next(self.lines(path, wanted, silence_s=limit_s + TIMEOUT_S), None)
         except (OSError, http.client.HTTPException) as problem:
             raise self.silent(problem) from None
-
-    def _told(self, method: str, path: str, **more: Any) -> Object:
-        """Return an answer, or raise an error that names the request."""
-        try:
-            return self.send(method, path, **more)
-        except ApiError as error:
-            if not error.status:
-                raise
-            raise ApiError(f"{method} {path}: {error}", status=error.status, reason=error.reason) from None
 
 
 def path_of(*parts: str) -> str:

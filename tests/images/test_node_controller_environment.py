@@ -52,7 +52,10 @@ def test_it_reads_which_labels_and_taints_nodes_have() -> None:
         assert list(pool.taints) == [taint.model_dump() for taint in environment.pools[name].taints]
     for host in environment.hosts:
         node = host_nodes(environment, plan(environment))[host.name]
-        wanted = {**host_labels(node.place, gpus=host.gpus, rdma=host.rdma), ZONE_LABEL: node.place.site}
+        wanted = {
+            **host_labels(node.place, gpus=host.gpus, gpu_model=host.gpu_model, rdma=host.rdma),
+            ZONE_LABEL: node.place.site,
+        }
         assert found.hosts[node.node_name].labels == wanted
 
 

@@ -12,10 +12,11 @@ from controller.environment import HOSTS_POOL_LABEL, Environment, Host, Pool
 from controller.events import Events
 from controller.inventory import Inventory, Listed, Machine
 from controller.metrics import Metrics
-from controller.new_nodes import ABLE, OWN, PREFLIGHT, Known, NewNodes, Truth, corrections, kept, truth
+from controller.new_nodes import ABLE, KIND, OWN, PREFLIGHT, Known, NewLabels, NewNodes, Truth, corrections, kept, truth
 from gpu.names import PRESENT
 
 from components.model import nodes as model
+from components.model.kinds import KIND_LABEL
 from components.objects import node_labels, rbac
 from tests.images.fake_api import FakeApi, Held
 
@@ -199,3 +200,16 @@ def test_both_sides_use_the_same_names() -> None:
     assert ABLE.endswith(f"/{rbac.LOOKED_AT}")
     assert (new_nodes.KEY, new_nodes.YES) == (node_labels.LOOKED_AT_KEY, "true")
     assert {model.IMAGE_LABEL, node_labels.INTERRUPTED} <= OWN
+
+
+def test_a_node_of_an_earlier_release_gets_the_label_of_its_kind() -> None:
+    api, nodes = FakeApi(), Held()
+    found: dict[str, Truth | None] = {NAME: Truth(labels=LABELS)}
+    work = NewLabels(api, nodes, known=lambda name: found[name])
+    nodes.documents = [kept(node())]
+    assert work.look() is False, "an older document speaks of no kinds"
+    assert api.written == []
+    found[NAME] = Truth(labels={**LABELS, KIND_LABEL: "h100"})
+    assert work.look() is False
+    assert api.said(PATH) == [{"metadata": {"resourceVersion": "7", "labels": {KIND_LABEL: "h100"}}}]
+    assert KIND == KIND_LABEL

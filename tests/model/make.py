@@ -105,7 +105,7 @@ def full() -> dict[str, Any]:
     raw["control_plane"]["sync_limits"] = {"median_ms": 0.5, "p99_ms": 5}
     raw["control_plane"]["round_trip_ms"] = 1.5
     taint = {"key": "nvidia.com/gpu", "value": "yes", "effect": "NoSchedule"}
-    pool = {"min": 1, "max": 4, "labels": {"gpu": "h100"}, "taints": [taint], "spot": True, "priority": 5}
+    pool = {"min": 1, "max": 4, "spare": 1, "labels": {"gpu": "h100"}, "taints": [taint], "spot": True, "priority": 5}
     raw["pools"] = {
         "gpu": {"site": "use1", "machine_type": "p5.48xlarge", **pool, "fallbacks": ["big"], "huge_pages_gib": 64}
         | {"zones": ["a"], "placement_group": True, "efa": True}
@@ -140,6 +140,13 @@ def full() -> dict[str, Any]:
         "groups": {"corp:ml": {"everywhere": "view", "namespaces": {"research": "edit"}, "vpn": True}},
     }
     raw["identity"]["issuers"]["corp"] |= {"certificate_authority": AUTHORITY, "required_claims": {"tid": "t"}}
+    raw["teams"] = {
+        "vision": {
+            "groups": ["corp:vision"],
+            "shares": {"h100-spot": {"gpus": 2, "cores": 8, "borrow": 1, "lend": 1}},
+            "priority": 5,
+        }
+    }
     raw["images"] = {"efa_device_plugin": f"registry.example.com/efa:v1@sha256:{'0' * 64}"}
     raw["tags"] = {"team": "training"}
     raw["naming"] = {"prefix": "corp"}

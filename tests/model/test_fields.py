@@ -24,7 +24,7 @@ HOSTS = make.hosts()
 WRONG: tuple[Any, ...] = (None, "", ["x"], {"x": {}})
 NAMES = (
     *("sites", "pools", "machine_types", "labels", "tags", "vault_officers", "administrators", "node_subnets"),
-    *("issuers", "groups", "namespaces", "required_claims"),
+    *("issuers", "groups", "namespaces", "required_claims", "teams", "shares"),
 )
 """Mappings whose keys the user chooses."""
 

@@ -9,6 +9,7 @@ import pytest
 from components.model import Environment, nodes, plan
 from components.model.address_plan import POD_PREFIX
 from components.model.hosts import Host
+from components.model.kinds import KIND_LABEL
 from tests.model import make
 
 
@@ -50,6 +51,7 @@ def test_a_pool_s_labels_are_its_own_and_ours() -> None:
         nodes.SITE_LABEL: "use1",
         nodes.POOL_LABEL: "gpu",
         nodes.TYPE_LABEL: "p5.48xlarge",
+        KIND_LABEL: "h100-spot",
         nodes.GPU_LABEL: "true",
         "gpu": "h100",
     }
@@ -65,7 +67,7 @@ def test_a_rack_host_is_a_node_of_its_place() -> None:
     labels = nodes.host_labels(second.place)
     assert labels[nodes.POOL_LABEL] == "bare-metal"
     assert labels[nodes.REGION_LABEL] == labels[nodes.SITE_LABEL] == "colo"
-    assert nodes.host_labels(second.place, gpus=2) == {**labels, nodes.GPU_LABEL: "true"}
+    assert nodes.host_labels(second.place, gpus=2) == {**labels, KIND_LABEL: "gpu", nodes.GPU_LABEL: "true"}
     assert nodes.host_labels(second.place, rdma="roce") == {**labels, nodes.RDMA_LABEL: "roce"}
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
+import http.client
 import os
 import re
 import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 from components.control_plane import issuing
 from components.model.queues import MANAGERS, Manager
 from longhaul.toolchain.spec import repository
-from tests.support.api_server import ApiServer
+from tests.support.api_server import ApiServer, eventually
 
 ROOTFS = repository() / "images/rootfs"
+LOCK = Path(tempfile.gettempdir()) / "longhaul-queue-managers.lock"
 INSIDE = 'mount --bind "$0/etc" /etc && mount --bind "$0/share" /usr/local/share && exec "$@"'
 """Script that gives a program an /etc of its own: Kueue has a path there in its code."""
 
@@ -26,6 +32,9 @@ class QueueManagers:
     def __init__(self, folder: Path, server: ApiServer, tools: dict[str, Path]) -> None:
         self._folder, self._server, self._tools = folder, server, tools
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        # Their ports are those of a machine, so one test after the other has them.
+        self._held = LOCK.open("w")
+        fcntl.flock(self._held, fcntl.LOCK_EX)
         shutil.copytree(ROOTFS / "etc/kueue", folder / "etc/kueue", symlinks=True)
         shutil.copytree(ROOTFS / "usr/local/share", folder / "share", symlinks=True)
         (folder / "etc/longhaul/pki").mkdir(parents=True)
@@ -61,11 +70,27 @@ class QueueManagers:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait()
 
+    def start_all(self) -> None:
+        """Start both, and return when they are ready."""
+        for manager in MANAGERS:
+            self.start(manager)
+            eventually(lambda manager=manager: is_ready(manager), what=f"{manager.name} is ready")
+
     def close(self) -> None:
         """End all."""
+        self._held.close()
         for process in self._running.values():
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def is_ready(manager: Manager) -> bool:
+    """Return whether a program says that it is ready."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{manager.health_port}/readyz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError, http.client.HTTPException):
+        return False
 
 
 def command(manager: Manager, *, kubeconfig: Path) -> list[str]:

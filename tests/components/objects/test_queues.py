@@ -5,8 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,22 +49,12 @@ def _queues(
     stack.build_infrastructure(kubernetes_ca=cluster.own_authority.certificate)
     stack.change(ALONE)
     stack.up()
-    for manager in MANAGERS:
-        managers.start(manager)
-        eventually(lambda manager=manager: is_ready(manager), what=f"{manager.name} is ready")
+    managers.start_all()
     for name in (TEAM, OTHER):
         cluster.open_namespace(name)
     cluster.kubectl("label", "namespace", TEAM, f"{TEAM_LABEL}={TEAM}")
     apply(cluster, *team_queue(TEAM, cores=CORES))
     return cluster
-
-
-def is_ready(manager: Manager) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{manager.health_port}/readyz", timeout=5) as answer:
-            return answer.status == 200
-    except (OSError, urllib.error.URLError, http.client.HTTPException):
-        return False
 
 
 def apply(cluster: ApiServer, *objects: dict[str, Any], check: bool = True) -> str:
@@ -140,9 +128,7 @@ def test_namespaces_without_a_team_do_not_wait_for_them(queues: ApiServer, manag
             assert not suspended(queues, "job", "free", where)
         assert "failed calling webhook" in apply(queues, deployment("held", POD, where=TEAM), check=False)
     finally:
-        for manager in MANAGERS:
-            managers.start(manager)
-            eventually(lambda manager=manager: is_ready(manager), what=f"{manager.name} is ready again")
+        managers.start_all()
         for where in ("kube-system", OTHER):
             queues.kubectl("delete", "deployment,job", "free", f"--namespace={where}")
     apply(queues, deployment("held", POD, where=TEAM))

@@ -76,6 +76,7 @@ def _pools(draw: st.DrawFn) -> dict[str, Any]:
         "zones": draw(st.sampled_from([["a"], ["a", "b"]])),
         "min": least,
         "max": draw(st.integers(min_value=max(1, least), max_value=6)),
+        "spare": draw(st.sampled_from([0, 0, 1, 2])),
         "priority": draw(st.sampled_from([1, 100])),
         "taints": draw(TAINTS),
         "labels": {"speed": speed} if speed else {},

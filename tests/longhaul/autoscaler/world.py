@@ -205,6 +205,7 @@ def pool(name: str, raw: Mapping[str, Any], there: Sequence[Node]) -> Pool:
         machine_type=raw.get("type", ""),
         min=raw.get("min", 0),
         max=raw.get("max", 10),
+        spare=raw.get("spare", 0),
         priority=raw.get("priority", 100),
         fallbacks=tuple(raw.get("fallbacks", ())),
         price=Decimal(str(raw["price"])) if "price" in raw else None,

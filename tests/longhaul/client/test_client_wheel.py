@@ -60,7 +60,7 @@ def test_every_module_is_imported_with_the_standard_library_alone(programs: Path
     assert tops - {"__main__", "longhaul"} <= {*sys.stdlib_module_names}
 
 
-@pytest.mark.parametrize("command", ["login", "vpn"])
+@pytest.mark.parametrize("command", ["login", "vpn", "capacity"])
 def test_a_command_has_help_with_exit_codes(programs: Path, tmp_path: Path, command: str) -> None:
     done = run(programs, tmp_path, command, "--help")
     assert (done.returncode, "--profile FILE" in done.stdout, "exit codes:" in done.stdout) == (0, True, True), (

@@ -37,6 +37,9 @@ HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 GROUP = "longhaul.dev/group"
 VENDOR = "nvidia.com/"
+KIND = "longhaul.dev/kind"
+UNKIND = f"longhaul.dev/pool,!{KIND},!{UNCHECKED}"
+"""Nodes without the label of their kind of capacity."""
 OWN = frozenset(
     (
         "kubernetes.io/os",
@@ -197,3 +200,24 @@ class NewNodes(NodeWork):
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}
         message = f"it registered with labels that its site's list does not bear out: {'; '.join(said)}{more}"
         self._events.say(about, reason="NodeLabelsCorrected", message=message, warning=True)
+
+
+class NewLabels(NodeWork):
+    """Gives Nodes the label that those from an earlier release lack: a kubelet names its labels only when it
+    registers."""
+
+    def __init__(self, api: Api, nodes: Held, *, known: Callable[[str], Truth | None]) -> None:
+        super().__init__(nodes)
+        self._api, self._known = api, known
+
+    def due(self, node: Object) -> bool:
+        """Return whether the label is known."""
+        right = self._known(node["metadata"]["name"])
+        return right is not None and KIND in right.labels
+
+    def change(self, node: Object) -> None:
+        """Set the label."""
+        metadata, right = node["metadata"], self._known(node["metadata"]["name"])
+        if right is not None:
+            changed = {"resourceVersion": metadata["resourceVersion"], "labels": {KIND: right.labels[KIND]}}
+            self._api.patch(f"{NODES}/{quoted(metadata['name'])}", {"metadata": changed})

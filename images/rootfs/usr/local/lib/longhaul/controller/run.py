@@ -24,7 +24,7 @@ from controller.judge import Judge
 from controller.lifecycle import Lifecycle
 from controller.metrics import Metrics, labelled
 from controller.new_nodes import SELECTOR as NEW_NODES
-from controller.new_nodes import Known, NewNodes, Truth
+from controller.new_nodes import UNKIND, Known, NewLabels, NewNodes, Truth
 from controller.new_nodes import kept as kept_of_new
 from controller.node_removal import Remover, seen
 from controller.node_work import NodeWork
@@ -77,6 +77,8 @@ class Controller:
         )
         self._registered = threading.Event()
         self._unchecked = Watch(api, NODES, labels=NEW_NODES, keep=kept_of_new, changed=self._registered.set)
+        self._kinds_missing = threading.Event()
+        self._without_kind = Watch(api, NODES, labels=UNKIND, keep=kept_of_new, changed=self._kinds_missing.set)
         self._config = Watch(api, CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
         self._asked = Watch(api, REQUESTS, changed=self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
@@ -86,6 +88,7 @@ class Controller:
         self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)
         self._interruptions = Interruptions(api, self._interrupted_nodes, events=self._events, metrics=metrics)
         self._new_nodes = NewNodes(api, self._unchecked, known=self._truth, events=self._events, metrics=metrics)
+        self._new_labels = NewLabels(api, self._without_kind, known=self._truth)
         self._known: Known | None = None
         self._quarantined = QuarantineList()
         self._inventories: dict[str, Inventory] = {}
@@ -105,9 +108,10 @@ class Controller:
         self._thread(self._follow_nodes, self._gpu_nodes, self._gpus, self._gpus_changed)
         self._thread(self._follow_nodes, self._interrupted_nodes, self._interruptions, self._interruption_told)
         self._thread(self._follow_nodes, self._unchecked, self._new_nodes, self._registered)
+        self._thread(self._follow_nodes, self._without_kind, self._new_labels, self._kinds_missing)
 
     def _watches(self) -> tuple[Watch, ...]:
-        nodes = (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._unchecked)
+        nodes = (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._unchecked, self._without_kind)
         return (*nodes, self._config, self._asked)
 
     def stop(self) -> None:
@@ -117,6 +121,7 @@ class Controller:
         self._gpus_changed.set()
         self._interruption_told.set()
         self._registered.set()
+        self._kinds_missing.set()
         self._retire()
         self._requests.wake()
         self._api.hang_up()
@@ -174,6 +179,7 @@ class Controller:
         self._unread = frozenset(environment.unread)
         self._look()
         self._registered.set()
+        self._kinds_missing.set()
 
     def _truth(self, name: str) -> Truth | None:
         return self._known(name) if self._known else None

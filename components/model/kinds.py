@@ -1,0 +1,77 @@
+"""Kinds of capacity: what teams are guaranteed, by accelerator and purchase, whichever pool or rack it is from. Pure.
+
+Kueue writes a kind's label into pods, so a kind is never one pool: demand goes on to another pool of the kind when one
+has nothing to give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clouds.base.pool import Taint
+    from components.model.environment import Environment
+
+KIND_LABEL = "longhaul.dev/kind"
+"""Label of every Node: its kind of capacity."""
+CORES, GPUS = "cpu", "gpu"
+"""Kind of machines without GPUs, and of those whose GPUs have no declared model."""
+SPOT = "-spot"
+"""End of the names of kinds that clouds may take back."""
+
+
+def kind_name(*, gpus: int, model: str, spot: bool = False) -> str:
+    """Return the kind of a machine: the words of its GPUs' model with hyphens, in lower case."""
+    base = (model.lower().replace(" ", "-") or GPUS) if gpus else CORES
+    return base + (SPOT if spot else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of capacity, with all that the environment may have of it."""
+
+    name: str
+    gpus: int = 0
+    """Number of GPUs when every pool is at its largest size, and those of all hosts."""
+    cores: int | None = 0
+    """Number of virtual cores, in the same way; None with hosts, whose cores nobody declares."""
+    cores_each: int | None = None
+    """Most virtual cores for each GPU of a machine; None without GPUs, and where only hosts are of the kind."""
+    taints: tuple[Taint, ...] = ()
+    """Every taint of one of its pools."""
+    sources: tuple[str, ...] = ()
+    """Pools, and ``hosts``, in the file's order."""
+
+
+def kinds(environment: Environment) -> dict[str, Kind]:
+    """Return every kind by name, those without GPUs first. Pools of a machine type that nobody knows are left out."""
+    found: dict[str, Kind] = {}
+    types = environment.known_types
+    for name, pool in environment.pools.items():
+        machine = types.get(pool.machine_type)
+        if machine is None:
+            continue
+        own = kind_name(gpus=machine.gpus, model=machine.gpu_model, spot=pool.spot)
+        before = found.get(own, Kind(name=own))
+        each = machine.vcpus // machine.gpus if machine.gpus else None
+        found[own] = Kind(
+            name=own,
+            gpus=before.gpus + pool.max * machine.gpus,
+            cores=(before.cores or 0) + pool.max * machine.vcpus,
+            cores_each=max(filter(None, (before.cores_each, each)), default=None),
+            taints=tuple(dict.fromkeys((*before.taints, *pool.taints))),
+            sources=(*before.sources, name),
+        )
+    for host in environment.hosts:
+        own = kind_name(gpus=host.gpus, model=host.gpu_model)
+        before = found.get(own, Kind(name=own))
+        found[own] = Kind(
+            name=own,
+            gpus=before.gpus + host.gpus,
+            cores=None,
+            cores_each=before.cores_each,
+            taints=before.taints,
+            sources=tuple(dict.fromkeys((*before.sources, "hosts"))),
+        )
+    return dict(sorted(found.items(), key=lambda one: bool(one[1].gpus)))

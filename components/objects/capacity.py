@@ -1,0 +1,52 @@
+"""Declared capacity, as a ConfigMap for ``longhaul capacity``: people who run nothing have no environment
+file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.core.v1 import ConfigMap
+
+from components.model.cloud_names import pool_groups
+from components.model.kinds import KIND_LABEL
+from components.model.nodes import pool_labels
+from components.objects.labels import SYSTEM, meta
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+PART = "capacity"
+CONFIGMAP, KEY = "longhaul-capacity", "pools"
+MEMORY = "longhaul-autoscaler"
+"""ConfigMap with what the autoscaler remembers (longhaul/autoscaler/reading.py)."""
+
+
+class Capacity(ComponentResource):
+    """The ConfigMap. Nothing in it is secret: names of pools, sites, regions, machine types and groups."""
+
+    def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:Capacity", name, None, opts)
+        ConfigMap(
+            CONFIGMAP,
+            metadata=meta(CONFIGMAP, part=PART, namespace=SYSTEM),
+            data={KEY: json.dumps(declared(environment))},
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+def declared(environment: Environment) -> dict[str, Any]:
+    """Return every pool by name."""
+    return {
+        name: {
+            "site": pool.site,
+            "region": environment.sites[pool.site].region,
+            "kind": pool_labels(environment, name)[KIND_LABEL],
+            "machine_type": pool.machine_type,
+            "max": pool.max,
+            "groups": [group.name for group in pool_groups(environment, name)],
+        }
+        for name, pool in environment.pools.items()
+    }

@@ -1,0 +1,122 @@
+"""Kueue's objects of teams (kueue.x-k8s.io/v1beta2, Kueue 0.19): what each says. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from components.model.kinds import KIND_LABEL
+from components.model.queues import TEAM_LABEL
+from components.model.rdma import EFA_RESOURCE, SHARED, rdma_kinds, shared_resource
+from components.model.team_checks import cores_of
+from components.objects.queues import CHECK
+from components.objects.team_policies import GPU
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from components.model import Environment
+    from components.model.kinds import Kind
+    from components.model.teams import Share
+
+API = "kueue.x-k8s.io/v1beta2"
+COHORT = "longhaul"
+CPU = "cpu"
+PLENTY = "1P"
+"""Quota of resources that are not counted: a queue refuses a job that asks for a resource of which it does not speak.
+Kueue adds up quotas of 64 bits, so that it must be far from what they hold."""
+CORES_OF_HOSTS = 1_000_000
+"""Cores of a kind whose hosts' cores nobody declares: how many there are is then the autoscaler's to say."""
+
+
+def used(environment: Environment, known: Mapping[str, Kind]) -> tuple[str, ...]:
+    """Return the kinds that any team may use."""
+    named = {kind for team in environment.teams.values() for kind in team.shares}
+    return tuple(kind for kind in known if kind in named)
+
+
+def flavor(kind: Kind) -> dict[str, Any]:
+    """Return the ResourceFlavor of a kind. Its pools' taints keep away what came by no queue: what Kueue admits
+    tolerates all of them, on whichever pool it lands."""
+    tolerations = [
+        {
+            "key": taint.key,
+            "operator": "Equal" if taint.value else "Exists",
+            **({"value": taint.value} if taint.value else {}),
+            "effect": taint.effect,
+        }
+        for taint in kind.taints
+    ]
+    return {"nodeLabels": {KIND_LABEL: kind.name}, **({"tolerations": tolerations} if tolerations else {})}
+
+
+def cohort(environment: Environment, known: Mapping[str, Kind]) -> dict[str, Any]:
+    """Return the Cohort, which lends what pools may have and nobody is guaranteed."""
+    resources = _resources(environment, any(known[kind].gpus for kind in used(environment, known)))
+    flavors = []
+    for name in used(environment, known):
+        kind = known[name]
+        shares = [team.shares[name] for team in environment.teams.values() if name in team.shares]
+        cores = CORES_OF_HOSTS if kind.cores is None else kind.cores - sum(cores_of(one, kind) for one in shares)
+        rest = {CPU: cores, GPU: kind.gpus - sum(one.gpus for one in shares)}
+        flavors.append(_quotas(name, resources, {key: {"nominalQuota": str(rest[key])} for key in rest}))
+    return {"resourceGroups": [{"coveredResources": [*resources], "flavors": flavors}]}
+
+
+def cluster_queue(environment: Environment, team: str, known: Mapping[str, Kind]) -> dict[str, Any]:
+    """Return a team's ClusterQueue. It takes its guarantee back from whoever has borrowed it. To borrow, it ends only
+    what has borrowed as well and has a lower priority."""
+    shares = environment.teams[team].shares
+    # Those without GPUs first: a job without any goes to machines that have some only when nothing else is left.
+    order = sorted(shares, key=lambda kind: bool(known[kind].gpus))
+    resources = _resources(environment, any(known[kind].gpus for kind in order))
+    flavors = [_quotas(kind, resources, _own(shares[kind], known[kind])) for kind in order]
+    return {
+        "cohortName": COHORT,
+        "namespaceSelector": {"matchLabels": {TEAM_LABEL: team}},
+        "queueingStrategy": "BestEffortFIFO",
+        # A job starts once the autoscaler has room for all of it.
+        "admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]},
+        "preemption": {
+            "reclaimWithinCohort": "Any",
+            "borrowWithinCohort": {"policy": "LowerPriority"},
+            "withinClusterQueue": "Never",
+        },
+        "resourceGroups": [{"coveredResources": [*resources], "flavors": flavors}],
+    }
+
+
+def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
+    """Return what a share says of cores and GPUs."""
+    cores = cores_of(share, kind)
+    found = {CPU: {"nominalQuota": str(cores)}, GPU: {"nominalQuota": str(share.gpus)}}
+    for field, number in (("borrowingLimit", share.borrow), ("lendingLimit", share.lend)):
+        if number is None:
+            continue
+        if not kind.gpus:
+            found[CPU][field] = str(number)
+            continue
+        found[GPU][field] = str(number)
+        if kind.cores_each is not None:
+            most = number * kind.cores_each
+            found[CPU][field] = str(min(most, cores) if field == "lendingLimit" else most)
+    if not kind.gpus:
+        found[GPU]["borrowingLimit"] = "0"
+    return found
+
+
+def _quotas(name: str, resources: tuple[str, ...], counted: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return a flavor with the quota of each resource, in the order of ``resources``."""
+    every = [{"name": one, **counted.get(one, {"nominalQuota": PLENTY})} for one in resources]
+    return {"name": name, "resources": every}
+
+
+def _resources(environment: Environment, gpus: bool) -> tuple[str, ...]:
+    """Return the resources that jobs of a team may ask for."""
+    return (CPU, *((GPU,) if gpus else ()), "memory", "ephemeral-storage", *_machines(environment))
+
+
+def _machines(environment: Environment) -> Iterator[str]:
+    """Yield what only some machines have: huge pages, and adapters of networks between GPUs."""
+    yield from ("hugepages-1Gi", "hugepages-2Mi")
+    for kind in rdma_kinds(environment):
+        yield shared_resource(kind) if kind in SHARED else EFA_RESOURCE

@@ -1,0 +1,183 @@
+"""Teams: for each a namespace with limits, a queue on its part of the capacity, and its people's rights.
+
+A team's queue is Kueue's: a LocalQueue in the namespace, and a ClusterQueue that has the team's guarantees. All
+ClusterQueues are in one Cohort, within which they lend what they do not use and take their own back. What pools may
+have beyond all guarantees is the Cohort's, so it can be borrowed. Which pool gives it, is the autoscaler's decision:
+flavors are kinds of capacity (:mod:`components.model.kinds`), and never pools.
+
+Kueue's own rule is that what names no queue is not its business. So two policies of the API servers give every Job and
+JobSet of a team the team's queue and priority, and keep GPUs from pods that came past it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulumi import ComponentResource, CustomResource, Resource, ResourceOptions
+from pulumi_kubernetes.core.v1 import LimitRange, Namespace, ResourceQuota
+from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+
+from components.model import Environment
+from components.model.kinds import kinds
+from components.model.queues import TEAM_LABEL
+from components.objects import team_queues
+from components.objects.capacity import CONFIGMAP, MEMORY
+from components.objects.device_plugins import SKIP_AWAIT
+from components.objects.labels import SYSTEM, meta
+from components.objects.priorities import SYSTEM as SYSTEM_PRIORITY
+from components.objects.priorities import TRAINING_HIGH
+from components.objects.team_policies import LOCAL, TeamPolicies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict
+    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
+
+    from components.model.teams import Team
+
+PART = "teams"
+API = "rbac.authorization.k8s.io"
+READ = ("get", "list", "watch")
+MEMBERS, READER, CAPACITY = "longhaul:team", "longhaul:teams", "longhaul:capacity"
+"""Names of the binding of a team's people in its namespace, and of roles of all teams' people: in the cluster, and on
+the ConfigMaps of capacity."""
+
+READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
+    {"api_groups": [""], "resources": ["nodes"], "verbs": READ},
+    {
+        "api_groups": ["kueue.x-k8s.io"],
+        "resources": ["clusterqueues", "cohorts", "resourceflavors", "workloadpriorityclasses"],
+        "verbs": READ,
+    },
+)
+"""Rights of all teams' people in the cluster: to see the nodes, and who is guaranteed and uses what."""
+CAPACITY_RULES: tuple[PolicyRuleArgsDict, ...] = (
+    {"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP, MEMORY], "verbs": ["get"]},
+)
+
+REQUESTS = {"cpu": "1", "memory": "2Gi"}
+"""Requests of a container that names none. Without them, it would take nobody's part. There is no limit that nobody
+asked for: it would end training that is in the middle of its work."""
+COUNTS = {
+    "pods": "20000",
+    "count/jobs.batch": "5000",
+    "count/jobsets.jobset.x-k8s.io": "1000",
+    "count/secrets": "500",
+    "count/configmaps": "500",
+    "services": "500",
+    "persistentvolumeclaims": "1000",
+}
+"""Most objects of a namespace: no team fills the main etcd cluster, in which a Secret or ConfigMap may have 1 MiB."""
+NOT_A_TEAMS = (SYSTEM_PRIORITY.name, TRAINING_HIGH.name)
+"""Priority classes whose pods push others' training out at the scheduler, past all guarantees."""
+
+
+class Teams(ComponentResource):
+    """All teams, with what they share."""
+
+    def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:Teams", name, None, opts)
+        self._child = ResourceOptions(parent=self)
+        self._kinds = kinds(environment)
+        flavors = [
+            self._queueing("ResourceFlavor", kind, team_queues.flavor(self._kinds[kind]))
+            for kind in team_queues.used(environment, self._kinds)
+        ]
+        self._shared = [
+            *flavors,
+            self._queueing("Cohort", team_queues.COHORT, team_queues.cohort(environment, self._kinds)),
+        ]
+        for team, declared in environment.teams.items():
+            self._team(environment, team, declared)
+        self._everybody(dict.fromkeys(group for team in environment.teams.values() for group in team.groups))
+        TeamPolicies(f"{name}-policies", opts=self._child)
+        self.register_outputs({})
+
+    def _team(self, environment: Environment, name: str, team: Team) -> None:
+        labels = {TEAM_LABEL: name, "pod-security.kubernetes.io/enforce": "baseline"}
+        namespace = Namespace(
+            f"longhaul-namespace-{name}",
+            metadata=meta(name, part=PART, more_labels=labels),
+            # What people made is in it.
+            opts=ResourceOptions(parent=self, retain_on_delete=True),
+        )
+        inside = ResourceOptions(parent=self, depends_on=[namespace])
+        own = meta("longhaul", part=PART, namespace=name)
+        limit: LimitRangeItemArgsDict = {"type": "Container", "default_request": REQUESTS}
+        LimitRange(f"{name}-limits", metadata=own, spec={"limits": [limit]}, opts=inside)
+        ResourceQuota(f"{name}-counts", metadata=own, spec={"hard": COUNTS}, opts=inside)
+        ResourceQuota(
+            f"{name}-priorities",
+            metadata=meta("longhaul-priorities", part=PART, namespace=name),
+            spec={
+                "hard": {"pods": "0"},
+                "scope_selector": {
+                    "match_expressions": [{"scope_name": "PriorityClass", "operator": "In", "values": NOT_A_TEAMS}]
+                },
+            },
+            opts=inside,
+        )
+        RoleBinding(
+            f"longhaul-team-{name}",
+            metadata=meta(MEMBERS, part=PART, namespace=name),
+            # JobSets, and a look at queues, are part of it (components/objects/queues.py).
+            role_ref={"api_group": API, "kind": "ClusterRole", "name": "edit"},
+            subjects=_subjects(team.groups),
+            opts=inside,
+        )
+        priority = self._queueing("WorkloadPriorityClass", name, value=team.priority, description=f"Jobs of {name}")
+        spec = team_queues.cluster_queue(environment, name, self._kinds)
+        queue = self._queueing("ClusterQueue", name, spec, after=[*self._shared, namespace])
+        self._queueing("LocalQueue", LOCAL, {"clusterQueue": name}, namespace=name, after=[namespace, queue, priority])
+
+    def _queueing(
+        self,
+        kind: str,
+        name: str,
+        spec: Mapping[str, Any] | None = None,
+        *,
+        namespace: str | None = None,
+        after: Iterable[Resource] = (),
+        **others: Any,
+    ) -> Resource:
+        """Declare one of Kueue's objects. Its end is not waited for: Kueue keeps it while jobs of it run."""
+        where = f"-{namespace}" if namespace else ""
+        return CustomResource(
+            f"kubernetes:{team_queues.API}:{kind}",
+            f"longhaul-{kind.lower()}-{name}{where}",
+            {
+                "apiVersion": team_queues.API,
+                "kind": kind,
+                "metadata": meta(name, part=PART, namespace=namespace, annotations={SKIP_AWAIT: "true"}),
+                **({"spec": spec} if spec is not None else {}),
+                **others,
+            },
+            opts=ResourceOptions(parent=self, depends_on=[*after]),
+        )
+
+    def _everybody(self, groups: Iterable[str]) -> None:
+        """Let all teams' people see nodes, queues, and what is known of capacity."""
+        people = _subjects(groups)
+        reader = ClusterRole(READER, metadata=meta(READER, part=PART), rules=list(READER_RULES), opts=self._child)
+        ClusterRoleBinding(
+            READER,
+            metadata=meta(READER, part=PART),
+            role_ref={"api_group": API, "kind": "ClusterRole", "name": READER},
+            subjects=people,
+            opts=ResourceOptions(parent=self, depends_on=[reader]),
+        )
+        metadata = meta(CAPACITY, part=PART, namespace=SYSTEM)
+        role = Role(CAPACITY, metadata=metadata, rules=list(CAPACITY_RULES), opts=self._child)
+        RoleBinding(
+            f"{CAPACITY}-binding",
+            metadata=metadata,
+            role_ref={"api_group": API, "kind": "Role", "name": CAPACITY},
+            subjects=people,
+            opts=ResourceOptions(parent=self, depends_on=[role]),
+        )
+
+
+def _subjects(groups: Iterable[str]) -> list[SubjectArgsDict]:
+    return [{"kind": "Group", "name": group, "api_group": API} for group in groups]

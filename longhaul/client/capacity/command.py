@@ -1,0 +1,54 @@
+"""``longhaul capacity`` of who installed the client alone: by the token of who signed in."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from longhaul.client.capacity.show import HELP, add_options, show
+from longhaul.client.options import PROFILE, add_sign_in, profile_of
+
+if TYPE_CHECKING:
+    from longhaul.client.profile import Profile
+    from longhaul.kubernetes.api import Reader
+
+__all__ = ["HELP", "add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``capacity``."""
+    add_sign_in(parser, profile=PROFILE)
+    add_options(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Show what the person may see."""
+    show(api_of(profile_of(options), options), options)
+
+
+def api_of(profile: Profile, options: argparse.Namespace) -> Reader:
+    """Return the API of a profile's cluster, by the person's token, which is renewed as long as it can be."""
+    import ssl
+    from urllib.parse import urlsplit
+
+    from longhaul.client.sign_in import token_of
+    from longhaul.kubernetes.api import Reader
+    from longhaul.kubernetes.connection import Access
+
+    issuer, place = profile.issuer(options.issuer), profile.place()
+
+    class SignedIn(Reader):
+        """The API, with a token that is good at each request."""
+
+        def _headers(self) -> dict[str, str]:
+            token = token_of(issuer, place, device=options.device, may_ask=True).id_token
+            return {**super()._headers(), "Authorization": f"Bearer {token}"}
+
+    parts = urlsplit(profile.server)
+    access = Access(
+        host=parts.hostname or "",
+        port=parts.port or 443,
+        context=ssl.create_default_context(cadata=profile.authority),
+        server_name=profile.server_name or parts.hostname or "",
+    )
+    return SignedIn(access)

@@ -1,0 +1,103 @@
+"""Reads capacity from a cluster: a list of each kind of object. What a person may not see is left out, and named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from longhaul.client.capacity.pools import pools
+from longhaul.client.capacity.queues import is_waiting, team
+from longhaul.client.capacity.state import Capacity, Team
+from longhaul.kubernetes.api import Reader, path_of
+from longhaul.kubernetes.connection import ApiError, Object
+
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"
+DECLARED = ("longhaul-capacity", "pools")
+"""ConfigMap and key with the pools (components/objects/capacity.py)."""
+MEMORY = ("longhaul-autoscaler", "memory")
+"""ConfigMap and key with what the autoscaler remembers (longhaul/autoscaler/memory.py)."""
+
+
+class Look:
+    """One look at a cluster."""
+
+    def __init__(self, api: Reader) -> None:
+        self._api = api
+        self._hidden: list[str] = []
+
+    def capacity(self) -> Capacity:
+        """Return what may be seen. Raise ``ApiError`` when the API does not answer."""
+        queues = self._some(f"{KUEUE}/clusterqueues", "teams and their queues")
+        teams = tuple(self._teams(queues or ()))
+        if queues == []:
+            self._hidden.append("teams: the environment has none")
+        nodes = self._some(NODES, "pools: nodes")
+        known = self._document(*DECLARED, "pools: what is declared of them") if nodes is not None else {}
+        memory = self._document(*MEMORY, "pools: what clouds were asked for") if nodes is not None else {}
+        pods = (
+            self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON) if nodes is not None else None
+        )
+        found = pools(known, nodes or (), pods, memory=memory, now=self._api.now())
+        return Capacity(at=self._api.now(), teams=teams, pools=tuple(found), hidden=tuple(self._hidden))
+
+    def _teams(self, queues: Iterable[Object]) -> Iterator[Team]:
+        names = [queue["metadata"]["name"] for queue in queues]
+        every = self._workloads(names)
+        for queue in sorted(queues, key=lambda one: str(one["metadata"]["name"])):
+            yield team(queue, every.get(queue["metadata"]["name"]))
+
+    def _workloads(self, teams: Iterable[str]) -> dict[str, list[Object]]:
+        """Return the jobs that wait, by team; without those that may not be seen."""
+        try:
+            listed = [*self._api.items(f"{KUEUE}/workloads")]
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            return self._own_workloads(teams)
+        found: dict[str, list[Object]] = {name: [] for name in teams}
+        for item in filter(is_waiting, listed):
+            found.setdefault(item["metadata"]["namespace"], []).append(item)
+        return found
+
+    def _own_workloads(self, teams: Iterable[str]) -> dict[str, list[Object]]:
+        found, others = {}, []
+        for name in teams:
+            try:
+                listed = [*self._api.items(f"{KUEUE}{path_of('namespaces', name, 'workloads')}")]
+            except ApiError as error:
+                if error.status != 403:
+                    raise
+                others.append(name)
+            else:
+                found[name] = [*filter(is_waiting, listed)]
+        if others:
+            self._hidden.append(f"jobs of {', '.join(others)}: you are not of these teams")
+        return found
+
+    def _some(self, path: str, what: str, **query: str) -> list[Object] | None:
+        """Return the objects of a kind; None when they may not be seen, or when there is no such kind."""
+        try:
+            return [*self._api.items(path, **query)]
+        except ApiError as error:
+            self._leave_out(error, what)
+            return None
+
+    def _document(self, name: str, key: str, what: str) -> Mapping[str, Any]:
+        """Return what a ConfigMap of ours holds; nothing when it may not be seen or cannot be read."""
+        try:
+            found = self._api.find(path_of("api", "v1", "namespaces", "kube-system", "configmaps", name))
+            return dict(json.loads(found["data"][key])) if found else {}
+        except ApiError as error:
+            self._leave_out(error, what)
+        except (KeyError, TypeError, ValueError):
+            self._hidden.append(f"{what}: {name} cannot be read")
+        return {}
+
+    def _leave_out(self, error: ApiError, what: str) -> None:
+        why = {403: "may not be seen by you", 404: "are not in this cluster"}.get(error.status)
+        if why is None:
+            raise error
+        self._hidden.append(f"{what} {why}")

@@ -1,0 +1,125 @@
+"""Pools, by their nodes, what is declared of them, and what the autoscaler remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from longhaul.client.capacity.queues import amount
+from longhaul.client.capacity.state import Amount, Pool
+from longhaul.kubernetes.api import moment
+from longhaul.kubernetes.connection import Object
+
+POOL, SITE, KIND = "longhaul.dev/pool", "longhaul.dev/site", "longhaul.dev/kind"
+HOSTS = "bare-metal"
+"""Pool of hosts, as their nodes call it."""
+
+
+def pools(
+    declared: Mapping[str, Any],
+    nodes: Iterable[Object],
+    pods: Iterable[Object] | None,
+    *,
+    memory: Mapping[str, Any],
+    now: datetime,
+) -> Iterator[Pool]:
+    """Yield every pool, and the hosts of each site."""
+    taken = None if pods is None else _taken(pods)
+    there: dict[tuple[str, str], list[Object]] = {}
+    for node in nodes:
+        labels = node["metadata"].get("labels") or {}
+        name, site = labels.get(POOL, ""), labels.get(SITE, "")
+        there.setdefault((name, site if name not in declared else ""), []).append(node)
+    for name, one in declared.items():
+        yield _declared(name, one, there.pop((name, ""), []), taken, memory, now)
+    for (name, site), own in sorted(there.items()):
+        kinds = sorted({(node["metadata"].get("labels") or {}).get(KIND, "") for node in own} - {""})
+        shown = "hosts" if name == HOSTS else name or "of no pool"
+        yield Pool(name=shown, site=site, kind=", ".join(kinds), most=None, **_counts(own, taken))
+
+
+def _declared(
+    name: str,
+    one: Mapping[str, Any],
+    nodes: list[Object],
+    taken: Mapping[str, Amount] | None,
+    memory: Mapping[str, Any],
+    now: datetime,
+) -> Pool:
+    asked = [moment(str(at)) for group, at in (memory.get("asked") or {}).items() if group in one["groups"]]
+    failed = (memory.get("backoff") or {}).get(name) or {}
+    until = moment(str(failed.get("until") or ""))
+    skipped = until is not None and now < until
+    return Pool(
+        name=name,
+        site=one["site"],
+        region=one["region"],
+        kind=one["kind"],
+        most=one["max"],
+        asked=min(filter(None, asked), default=None),
+        skipped=str(failed.get("reason") or "") if skipped else "",
+        skipped_until=until if skipped else None,
+        **_counts(nodes, taken),
+    )
+
+
+def _counts(nodes: Iterable[Object], taken: Mapping[str, Amount] | None) -> dict[str, Any]:
+    every = list(nodes)
+    ready = [node for node in every if _is_ready(node)]
+    coming = sum(_is_starting(node) for node in every)
+    return {"nodes": len(every), "ready": len(ready), "coming": coming, "free": _free(ready, taken)}
+
+
+def _free(nodes: Iterable[Object], taken: Mapping[str, Amount] | None) -> Amount | None:
+    if taken is None:
+        return None
+    gpus, cores = 0, 0.0
+    for node in nodes:
+        if node["spec"].get("unschedulable"):
+            continue
+        has = amount((node.get("status") or {}).get("allocatable") or {})
+        used = taken.get(node["metadata"]["name"], Amount())
+        gpus += max(0, has.gpus - used.gpus)
+        cores += max(0.0, has.cores - used.cores)
+    return Amount(gpus=gpus, cores=cores)
+
+
+def _taken(pods: Iterable[Object]) -> dict[str, Amount]:
+    """Return what pods have requested of each node."""
+    found: dict[str, Amount] = {}
+    for pod in pods:
+        name = pod["spec"].get("nodeName")
+        if name:
+            before, own = found.get(name, Amount()), _requests(pod["spec"])
+            found[name] = Amount(gpus=before.gpus + own.gpus, cores=before.cores + own.cores)
+    return found
+
+
+def _requests(spec: Object) -> Amount:
+    """Return what a pod requests: its containers together, or the largest of those that run before them."""
+    own = [_of(one) for one in spec.get("containers") or ()]
+    before = spec.get("initContainers") or ()
+    own += [_of(one) for one in before if one.get("restartPolicy") == "Always"]
+    first = [_of(one) for one in before]
+    over = amount(spec.get("overhead") or {})
+    return Amount(
+        gpus=max([sum(one.gpus for one in own), *(one.gpus for one in first)]) + over.gpus,
+        cores=max([sum(one.cores for one in own), *(one.cores for one in first)]) + over.cores,
+    )
+
+
+def _of(container: Object) -> Amount:
+    return amount((container.get("resources") or {}).get("requests") or {})
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return ready and not _is_starting(node)
+
+
+def _is_starting(node: Object) -> bool:
+    """Return whether a node has registered and takes no pods yet."""
+    taints = [one["key"] for one in node["spec"].get("taints") or ()]
+    return any(key in ("longhaul.dev/unchecked", "longhaul.dev/preflight") for key in taints)

@@ -1,0 +1,102 @@
+"""Teams' queues and jobs in Kueue's objects (kueue.x-k8s.io/v1beta2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from longhaul.autoscaler.quantities import whole
+from longhaul.client.capacity.state import Amount, Job, Team, Use
+from longhaul.kubernetes.api import moment
+from longhaul.kubernetes.connection import Object
+
+CPU, GPU = "cpu", "nvidia.com/gpu"
+MILLI = 1000
+
+
+def amount(resources: Mapping[str, Any]) -> Amount:
+    """Return GPUs and cores of amounts by resource; what is no quantity counts as none."""
+    return Amount(gpus=_number(GPU, resources.get(GPU, 0)), cores=_number(CPU, resources.get(CPU, 0)) / MILLI)
+
+
+def _number(name: str, text: Any) -> int:
+    try:
+        return whole(name, text)
+    except ValueError:
+        return 0
+
+
+def team(queue: Object, waiting: Iterable[Object] | None) -> Team:
+    """Return a team by its ClusterQueue and the jobs of its namespace that wait; None when these may not be seen."""
+    status = queue.get("status") or {}
+    used = {one["name"]: one.get("resources") or () for one in status.get("flavorsReservation") or ()}
+    groups = queue["spec"].get("resourceGroups") or ()
+    uses = tuple(_use(flavor, used.get(flavor["name"], ())) for group in groups for flavor in group["flavors"])
+    jobs = None if waiting is None else sorted(map(_job, waiting), key=lambda one: (str(one.since), one.name))
+    admitted = int(status.get("admittedWorkloads") or 0)
+    reserving = int(status.get("reservingWorkloads") or 0)
+    return Team(
+        name=queue["metadata"]["name"],
+        uses=uses,
+        running=admitted,
+        waiting=int(status.get("pendingWorkloads") or 0) + max(0, reserving - admitted),
+        jobs=None if jobs is None else tuple(jobs),
+    )
+
+
+def _use(flavor: Object, used: Iterable[Object]) -> Use:
+    declared = {one["name"]: one for one in flavor["resources"]}
+    own = amount({name: one["nominalQuota"] for name, one in declared.items()})
+    counted = {one["name"]: one for one in used}
+    limits = {name: one.get("borrowingLimit") for name, one in declared.items()}
+    # A kind without GPUs has none to borrow.
+    name = CPU if GPU not in declared or (limits[GPU] == "0" and not own.gpus) else GPU
+    limit = limits.get(name)
+    return Use(
+        kind=flavor["name"],
+        guaranteed=own,
+        used=amount({name: one.get("total", 0) for name, one in counted.items()}),
+        borrowed=amount({name: one.get("borrowed", 0) for name, one in counted.items()}),
+        may_borrow=None if limit is None else _number(name, limit) // (MILLI if name == CPU else 1),
+    )
+
+
+def is_waiting(item: Object) -> bool:
+    """Return whether a Workload neither runs nor has ended."""
+    conditions = _conditions(item)
+    return not (_holds(conditions, "Admitted") or _holds(conditions, "Finished"))
+
+
+def _job(item: Object) -> Job:
+    status = item.get("status") or {}
+    total: dict[str, int] = {}
+    for one in status.get("resourceRequests") or ():
+        for name, text in (one.get("resources") or {}).items():
+            total[name] = total.get(name, 0) + _number(name, text)
+    owner: Object = next(iter(item["metadata"].get("ownerReferences") or ()), {})
+    return Job(
+        name=str(owner.get("name") or item["metadata"]["name"]),
+        asks=Amount(gpus=total.get(GPU, 0), cores=total.get(CPU, 0) / MILLI),
+        since=moment(str(item["metadata"].get("creationTimestamp") or "")),
+        waits_for=_waits_for(status, _conditions(item)),
+    )
+
+
+def _waits_for(status: Object, conditions: Mapping[str, Object]) -> str:
+    """Return what a job waits for, in Kueue's words and those of what it asked."""
+    pushed = conditions.get("Evicted", {})
+    after = f"ended ({pushed['reason']}), waits again; " if _holds(conditions, "Evicted") and "reason" in pushed else ""
+    if _holds(conditions, "QuotaReserved"):
+        checks = [one for one in status.get("admissionChecks") or () if one.get("state") != "Ready"]
+        said = "; ".join(str(one["message"]) for one in checks if one.get("message"))
+        return f"{after}nodes{f': {said}' if said else ''}"
+    said = str(conditions.get("QuotaReserved", {}).get("message") or "")
+    return f"{after}its turn{f': {said}' if said else ''}"
+
+
+def _conditions(item: Object) -> dict[str, Object]:
+    return {str(one["type"]): one for one in (item.get("status") or {}).get("conditions") or ()}
+
+
+def _holds(conditions: Mapping[str, Object], name: str) -> bool:
+    return bool(conditions.get(name, {}).get("status") == "True")

@@ -1,0 +1,60 @@
+"""Shows capacity, once or again and again, by whatever identity the caller has."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from longhaul.exits import CommandError, Exit
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from longhaul.kubernetes.api import Reader
+
+HELP = "show what teams are guaranteed, use and wait for, and what pools have; --watch goes on"
+EVERY_S = 10.0
+"""Seconds between two looks. Each lists what the person may see."""
+CLEAR = "\033[H\033[2J"
+"""Escape sequences with which a terminal begins anew at its top."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``capacity`` that do not say whose cluster it is."""
+    parser.add_argument("--watch", action="store_true", help=f"look again every {EVERY_S:.0f} s, until Ctrl-C")
+    parser.add_argument("--json", action="store_true", help="for programs; with --watch, one line a look")
+
+
+def show(api: Reader, options: argparse.Namespace) -> None:
+    """Look and print, with ``--watch`` until the process is interrupted. ``CommandError`` when the API refuses, or does
+    not answer at first."""
+    from longhaul.kubernetes.connection import ApiError
+
+    seen = False
+    while True:
+        try:
+            text = _look(api, as_json=options.json, one_line=options.watch)
+        except ApiError as error:
+            if not (options.watch and seen and error.passing):
+                code = Exit.UNREACHABLE if error.passing else Exit.FAILED
+                raise CommandError(str(error), code=code) from None
+            say(f"{error}; looking again")
+        else:
+            seen = True
+            clear = CLEAR if options.watch and not options.json and sys.stdout.isatty() else ""
+            print(clear + text, flush=True)
+        if not options.watch:
+            return
+        time.sleep(EVERY_S)
+
+
+def _look(api: Reader, *, as_json: bool, one_line: bool) -> str:
+    from longhaul.client.capacity.look import Look
+    from longhaul.client.capacity.text import to_plain, to_text
+
+    found = Look(api).capacity()
+    if not as_json:
+        return to_text(found)
+    return json.dumps(to_plain(found), indent=None if one_line else 2, ensure_ascii=False)

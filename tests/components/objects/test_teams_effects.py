@@ -1,0 +1,339 @@
+"""Teams in a real API server: what their people may do, and what happens to their jobs before anybody queues them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model.queues import JOBSET, MANAGERS
+from components.objects.team_policies import ANOTHER, GATE, LIFTED, PAST_THE_QUEUE
+from lab import tools
+from longhaul.client.capacity.look import Look
+from longhaul.client.capacity.text import to_plain, to_text
+from longhaul.client.cli import main
+from longhaul.client.tokens import Store, Tokens
+from longhaul.kubernetes.api import Api
+from tests.components.objects.conftest import ALONE
+from tests.components.objects.stack import Stack
+from tests.longhaul.client.test_profile import PROFILE
+from tests.model.make import issuer
+from tests.support.api_server import ApiServer, eventually
+from tests.support.queue_managers import QueueManagers
+
+pytestmark = pytest.mark.engine
+
+GROUP = "corp:{}"
+CORES = 20
+"""Cores that each team is guaranteed: together they are all that the lab's one pool may have."""
+TEAMS = {
+    name: {"groups": [GROUP.format(name)], "priority": priority, "shares": {"cpu": {"cores": CORES, "borrow": 15}}}
+    for name, priority in (("vision", 10), ("speech", 0))
+}
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "train"},
+    "spec": {
+        "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "train:1"}]}},
+        "suspend": True,
+    },
+}
+ROLES = {
+    "apiVersion": "jobset.x-k8s.io/v1alpha2",
+    "kind": "JobSet",
+    "metadata": {"name": "roles"},
+    "spec": {"suspend": True, "replicatedJobs": [{"name": "a", "template": {"spec": JOB["spec"]}}]},
+}
+QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody of one team."""
+
+    server: ApiServer
+    team: str
+    kubeconfig: Path
+
+    def kubectl(self, *words: str, stdin: object = None) -> str:
+        """Return what kubectl says, refusals too."""
+        text = json.dumps(stdin) if stdin is not None else ""
+        return self.server.kubectl(*words, kubeconfig=self.kubeconfig, stdin=text, check=False)
+
+    def makes(self, item: dict[str, Any], *, namespace: str | None = None, dry: bool = True, **labels: str) -> Any:
+        """Make an object, by default without an effect; return it, or the refusal."""
+        labelled = {**item, "metadata": {**item["metadata"], **({"labels": labels} if labels else {})}}
+        words = ("create", f"--namespace={namespace or self.team}", "--output=json", "--filename=-")
+        said = self.kubectl(*words, *(["--dry-run=server"] if dry else []), stdin=labelled)
+        return json.loads(said) if said.startswith("{") else said
+
+    def may(self, *words: str) -> bool:
+        return self.kubectl("auth", "can-i", *words).strip().endswith("yes")
+
+    def api(self) -> Api:
+        return api_of(self.server, self.kubeconfig)
+
+
+def api_of(server: ApiServer, kubeconfig: Path) -> Api:
+    """Return the API by a kubeconfig's certificate."""
+    user = json.loads(kubeconfig.read_text())["users"][0]["user"]
+    pem = (server.folder / user["client-certificate"]).read_text()
+    issuer_ = (server.folder / "ca.crt").read_text()
+    return Api(f"https://127.0.0.1:{server.port}", {"certificate": pem, "key": "", "issuer": issuer_})
+
+
+def pod(name: str, *, gpus: int = 0, **spec: Any) -> dict[str, Any]:
+    limits = {"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {}
+    containers = [{"name": "a", "image": "a:1", **limits}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers, **spec}}
+
+
+@pytest.fixture(scope="module", name="managers")
+def _managers(tmp_path_factory: pytest.TempPathFactory, cluster: ApiServer) -> Iterator[QueueManagers]:
+    folder = tmp_path_factory.mktemp("managers")
+    names = [manager.name for manager in MANAGERS]
+    made = QueueManagers(folder, cluster, tools.ensure(names, log_dir=folder, progress=print))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(
+    tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], cluster: ApiServer, managers: QueueManagers
+) -> ApiServer:
+    """Return the API server with the objects of an environment that has teams, and Kueue and JobSet, which begin once
+    these are there."""
+    stack = Stack(tmp_path_factory.mktemp("teams"), pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
+    file = stack.project / "stacks" / "Pulumi.lab.yaml"
+    # Of hosts nobody knows the cores.
+    file.write_text(file.read_text().replace("bare_metal: hosts.lab.yaml", "max_nodes: 10"))
+    stack.declare(f"    identity: {json.dumps({'issuers': {'corp': issuer()}})}\n    teams: {json.dumps(TEAMS)}\n")
+    stack.build_infrastructure(kubernetes_ca=cluster.own_authority.certificate)
+    stack.change(ALONE)
+    stack.up()
+    managers.start_all()
+    # A policy holds some time after it was made.
+    eventually(lambda: _admits_no_other_queue(cluster), what="the teams' policies are in force")
+    return cluster
+
+
+def _admits_no_other_queue(cluster: ApiServer) -> bool:
+    other = {**JOB, "metadata": {"name": "other", "labels": {QUEUE: "other"}}}
+    words = ("create", "--dry-run=server", "--namespace=vision", "--filename=-")
+    return ANOTHER in cluster.kubectl(*words, stdin=json.dumps(other), check=False)
+
+
+@pytest.fixture(scope="module", name="person")
+def _person(server: ApiServer) -> Callable[[str], Person]:
+    def of(team: str) -> Person:
+        return Person(server=server, team=team, kubeconfig=server.user("ada", organizations=(GROUP.format(team),)))
+
+    return of
+
+
+@pytest.fixture(scope="module", name="ada")
+def _ada(person: Callable[[str], Person]) -> Person:
+    """Somebody of the team vision."""
+    return person("vision")
+
+
+def test_a_member_runs_jobs_in_the_team_s_namespace_and_nowhere_else(ada: Person) -> None:
+    assert ada.makes(JOB)["kind"] == "Job"
+    assert ada.makes(ROLES)["kind"] == "JobSet"
+    for namespace in ("speech", "default", "kube-system"):
+        assert 'cannot create resource "jobs"' in ada.makes(JOB, namespace=namespace)
+    for verb, what in (("get", "pods/log"), ("create", "pods/exec"), ("get", "workloads"), ("get", "localqueues")):
+        assert ada.may(verb, what, "--namespace=vision"), what
+        assert not ada.may(verb, what, "--namespace=speech"), what
+
+
+def test_a_member_sees_nodes_and_queues_and_changes_neither(ada: Person) -> None:
+    for what in ("nodes", "clusterqueues", "resourceflavors", "cohorts"):
+        assert ada.may("list", what), what
+        assert not ada.may("update", what), what
+    for verb, what in (
+        ("create", "localqueues"),
+        ("update", "resourcequotas"),
+        ("update", "limitranges"),
+        ("update", "workloads"),
+        ("create", "rolebindings"),
+    ):
+        assert not ada.may(verb, what, "--namespace=vision"), what
+    assert not ada.may("update", "namespaces/vision")
+    assert not ada.may("get", "secrets", "--namespace=kube-system")
+    assert not ada.may("get", "configmaps/longhaul-environment", "--namespace=kube-system")
+
+
+def test_nobody_else_is_of_the_team(server: ApiServer) -> None:
+    stranger = Person(server=server, team="vision", kubeconfig=server.user("eve", organizations=("corp:other",)))
+    assert "cannot create" in stranger.makes(JOB)
+    assert not stranger.may("list", "clusterqueues")
+
+
+def test_jobs_wait_in_the_team_s_queue_with_its_priority(ada: Person, person: Callable[[str], Person]) -> None:
+    for kind in (JOB, ROLES):
+        for one in (ada, person("speech")):
+            labels = one.makes(kind)["metadata"]["labels"]
+            assert (labels[QUEUE], labels[PRIORITY]) == ("default", one.team)
+    named = ada.makes(JOB, **{QUEUE: "default", "own": "label"})["metadata"]["labels"]
+    assert (named["own"], named[PRIORITY]) == ("label", "vision")
+
+
+@pytest.mark.parametrize("labels", [{QUEUE: "other"}, {PRIORITY: "speech"}, {QUEUE: ""}])
+def test_another_queue_or_priority_is_refused(ada: Person, labels: dict[str, str]) -> None:
+    for kind in (JOB, ROLES):
+        assert ANOTHER in ada.makes(kind, **labels)
+
+
+def test_a_job_leaves_its_queue_no_more(ada: Person) -> None:
+    made = ada.makes(JOB, dry=False)
+    assert made["kind"] == "Job"
+    for label in (f"{QUEUE}-", f"{PRIORITY}=speech"):
+        assert ANOTHER in ada.kubectl("label", "--overwrite", "--namespace=vision", "job/train", label)
+    assert "labeled" in ada.kubectl("label", "--namespace=vision", "job/train", "own=label")
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job/train")
+
+
+def test_what_jobset_itself_makes_needs_no_queue(server: ApiServer) -> None:
+    server.kubectl("create", "clusterrolebinding", "jobset", "--clusterrole=cluster-admin", f"--user={JOBSET.user}")
+    jobset = Person(server=server, team="vision", kubeconfig=server.user(JOBSET.user))
+    assert not {QUEUE, PRIORITY} & {*jobset.makes(JOB)["metadata"]["labels"]}
+
+
+def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
+    assert ada.makes(pod("plain"))["kind"] == "Pod"
+    assert PAST_THE_QUEUE in ada.makes(pod("past", gpus=1))
+    first = [{"name": "b", "image": "b:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]
+    assert PAST_THE_QUEUE in ada.makes(pod("before", initContainers=first))
+    words = ("create", "--dry-run=server", "--namespace=default", "--filename=-")
+    assert "created" in server.kubectl(*words, stdin=json.dumps(pod("elsewhere", gpus=1)))
+
+
+def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> None:
+    held = pod("held", gpus=1, schedulingGates=[{"name": GATE}])
+    assert ada.makes(held, dry=False)["kind"] == "Pod"
+    lift = ("patch", "--namespace=vision", "pod/held", "--type=merge", "--patch", '{"spec":{"schedulingGates":[]}}')
+    assert LIFTED in ada.kubectl(*lift)
+    assert "labeled" in ada.kubectl("label", "--namespace=vision", "pod/held", "own=label")
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
+
+
+def test_the_priorities_that_push_others_out_are_not_a_team_s(ada: Person) -> None:
+    for name in ("longhaul-system", "longhaul-training-high"):
+        said = ada.makes(pod("loud", priorityClassName=name))
+        assert "exceeded quota: longhaul-priorities" in said
+    assert ada.makes(pod("quiet", priorityClassName="longhaul-training"))["kind"] == "Pod"
+
+
+def test_what_says_nothing_of_its_size_counts_all_the_same(ada: Person) -> None:
+    (container,) = ada.makes(pod("plain"))["spec"]["containers"]
+    assert container["resources"] == {"requests": {"cpu": "1", "memory": "2Gi"}}
+
+
+def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
+    ada: Person, person: Callable[[str], Person], server: ApiServer
+) -> None:
+    grace = person("speech")
+    for who, name, cores in ((ada, "gang", 11), (ada, "large", 10), (grace, "huge", 90)):
+        assert who.makes(job(name, cores=cores), dry=False)["kind"] == "Job"
+
+    def settled() -> dict[str, Any] | None:
+        found = to_plain(Look(ada.api()).capacity())
+        waits = waiting(found, "vision")
+        asked = waits.get("gang", "").startswith("nodes")
+        return found if asked and "insufficient" in waits.get("large", "") else None
+
+    found = eventually(settled, what="the first job has its quota, and the second waits for it")
+    speech, vision = found["teams"]
+    (use,) = vision["uses"]
+    assert (use["guaranteed"]["cores"], use["used"]["cores"], use["borrowed"]["cores"]) == (CORES, 22, 2)
+    assert (use["may_borrow"], vision["running"], vision["waiting"]) == (15, 0, 2)
+    gang = next(one for one in vision["jobs"] if one["name"] == "gang")
+    assert gang["asks"]["cores"] == 22
+    assert speech["jobs"] is None
+    assert [one["name"] for one in found["pools"]] == ["cpu"]
+    said = " ".join(found["hidden"])
+    assert "jobs of speech: you are not of these teams" in said
+    assert "pods may not be seen by you" in said
+    (request,) = server.get("provisioningrequests", "--namespace=vision")["items"]
+    assert [one["count"] for one in request["spec"]["podSets"]] == [2]
+
+    every = Look(api_of(server, server.kubeconfig)).capacity()
+    assert [len(one.jobs or ()) for one in every.teams] == [1, 2]
+    assert every.hidden == ()
+    text = to_text(every)
+    assert "huge" in text
+    assert f"{CORES} cores" in text
+
+
+def test_the_client_shows_it_by_a_token(
+    ada: Person, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The token is an account's: API servers ask the same of any."""
+    for name in ("STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    server.kubectl(
+        "create", "clusterrolebinding", "seen", "--clusterrole=longhaul:teams", "--serviceaccount=vision:default"
+    )
+    token = server.kubectl("create", "token", "default", "--namespace=vision").strip()
+    authority = (server.folder / "ca.crt").read_text()
+    place = {"server": f"https://127.0.0.1:{server.port}", "server_name": "kubernetes.test", "authority": authority}
+    profile = replace(PROFILE, **place, expires="2100-01-01T00:00:00+00:00")
+    (tmp_path / "profile.json").write_text(profile.text())
+    (own,) = profile.issuers.values()
+    Store(own, profile.place()).write(Tokens(id_token=token, refresh_token="", ends=time.time() + 3600))
+    assert main(["capacity", "--profile", str(tmp_path / "profile.json"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found["teams"]] == ["speech", "vision"]
+    assert any("jobs of speech, vision" in one for one in found["hidden"])
+    assert main(["capacity", "--profile", str(tmp_path / "profile.json")]) == 0
+    assert f"{CORES} cores" in capsys.readouterr().out
+
+
+def test_an_owner_gets_its_own_back(ada: Person, person: Callable[[str], Person], server: ApiServer) -> None:
+    """Whoever borrowed it, and whatever the priorities are."""
+    grace = person("speech")
+    for who in (ada, grace):
+        assert "deleted" in who.kubectl("delete", "jobs", "--all", f"--namespace={who.team}")
+    assert ada.makes(job("borrows", cores=15), dry=False)["kind"] == "Job"
+    eventually(lambda: reserved(server, "vision") == ["borrows"], what="a team borrows what the other does not use")
+    assert grace.makes(job("own", cores=10), dry=False)["kind"] == "Job"
+    eventually(lambda: reserved(server, "speech") == ["own"], what="the owner has its own")
+
+    def told() -> bool:
+        found = to_plain(Look(ada.api()).capacity())
+        return waiting(found, "vision").get("borrows", "").startswith("ended (Preempted), waits again; its turn")
+
+    eventually(told, what="the borrower is told")
+    assert reserved(server, "vision") == []
+
+
+def waiting(found: dict[str, Any], team: str) -> dict[str, str]:
+    """Return what each job of a team waits for."""
+    own = next(one for one in found["teams"] if one["name"] == team)
+    return {job["name"]: job["waits_for"] for job in own["jobs"] or ()}
+
+
+def reserved(server: ApiServer, team: str) -> list[str]:
+    """Return the jobs of a team for which quota is set aside."""
+    found = server.get("workloads.kueue.x-k8s.io", f"--namespace={team}")["items"]
+    return sorted(
+        one["metadata"]["ownerReferences"][0]["name"]
+        for one in found
+        for condition in (one.get("status") or {}).get("conditions") or ()
+        if (condition["type"], condition["status"]) == ("QuotaReserved", "True")
+    )
+
+
+def job(name: str, *, cores: int) -> dict[str, Any]:
+    """Return a job of two pods at once, with so many cores each."""
+    containers = [{"name": "a", "image": "a:1", "resources": {"requests": {"cpu": str(cores)}}}]
+    template = {"spec": {"restartPolicy": "Never", "containers": containers}}
+    spec = {"parallelism": 2, "completions": 2, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
