@@ -143,6 +143,8 @@ def _lead(
             while not stop.is_set() and leads():
                 wake.clear()
                 _pause(_pass(passes, journal), wake=wake, stop=stop, leads=leads)
+        if not stop.is_set():
+            journal.say("autoscaler", "leading no longer: another one does, or the API servers do not answer")
     except LostError as error:
         journal.say("autoscaler", f"not leading: {error}")
     finally:
