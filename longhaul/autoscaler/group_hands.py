@@ -152,8 +152,8 @@ class GroupHands:
         """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
         self._metrics.count("failures_total", pool=action.pool)
         self._journal.left(action, str(error))
-        if error.passing or not error.answered or action.verb is not Verb.GROW:
+        if error.passing or not error.answered:
             self._patience.failed(name, str(error))
-        else:
+        elif action.verb is Verb.GROW:
             with self._lock:
                 self._refused[action.pool] = str(error)

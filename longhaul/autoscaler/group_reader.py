@@ -118,10 +118,13 @@ class GroupReader:
         live = self.groups[name]
         if not future.done():
             self._late[name] = future
-            error = f"{live.cloud} has not answered within {limit_s:.0f} s"
+            error = f"{live.cloud} has not answered within {limit_s:g} s"
             self._patience.failed(live.cloud, error)
             return Asked(declared=live.declared, error=error)
         answer = future.result()
+        if not answer.error:
+            # One that came too late ends no pause: those after it would be late as well.
+            self._patience.answered(live.cloud)
         self._answers[name] = (self._clock(), answer)
         return answer
 
@@ -132,7 +135,6 @@ class GroupReader:
             if error.passing or not error.answered:
                 self._patience.failed(live.cloud, str(error))
             return Asked(declared=live.declared, error=str(error))
-        self._patience.answered(live.cloud)
         return answer
 
 

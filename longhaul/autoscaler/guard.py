@@ -1,4 +1,4 @@
-"""What must hold before each write: this process leads."""
+"""The check before each write: that this process leads."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longhaul.prices.book import PriceBook
 
 Answers = Mapping[str, Sequence[Asked]]
-"""What clouds say of groups, by pool."""
+"""Answers of clouds about groups, by pool."""
 
 
 @dataclass(frozen=True, kw_only=True)

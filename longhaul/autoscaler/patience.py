@@ -27,9 +27,10 @@ class Patience:
                 self._failed[name] = (count + 1, self._clock() + pause_s, reason)
 
     def answered(self, name: str) -> None:
-        """Forget what failed."""
+        """Forget what failed, unless a pause goes on: what is answered meanwhile was asked before it."""
         with self._lock:
-            self._failed.pop(name, None)
+            if self._clock() >= self._failed.get(name, (0, 0.0, ""))[1]:
+                self._failed.pop(name, None)
 
     def closed(self, name: str) -> str:
         """Return why there is a pause, and how long it still is; empty when there is none."""

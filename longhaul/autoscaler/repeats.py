@@ -1,4 +1,4 @@
-"""What was said already: each pass finds the same again, and says it once in a while."""
+"""Remembers words that were said already: each pass finds the same again, and says it once in a while."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIMES = re.compile(r"\b\d+ (s|min)\b")
 
 
 class Repeats:
-    """What was said of whom, and when."""
+    """Words that were said, of whom, and when."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

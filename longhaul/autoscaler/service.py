@@ -31,11 +31,13 @@ GATHER_S = 0.1
 """Time in which changes are gathered before a pass, seconds: pods come in crowds."""
 AFTER_ERROR_S = 2.0
 """Pause after a pass that failed, seconds."""
+AFTER_LEFT_S = 5.0
+"""Time after a pass that left something undone, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """How an autoscaler runs."""
+    """Terms on which an autoscaler runs."""
 
     instance: str
     """Name of this process among the candidates."""
@@ -156,7 +158,9 @@ def _pass(passes: Passes, journal: Journal) -> float:
         return AFTER_ERROR_S
     if passed.refused:
         return 0.0
-    return CLOSELY_S if passed.soon else EVERY_S
+    if passed.soon:
+        return CLOSELY_S
+    return AFTER_LEFT_S if passed.failed else EVERY_S
 
 
 def _pause(seconds: float, *, wake: threading.Event, stop: threading.Event, leads: Callable[[], bool]) -> None:

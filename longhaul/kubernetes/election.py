@@ -36,7 +36,7 @@ class Candidate:
         self._api, self._name, self._identity, self._clock = api, name, identity, clock
         self._seen, self._seen_at = ("", ""), clock()
         self.leader = ""
-        """Who leads, as last seen; empty when nobody does."""
+        """Identity of the leader, as last seen; empty when nobody leads."""
         self.trouble = ""
         """Reason for which the last attempt failed; empty when it did not."""
 

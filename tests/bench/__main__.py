@@ -1,6 +1,5 @@
-"""``make bench``: measure previews, restores, images, the client, the autoscaler's decisions, the lab, racks, writes,
-the VPN, boot to ready, and peak memory. Print each figure on a line when it is known, or with ``--json`` one object at
-the end.
+"""``make bench``: measure previews, restores, images, the client, the autoscaler, the lab, racks, writes, the VPN, boot
+to ready, and peak memory. Print each figure on a line when it is known, or with ``--json`` one object at the end.
 
 ``make bench BENCH="hosts image"`` measures those parts alone. ``BENCH=cold`` measures ``make lab`` from empty caches,
 with tools compiled or downloaded anew; it is the only part that runs only when it is asked for.
@@ -20,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.state import LabState
-from tests.bench import client, decisions, hosts, hybrid, image, previews, restore, vpn, writes
+from tests.bench import client, decisions, hosts, hybrid, image, previews, reaction, restore, vpn, writes
 from tests.support.project import REPOSITORY, Project, environment, run
 
 COLD = "cold"
@@ -55,6 +54,7 @@ def _parts() -> dict[str, Callable[[Path], Iterable[tuple[str, float]]]]:
         "previews": previews.measure,
         "client": client.measure,
         "decisions": decisions.measure,
+        "autoscaler": reaction.measure,
         "image": lambda folder: image.measure(folder).items(),
         "lab": lambda folder: _lab(folder).items(),
         "hybrid": lambda folder: hybrid.measure(folder).items(),

@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from clouds.azure.fleet import AzureGroup, refusal_of
+from clouds.base.errors import CloudError
 from clouds.base.refusals import Cause
 from lab.desired import MachineState
 from tests.lab.cloud import sets
+from tests.lab.cloud.aws.site import until
 from tests.lab.cloud.conftest import GROUP, Live
 from tests.lab.cloud.operator import Operator
 
@@ -35,6 +37,16 @@ def test_a_machine_that_was_not_allocated_says_why(live: Live, error: str, cause
     assert all(abs(datetime.now(UTC) - one.at) < timedelta(minutes=5) for one in found)
     sets.act(live, "delete", "1", "2")
     assert (sets.capacity(live), group.refusals()) == (1, ())
+
+
+def test_what_is_ended_goes_and_the_set_is_smaller_by_it(live: Live) -> None:
+    sets.build(live, 3)
+    group = AzureGroup("lab-gpu", resource_group=GROUP, session=Operator(live))
+    group.end(["0", "2"])
+    assert group.size() == 1
+    until(lambda: sets.ids(live) == ["1"])
+    with pytest.raises(CloudError, match="is not an active Virtual Machine Scale Set VM instanceId"):
+        group.end(["2"])
 
 
 def test_a_machine_that_does_not_come_up_was_made_all_the_same(live: Live) -> None:

@@ -44,6 +44,7 @@ REQUESTS = {
                 "name": "v1",
                 "served": True,
                 "storage": True,
+                "subresources": {"status": {}},
                 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
             }
         ],

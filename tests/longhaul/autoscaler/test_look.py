@@ -276,13 +276,11 @@ def test_what_could_not_be_read_is_no_success(
     assert command(checkout, "--once", "--dry-run") == Exit.UNREACHABLE
 
 
-@pytest.mark.parametrize(
-    ("words", "missing"), [([], "--once --dry-run"), (["--once"], "--dry-run"), (["--dry-run"], "--once")]
-)
-def test_it_does_not_act_yet(
-    checkout: Checkout, capsys: pytest.CaptureFixture[str], words: list[str], missing: str
+def test_it_does_not_act_beside_another_one(
+    checkout: Checkout, groups: dict[str, Standing], api: Lists, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command(checkout, *words) == Exit.USAGE
-    assert f"the autoscaler does not act yet: it looks once and says what it would do; add {missing}" in (
-        capsys.readouterr().err
-    )
+    checkout.gains_hosts()
+    spec = {"holderIdentity": "api-0", "leaseDurationSeconds": 15, "renewTime": NOW.isoformat()}
+    api.objects[f"{reading.LEASES}/longhaul-autoscaler"] = {"metadata": {}, "spec": spec}
+    assert command(checkout, "--once") == Exit.FAILED
+    assert "another autoscaler acts (held by api-0): end it first" in capsys.readouterr().err

@@ -59,6 +59,17 @@ def test_what_is_replaced_goes_and_another_comes_and_the_size_stays(site: Site, 
     assert list(current.values()) == [True]
 
 
+def test_what_is_ended_goes_and_the_group_is_smaller_by_it(site: Site, group: AwsGroup) -> None:
+    site.pool(3, MinSize=1)
+    first, second, third = (one.id for one in group.look().machines)
+    group.end([second, third])
+    assert group.size() == 1
+    until(lambda: [one.id for one in group.look().machines] == [first])
+    with pytest.raises(CloudError, match=f"the end of {first}: .*below min value 1"):
+        group.end([first])
+    assert group.size() == 1
+
+
 def test_the_end_of_a_machine_that_is_gone_is_an_error(site: Site, group: AwsGroup) -> None:
     site.pool(1)
     (machine,) = group.look().machines
