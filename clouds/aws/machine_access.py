@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clouds.base.machine_access import MachineAccess, NoTokenError
+from clouds.base.machine_access import NoTokenError, OwnAccess
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ EARLY_S = 600.0
 """Remaining life of the token below which another one is asked for, seconds."""
 
 
-def use(access: MachineAccess) -> None:
+def use(access: OwnAccess) -> None:
     """Sign in: AWS's SDK takes the role with the token in a file, which is kept valid until the program needs it no
     more. Nothing happens without a role."""
     if not access.role:
@@ -30,7 +30,7 @@ def use(access: MachineAccess) -> None:
     threading.Thread(target=keep, args=arguments, daemon=True).start()
 
 
-def variables(access: MachineAccess, token: Path) -> dict[str, str]:
+def variables(access: OwnAccess, token: Path) -> dict[str, str]:
     """Return the SDK's settings (docs.aws.amazon.com, "AWS SDKs and Tools Reference Guide", "Assume role credential
     provider" and "AWS STS Regional endpoints")."""
     region = sorted(access.regions)[0]

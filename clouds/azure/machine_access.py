@@ -3,8 +3,8 @@ the socket that gives tokens (:mod:`clouds.azure.tokens`)."""
 
 from __future__ import annotations
 
-from clouds.base.machine_access import MachineAccess
+from clouds.base.machine_access import OwnAccess
 
 
-def use(_access: MachineAccess, /) -> None:
+def use(_access: OwnAccess, /) -> None:
     """Do nothing: the credential is found as on any other machine."""

@@ -245,13 +245,6 @@ class NodeController(Protocol[SiteT_contra]):
         controller/environment.py). The caller adds ``kind``."""
 
 
-class MachineAccessAspect(Protocol):
-    """Access of a program on a control plane's machine to the cloud."""
-
-    def use(self, access: MachineAccess, /) -> None:
-        """Have all requests of this process to the cloud made with the machine's identity for it."""
-
-
 class Policy(Protocol[SiteT_contra]):
     """Checks of a cloud's resources against the rules of docs/policy.md."""
 
@@ -396,7 +389,7 @@ class Cloud(Protocol[SiteT_contra]):
     def listing(self) -> Listing[SiteT_contra]: ...
 
     @property
-    def machine_access(self) -> MachineAccessAspect: ...
+    def machine_access(self) -> MachineAccess: ...
 
     @property
     def machine_identity(self) -> MachineIdentity[SiteT_contra]: ...

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import uuid
 
-from clouds.azure.permissions import AUTOSCALER as AUTOSCALER
-
 SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
 """Key Vault Secrets Officer: reads and writes secrets (learn.microsoft.com, "Azure built-in roles for Security")."""
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clouds.base.machine_access import MachineAccess, socket_token
+from clouds.base.machine_access import OwnAccess, socket_token
 from clouds.registry import cloud_of
 from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, DocumentError, Given, of_text
 from components.model.errors import ConfigurationError
@@ -146,7 +146,7 @@ def sign_in(given: Given, *, machine: str, tokens: str, folder: Path, stop: thre
     for kind, cloud in kinds.items():
         regions = tuple(site.region for site in given.environment.sites.values() if site.kind == kind)
         cloud.machine_access.use(
-            MachineAccess(
+            OwnAccess(
                 machine=machine,
                 role=given.aws_role,
                 regions=regions,

@@ -123,7 +123,7 @@ def _serving(server: ApiServer, groups: dict[str, Standing]) -> Iterator[None]:
         thread = threading.Thread(
             target=serve,
             args=(environment(most=2 * COUNT), api, PriceBook()),
-            kwargs={"stop": stop, "run": run, "write": lines.append, "port": None},
+            kwargs={"stop": stop, "run": run, "write": lines.append},
         )
         thread.start()
         try:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from clouds.azure.fleet import SCALES
-from clouds.azure.permissions import AUTOSCALER_ROLE
+from clouds.azure.permissions import AUTOSCALER, AUTOSCALER_ROLE
 from components.aws.account import account_provider
 from components.aws.scaling import AutoscalerRole, AutoscalerRoleArgs
-from components.azure.roles import AUTOSCALER, READER
+from components.azure.roles import READER
 from components.azure.scaling import AutoscalerAccess, AutoscalerAccessArgs
 from components.model import Environment
 from components.model.autoscaler import Autoscaler

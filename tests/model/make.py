@@ -124,6 +124,14 @@ def full() -> dict[str, Any]:
     raw["vpn"] = {"machine_type": "Standard_D2s_v5", "name": "vpn.example.com", "sources": ["198.51.100.0/24"]}
     raw["depots"] = {"key": DEPOTS_KEY, "authority": EXAMPLE_AUTHORITY}
     raw["max_nodes"] = 5000
+    raw["autoscaler"] = {
+        "dry_run": True,
+        "idle_minutes": 20,
+        "join_minutes": 25,
+        "leaving_percent": 5,
+        "joining": 100,
+    }
+    next(iter(raw["pools"].values())).update(idle_minutes=30, join_minutes=35)
     raw["pod_security"] = {"exempt_namespaces": ["monitoring", "0-storage"]}
     raw["queues"] = True
     raw["bare_metal"] = "hosts.test.yaml"

@@ -12,17 +12,17 @@ from botocore.credentials import create_credential_resolver
 from botocore.session import Session
 
 from clouds.aws.machine_access import keep, use, variables
-from clouds.base.machine_access import MachineAccess, NoTokenError, socket_token
+from clouds.base.machine_access import NoTokenError, OwnAccess, socket_token
 
 ROLE = "arn:aws:iam::123456789012:role/prod-autoscaler"
 
 
-def access(folder: Path, *, role: str = ROLE) -> MachineAccess:
+def access(folder: Path, *, role: str = ROLE) -> OwnAccess:
     def token() -> tuple[str, float]:
         return "a-token", 2**40
 
     regions = ("us-west-2", "eu-west-1")
-    return MachineAccess(
+    return OwnAccess(
         machine="prod-api-0", role=role, regions=regions, folder=folder, token=token, stop=threading.Event()
     )
 

@@ -21,7 +21,7 @@ from clouds.base.fleet import Group, Life, LiveGroup, Machine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model import Environment
-from longhaul.autoscaler import rights
+from components.model import autoscaler_rights as rights
 from longhaul.autoscaler.actions import Verb
 from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.metrics import Metrics
@@ -308,8 +308,8 @@ class World:
 
     def _user(self) -> dict[str, str]:
         """Return the identity of a user with the rights that the autoscaler names, and no others."""
-        self._grant("ClusterRole", rights.EVERYWHERE, namespace="")
-        self._grant("Role", rights.in_kube_system(self.environment.pools), namespace="kube-system")
+        self._grant("ClusterRole", rights.everywhere(acts=True), namespace="")
+        self._grant("Role", rights.in_kube_system(self.environment.pools, acts=True), namespace="kube-system")
         pem = self.server.pem(NAME).read_text(encoding="ascii")
         authority = (self.server.folder / "ca.crt").read_text(encoding="ascii")
         return {"certificate": pem, "key": "", "issuer": authority}

@@ -6,7 +6,7 @@ import json
 import threading
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from ipaddress import IPv4Network
 
@@ -15,6 +15,7 @@ import pytest
 from clouds.base.errors import CloudError
 from lab import tools
 from longhaul.autoscaler.guard import LostError
+from longhaul.autoscaler.metrics import Metrics, served
 from longhaul.autoscaler.service import Terms, serve
 from longhaul.autoscaler.store import MEMORY
 from longhaul.drain import NODES
@@ -315,19 +316,20 @@ def service(
     world: World, instance: str, *, port: int | None = None, act: bool = True, timeout_s: float = 30.0
 ) -> Iterator[list[str]]:
     """Run the service in a thread; yield its lines."""
-    stop, lines = threading.Event(), list[str]()
+    stop, lines, metrics = threading.Event(), list[str](), Metrics()
     run = Terms(instance=instance, act=act, as_json=True)
     thread = threading.Thread(
         target=serve,
         args=(world.environment, world.api(timeout_s=timeout_s), PriceBook()),
-        kwargs={"stop": stop, "run": run, "write": lines.append, "port": port},
+        kwargs={"stop": stop, "run": run, "write": lines.append, "metrics": metrics},
     )
-    thread.start()
-    try:
-        yield lines
-    finally:
-        stop.set()
-        thread.join()
+    with nullcontext() if port is None else served(metrics, port=port):
+        thread.start()
+        try:
+            yield lines
+        finally:
+            stop.set()
+            thread.join()
 
 
 def test_the_service_acts_when_something_changes_and_another_follows_it(world: World) -> None:

@@ -1,4 +1,4 @@
-"""What the autoscaler on an API server's machine is told, and how it follows it."""
+"""Document of the autoscaler on an API server's machine, and how the unit follows it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clouds.base.machine_access import MachineAccess
+from clouds.base.machine_access import OwnAccess
 
 
-def use(_access: MachineAccess, /) -> None:
+def use(_access: OwnAccess, /) -> None:
     """Do nothing."""
