@@ -69,7 +69,7 @@ PEOPLE: dict[str, list[PolicyRuleArgsDict]] = {
         {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": SEEN},
     ],
 }
-"""What people with the roles ``edit`` and ``view`` in a namespace may do there besides (kubernetes.io, "Using RBAC
+"""Permissions of people with the roles ``edit`` and ``view`` in a namespace, beside Kubernetes' own (kubernetes.io, "Using RBAC
 Authorization", aggregated ClusterRoles). Queues and quotas are the administrators'."""
 
 

@@ -18,6 +18,7 @@ from components.model.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LAB
 from components.objects.queues import CHECK, GANGS
 from lab import tools
 from longhaul.rotation.webhooks import believe
+from longhaul.toolchain.spec import load as load_spec
 from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack
 from tests.support.api_server import ApiServer, eventually
@@ -26,6 +27,7 @@ from tests.support.queues import deployment, job, jobset, team_queue
 
 pytestmark = pytest.mark.engine
 
+VERSIONS = load_spec().versions
 TEAM, OTHER = "vision", "services"
 CORES = "4"
 """Cores that the team's queue may use."""
@@ -169,6 +171,7 @@ def test_what_is_not_asked_is_not_refused_for_want_of_rights(queues: ApiServer, 
     """Neither program complains of permissions that were left out."""
     for manager in MANAGERS:
         said = managers.log(manager).read_text()
+        assert f'"gitVersion":"v{VERSIONS[manager.name]}"' in said.replace(": ", ":")
         assert "forbidden" not in said.lower(), [line for line in said.splitlines() if "forbidden" in line.lower()][:3]
 
 
