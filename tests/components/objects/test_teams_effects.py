@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -214,20 +213,22 @@ def test_what_jobset_itself_makes_needs_no_queue(server: ApiServer) -> None:
 
 
 def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
-    """Kueue holds pods back, but not those that say that a Job made them."""
+    """Kueue holds pods back, but not those that say that a Job of the queue made them."""
     held = ada.made(pod("held", gpus=1))
     assert GATE in [one["name"] for one in held["spec"]["schedulingGates"]]
     first = [{"name": "b", "image": "b:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]
+    owner = ada.made(JOB, dry=False)["metadata"]["uid"]
     for one in (pod("past", gpus=1), pod("before", initContainers=first)):
-        assert PAST_THE_QUEUE in ada.makes(of_a_job(one))
-    assert "schedulingGates" not in ada.made(of_a_job(pod("plain")))["spec"]
+        assert PAST_THE_QUEUE in ada.makes(of_a_job(one, owner))
+    assert "schedulingGates" not in ada.made(of_a_job(pod("plain"), owner))["spec"]
+    ada.kubectl("delete", "job", "train", "--namespace=vision")
     words = ("create", "--dry-run=server", "--namespace=default", "--filename=-")
     assert "created" in server.kubectl(*words, stdin=json.dumps(pod("elsewhere", gpus=1)))
 
 
-def of_a_job(item: dict[str, Any]) -> dict[str, Any]:
+def of_a_job(item: dict[str, Any], uid: str) -> dict[str, Any]:
     """Return an object that says that a Job made it."""
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "none", "uid": str(uuid4()), "controller": True}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": uid, "controller": True}
     return {**item, "metadata": {**item["metadata"], "ownerReferences": [owner]}}
 
 
