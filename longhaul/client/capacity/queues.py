@@ -69,10 +69,7 @@ def is_waiting(item: Object) -> bool:
 
 def _job(item: Object) -> Job:
     status = item.get("status") or {}
-    total: dict[str, int] = {}
-    for one in status.get("resourceRequests") or ():
-        for name, text in (one.get("resources") or {}).items():
-            total[name] = total.get(name, 0) + _number(name, text)
+    total = _asked(status)
     owner: Object = next(iter(item["metadata"].get("ownerReferences") or ()), {})
     return Job(
         name=str(owner.get("name") or item["metadata"]["name"]),
@@ -80,6 +77,18 @@ def _job(item: Object) -> Job:
         since=moment(str(item["metadata"].get("creationTimestamp") or "")),
         waits_for=_waits_for(status, _conditions(item)),
     )
+
+
+def _asked(status: Object) -> dict[str, int]:
+    """Return the amounts of a job: those that are set aside for it, or else that it wants."""
+    assigned = (status.get("admission") or {}).get("podSetAssignments") or ()
+    parts = [one.get("resourceUsage") for one in assigned]
+    parts = parts or [one.get("resources") for one in status.get("resourceRequests") or ()]
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, text in (part or {}).items():
+            total[name] = total.get(name, 0) + _number(name, text)
+    return total
 
 
 def _waits_for(status: Object, conditions: Mapping[str, Object]) -> str:

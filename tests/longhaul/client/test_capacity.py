@@ -156,6 +156,13 @@ def test_a_job_says_what_it_waits_for(conditions: list[dict[str, str]], status: 
     assert (job.name, job.asks, job.waits_for) == ("llama", Amount(gpus=8, cores=8.5), waits_for)
 
 
+def test_a_job_asks_for_what_is_set_aside_for_it() -> None:
+    assigned = {"podSetAssignments": [{"name": "a", "resourceUsage": {"cpu": "22", "nvidia.com/gpu": "2"}}]}
+    item = workload("llama", condition("QuotaReserved", "True"), admission=assigned, resourceRequests=None)
+    (job,) = team(QUEUE, [item]).jobs or ()
+    assert job.asks == Amount(gpus=2, cores=22)
+
+
 def test_what_runs_or_has_ended_does_not_wait() -> None:
     assert not is_waiting(workload("a", condition("Admitted", "True")))
     assert not is_waiting(workload("a", condition("Finished", "True")))
