@@ -29,12 +29,22 @@ def check_teams(environment: Environment) -> Iterator[Fault]:
     for name, team in environment.teams.items():
         yield from _check_name(environment, name)
         yield from _check_people(environment, name, team)
-        for kind, share in team.shares.items():
+        for kind, share in team.shares.items() if _types_fit(environment) else ():
             at = ("teams", name, "shares", kind)
             yield from _check_share(at, share, known.get(kind), known=known, basis=_machines(environment))
     for one in known.values():
         yield from _check_total(environment, one)
         yield from _check_taints(environment, one)
+
+
+def _types_fit(environment: Environment) -> bool:
+    """Return false when a pool's machine type is a fault by itself: of its kind nothing can be concluded then."""
+    types, sites = environment.known_types, environment.sites
+    return all(
+        pool.site not in sites
+        or (pool.machine_type in types and types[pool.machine_type].cloud == sites[pool.site].kind)
+        for pool in environment.pools.values()
+    )
 
 
 def _check_name(environment: Environment, name: str) -> Iterator[Fault]:

@@ -23,7 +23,7 @@ BLOCK = {"id": RESERVATION, "kind": "capacity-block"}
 def pool(base: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """Return an environment with one pool."""
     raw = make.full()
-    del raw["bare_metal"], raw["machine_types"]
+    del raw["bare_metal"], raw["machine_types"], raw["teams"], raw["autoscaler"]
     raw["pools"] = {"gpu": {**base, **fields}}
     return raw
 

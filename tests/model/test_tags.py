@@ -20,7 +20,7 @@ def tagged(tags: dict[str, str], *, sites: tuple[str, ...] = AWS, zone: bool = T
     named."""
     raw = make.full()
     raw["sites"] = {name: raw["sites"][name] for name in sites}
-    for key in ("bare_metal", "waivers", "links", "pools"):
+    for key in ("bare_metal", "waivers", "links", "pools", "teams"):
         del raw[key]
     if zone:
         for site in raw["sites"].values():
