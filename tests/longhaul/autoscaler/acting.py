@@ -169,9 +169,9 @@ class World:
         for cloud in (aws, azure):
             monkeypatch.setattr(cloud, "of_pool", of_pool)
 
-    def api(self) -> Clocked:
+    def api(self, *, timeout_s: float = 30.0) -> Clocked:
         """Return the API as the autoscaler's own user, in a new process."""
-        api = Clocked(f"https://127.0.0.1:{self.server.port}", self.user, timeout_s=30.0)
+        api = Clocked(f"https://127.0.0.1:{self.server.port}", self.user, timeout_s=timeout_s)
         api.fuse, api.ahead = self.fuse, self.ahead
         return api
 

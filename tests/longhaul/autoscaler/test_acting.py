@@ -125,6 +125,25 @@ def test_exactly_the_idle_node_goes(world: World) -> None:
     assert world.sizes()["h100"] == 3
 
 
+def test_what_may_move_is_evicted_before_its_machine_ends(world: World) -> None:
+    world.pods(2)
+    with world.process() as passes:
+        world.settle(passes)
+    (node,) = [pod["spec"]["nodeName"] for pod in world.admin.items(PODS) if pod["metadata"]["name"] == "train-1"]
+    world.end_pods(1)
+    small = {"name": "main", "image": "example.com/none", "resources": {"requests": {"cpu": "1"}}}
+    spec = {**SPEC, "containers": [small], "nodeName": node}
+    movable = {"name": "train-9", "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}
+    world.admin.post(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": movable, "spec": spec})
+    for ahead in (timedelta(), IDLE, IDLE + SETTLED):
+        world.ahead = ahead
+        with world.process() as passes:
+            world.settle(passes)
+    done = [line for line in world.lines if line.startswith("done: ") and node in line]
+    assert done == [f"done: cordon {node}", f"done: drain {node}", f"done: end {node} of prod-h100"]
+    assert [pod["metadata"]["name"] for pod in world.admin.items(PODS)] == ["train-0"]
+
+
 def test_a_gang_comes_whole_and_is_told_so(world: World) -> None:
     body = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "member"}, "template": {"spec": SPEC}}
     if world.admin.find(f"/api/v1/namespaces/{TEAM}/podtemplates/member") is None:
@@ -292,13 +311,15 @@ def test_a_roll_keeps_its_pool(world: World) -> None:
 
 
 @contextmanager
-def service(world: World, instance: str, *, port: int | None = None) -> Iterator[list[str]]:
+def service(
+    world: World, instance: str, *, port: int | None = None, act: bool = True, timeout_s: float = 30.0
+) -> Iterator[list[str]]:
     """Run the service in a thread; yield its lines."""
     stop, lines = threading.Event(), list[str]()
-    run = Terms(instance=instance, as_json=True)
+    run = Terms(instance=instance, act=act, as_json=True)
     thread = threading.Thread(
         target=serve,
-        args=(world.environment, world.api(), PriceBook()),
+        args=(world.environment, world.api(timeout_s=timeout_s), PriceBook()),
         kwargs={"stop": stop, "run": run, "write": lines.append, "port": port},
     )
     thread.start()
@@ -327,6 +348,28 @@ def test_the_service_acts_when_something_changes_and_another_follows_it(world: W
         eventually(lambda: float(metrics_of(port).get("longhaul_autoscaler_passes_total", "0")), what="it looks")
         assert metrics_of(port)["longhaul_autoscaler_leader"] == "1"
     assert world.calls == ["h100 size 1"], "another process asks for nothing again"
+
+
+def test_a_dry_run_looks_and_changes_nothing(world: World) -> None:
+    world.pods(1)
+    with service(world, "looks", act=False) as lines:
+        found = eventually(
+            lambda: [one for one in map(json.loads, lines) if one.get("action") == "grow"], what="it looks"
+        )
+    assert (found[0]["target"], found[0]["size"]) == ("prod-h100", 1)
+    assert (world.calls, world.admin.find(MEMORY)) == ([], None)
+
+
+def test_api_servers_that_went_away_and_came_back_are_followed_again(world: World) -> None:
+    with service(world, "stays", timeout_s=3.0) as lines:
+        eventually(lambda: lines, what="it leads")
+        world.server.pause()
+        try:
+            eventually(lambda: any("leading no longer" in line for line in lines), what="it stops by its own clock")
+        finally:
+            world.server.resume()
+        world.pods(1)
+        eventually(lambda: world.calls == ["h100 size 1"], what="it leads again, and acts")
 
 
 def metrics_of(port: int) -> dict[str, str]:
