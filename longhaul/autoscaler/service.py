@@ -138,7 +138,7 @@ def _lead(
     journal.say("autoscaler", f"{'leading' if run.act else 'looking'} as {run.instance}")
     try:
         with lists.followed():
-            while not (stop.is_set() or lists.synced()):
+            while leads() and not (stop.is_set() or lists.synced()):
                 stop.wait(GATHER_S)
             while not stop.is_set() and leads():
                 wake.clear()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from longhaul.autoscaler.actions import Verb
 from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.metrics import Metrics
 from longhaul.autoscaler.passes import Passed, Passes
-from longhaul.autoscaler.reading import NAME, list_all
+from longhaul.autoscaler.reading import NAME, Listed, list_all
 from longhaul.drain import NODES
 from longhaul.examples import example
 from longhaul.kubernetes.api import Api, path_of
@@ -176,14 +176,14 @@ class World:
         return api
 
     @contextmanager
-    def process(self, *, leads: Callable[[], bool] = lambda: True) -> Iterator[Passes]:
-        """Start a process that makes passes."""
+    def process(self, *, leads: Callable[[], bool] = lambda: True, old: Listed | None = None) -> Iterator[Passes]:
+        """Start a process that makes passes; one that sees what is ``old`` of the cluster, if that is given."""
         api = self.api()
         passes = Passes(
             self.environment,
             api,
             PriceBook(),
-            read=lambda memory, _now: list_all(api, memory),
+            read=lambda memory, _now: replace(old, memory=memory) if old else list_all(api, memory),
             leads=leads,
             identity=f"{NAME}/test",
             journal=Journal(self.lines.append, as_json=False, now=api.now),

@@ -16,6 +16,7 @@ from clouds.base.errors import CloudError
 from lab import tools
 from longhaul.autoscaler.guard import LostError
 from longhaul.autoscaler.metrics import Metrics, served
+from longhaul.autoscaler.reading import list_all
 from longhaul.autoscaler.service import Terms, serve
 from longhaul.autoscaler.store import MEMORY
 from longhaul.drain import NODES
@@ -124,6 +125,46 @@ def test_exactly_the_idle_node_goes(world: World) -> None:
     left = {item["metadata"]["name"] for item in world.admin.items(NODES)}
     assert left == {on["train-0"], on["train-2"], on["train-3"]}
     assert world.sizes()["h100"] == 3
+
+
+def test_nothing_is_done_on_what_was_true_once(world: World) -> None:
+    world.pods(1)
+    with world.process() as passes:
+        world.settle(passes)
+    world.end_pods()
+    (node,) = [item["metadata"]["name"] for item in world.admin.items(NODES)]
+    for ahead in (timedelta(), IDLE):
+        world.ahead = ahead
+        with world.process() as passes:
+            world.settle(passes)
+    world.ahead = IDLE + SETTLED
+    world.calls.clear()
+    old = list_all(world.api())
+    world.admin.patch(f"{NODES}/{node}", {"metadata": {"annotations": {"longhaul.dev/keep": "true"}}})
+    with world.process(old=old) as passes:
+        world.once(passes)
+    assert world.lines[-1] == f"not done: end {node} of prod-h100: it has longhaul.dev/keep"
+    world.admin.patch(f"{NODES}/{node}", {"metadata": {"annotations": {"longhaul.dev/keep": None}}})
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-7"}, "spec": {**SPEC, "nodeName": node}}
+    world.admin.post(PODS, body)
+    with world.process(old=old) as passes:
+        world.once(passes)
+    assert world.lines[-1] == f"not done: end {node} of prod-h100: team/train-7 is on it"
+    assert world.calls == []
+
+
+def test_a_size_that_somebody_else_set_meanwhile_is_looked_at_first(world: World) -> None:
+    with world.process() as passes:
+        world.once(passes)
+        world.real["h100"].resize(1)
+        world.pods(2)
+        passes.run()
+        assert (world.calls, world.lines[-1]) == (
+            [],
+            "not done: grow prod-h100 from 0 to 2: its size is 1 and no longer 0",
+        )
+        world.settle(passes)
+    assert world.calls == ["h100 size 2"]
 
 
 def test_what_may_move_is_evicted_before_its_machine_ends(world: World) -> None:
