@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from components.model import load
 from tests.model import make
 from tests.model.files import only, write
 
@@ -23,7 +24,7 @@ BLOCK = {"id": RESERVATION, "kind": "capacity-block"}
 def pool(base: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """Return an environment with one pool."""
     raw = make.full()
-    del raw["bare_metal"], raw["machine_types"]
+    del raw["bare_metal"], raw["machine_types"], raw["autoscaler"]
     raw["pools"] = {"gpu": {**base, **fields}}
     return raw
 
@@ -85,3 +86,16 @@ def test_a_pool_that_says_nothing_is_bought_as_before() -> None:
     bare = make.environment(pool(AWS)).pools["gpu"]
     assert (bare.zones, bare.reservation, bare.system_disk_gib) == ((), None, None)
     assert (bare.placement_group, bare.efa) == (False, False)
+
+
+def test_an_autoscaler_needs_a_node_that_stays(tmp_path: Path) -> None:
+    """The cluster's DNS runs on it."""
+    raw = pool({**AWS, "zones": ["a"]}) | {"autoscaler": {}}
+    problem = only(write(tmp_path, raw))
+    assert problem.key == "pools"
+    assert "the autoscaler could end every node" in problem.wrong
+    raw["pools"]["gpu"]["min"] = 1
+    load(write(tmp_path, raw))
+    raw["pools"]["gpu"]["min"] = 0
+    del raw["autoscaler"]
+    load(write(tmp_path, raw))
