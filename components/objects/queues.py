@@ -71,8 +71,8 @@ PEOPLE: dict[str, list[PolicyRuleArgsDict]] = {
         {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": SEEN},
     ],
 }
-"""Rights that people with the roles ``edit`` and ``view`` in a namespace have there besides (kubernetes.io, "Using RBAC
-Authorization", aggregated ClusterRoles). Queues and quotas are the administrators'."""
+"""Permissions of people with the roles ``edit`` and ``view`` in a namespace, beside Kubernetes' own (kubernetes.io,
+"Using RBAC Authorization", aggregated ClusterRoles). Queues and quotas are the administrators'."""
 
 
 @dataclass(frozen=True, kw_only=True)

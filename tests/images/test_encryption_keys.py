@@ -25,7 +25,7 @@ ENVIRONMENT = load(STACKS / "Pulumi.lab.yaml")
 
 def configuration(keys: Keys) -> str:
     machine = next(one for one in control_machines(ENVIRONMENT, plan(ENVIRONMENT)) if one.role is Role.API)
-    (file,) = [one for one in rendered.secret_files(machine) if one.path.endswith(encryption_keys.FILE)]
+    (file,) = [one for one in rendered.secret_files(ENVIRONMENT, machine) if one.path.endswith(encryption_keys.FILE)]
     return file.content.replace(f"${{{KEYS_IN_USE}}}", keys.text())
 
 

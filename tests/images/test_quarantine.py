@@ -53,7 +53,7 @@ def content(path: str, held: Quarantine, people: Revoked = NOBODY) -> str:
     from fetch_secrets import render
 
     machine = next(one for one in control_machines(ENVIRONMENT, plan(ENVIRONMENT)) if one.role is Role.API)
-    (file,) = [one for one in rendered.secret_files(machine) if one.path == path]
+    (file,) = [one for one in rendered.secret_files(ENVIRONMENT, machine) if one.path == path]
     return render(file.content, {QUARANTINE: held.text(), REVOKED: people.text()})
 
 

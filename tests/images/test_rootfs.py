@@ -22,11 +22,13 @@ PINNED = (
     "containerd",
     "etcd",
     "etcdctl",
+    "jobset",
     "kube-apiserver",
     "kube-controller-manager",
     "kube-proxy",
     "kube-scheduler",
     "kubelet",
+    "kueue",
 )
 DEBIAN = (
     "/bin/sh",

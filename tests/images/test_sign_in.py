@@ -65,7 +65,7 @@ class World:
         from fetch_secrets import render
 
         machine = next(one for one in control_machines(LAB, plan(LAB)) if one.role is Role.API)
-        (file,) = [one for one in rendered.secret_files(machine) if one.path == path]
+        (file,) = [one for one in rendered.secret_files(LAB, machine) if one.path == path]
         held = {ISSUERS: settings(environment(*issuers)), QUARANTINE: Quarantine().text()}
         content = render(file.content, {**held, REVOKED: (revoked or Revoked()).text()})
         place = self.folder / Path(path).name

@@ -14,7 +14,9 @@ import pytest
 
 from components.model.version_steps import minor, numbers
 from components.model.versions import belonging, offered
+from components.objects.queues import source
 from lab import tools
+from lab.queue_objects import FOLDER, documents, text_of
 from longhaul.depot import contents
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.golang import find_compiler
@@ -48,6 +50,8 @@ OF_ANOTHER_RELEASE = {
 """Versions of binaries whose module has a version of its own."""
 FOR_DRILLS = ("kubernetes-tests",)
 """Tools that take minutes to compile, and that drills alone need."""
+TELL_A_CLUSTER = ("kueue", "jobset")
+"""Tools that say their version once they have a cluster (tests/components/objects/test_queues.py)."""
 OURS = "longhaul/tools/"
 """Prefix of modules whose code is beside their go.mod."""
 
@@ -90,7 +94,7 @@ def test_a_binary_is_compiled_or_copied_and_its_module_names_what_is_compiled(to
 
 @pytest.mark.parametrize("tool", [pytest.param(tool, id=f"{tool.name}-{tool.version}") for tool in TOOLS])
 def test_a_tool_can_be_asked_its_version(tool: Tool) -> None:
-    assert any(tool.version in binary.answer for binary in tool.binaries)
+    assert tool.name in TELL_A_CLUSTER or any(tool.version in binary.answer for binary in tool.binaries)
 
 
 def test_images_of_containers_are_of_what_the_pins_have() -> None:
@@ -285,3 +289,18 @@ def test_a_binary_says_that_it_is_its_version(tool: Tool, binary: Binary, tmp_pa
         done = subprocess.run([found[binary.name], *binary.check], capture_output=True, text=True, check=True)
         assert binary.answer in (done.stdout + done.stderr).splitlines()
     assert os.access(found[binary.name], os.X_OK)
+
+
+def test_objects_of_queues_are_of_the_pinned_versions() -> None:
+    for name in ("kueue", "jobset"):
+        assert source(name)["version"] == f"v{SPEC.versions[name]}", "run `python -m lab.queue_objects`"
+    pinned = required("kueue")["k8s.io/autoscaler/cluster-autoscaler/apis"]
+    assert source("provisioning")["version"] == pinned
+
+
+@pytest.mark.engine
+def test_objects_of_queues_are_what_their_modules_have(tmp_path: Path) -> None:
+    kubectl = tools.ensure(["kubectl"], log_dir=tmp_path, progress=print)["kubectl"]
+    for name, document in documents(kubectl=kubectl).items():
+        kept = (ROOT / FOLDER / f"{name}.json").read_text(encoding="utf-8")
+        assert kept == text_of(document), "run `python -m lab.queue_objects`"
