@@ -30,12 +30,23 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from quarantine_list import digest_of
 from vpn.certificate import LONGEST_NAME, MARK, Signer
 from vpn.people import MAY, WHO, People
-from vpn_door import CERTIFICATE, LARGEST, PATIENCE_S, SENDER_AT_ONCE, Door, server_of
+from vpn_door import (
+    CERTIFICATE,
+    FALSE_A_SECOND,
+    FALSE_AT_ONCE,
+    LARGEST,
+    PATIENCE_S,
+    PERSON_AT_ONCE,
+    SENDER_AT_ONCE,
+    Door,
+    server_of,
+)
 from vpn_signer import Desk
 
 from components.control_plane import issuing
 from components.model.revoked import Person, Revoked
 from components.model.vpn import RIGHT
+from longhaul.client.vpn.endpoint import MOST_TOKEN
 from tests.images.machines import ROOTFS
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -146,6 +157,9 @@ def test_a_certificate_says_what_the_api_says_and_nothing_of_the_request(desk: D
         ExtendedKeyUsageOID.CLIENT_AUTH
     ]
     assert body["tls_crypt"] == "key"
+    told = desk.answer(json.dumps({"token": token(), "csr": request(key)}).encode(), now=NOW)
+    assert told["person"] == ALICE
+    del api.asked[2:]
     assert [path for path, _, _ in api.asked] == [WHO, MAY]
     assert {bearer for _, bearer, _ in api.asked} == {f"Bearer {token()}"}
     assert api.asked[1][2]["spec"] == {"nonResourceAttributes": {"path": "/longhaul/vpn", "verb": "get"}}
@@ -157,7 +171,7 @@ def test_it_ends_with_the_token_or_after_an_hour(desk: Desk, minutes: int, lasts
     _, body = ask(desk, request(), bearer=token(exp=ends.timestamp()))
     found = x509.load_pem_x509_certificate(body["certificate"].encode())
     assert found.not_valid_after_utc == NOW + timedelta(minutes=lasts)
-    assert body["expires"] == (NOW + timedelta(minutes=lasts)).isoformat()
+    assert body["lasts_s"] == lasts * 60
 
 
 @pytest.mark.parametrize(
@@ -306,8 +320,62 @@ def test_one_address_asks_only_so_often(tmp_path: Path) -> None:
     assert set(found) == {403, 429}
 
 
+class Minutes:
+    """A clock that a test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_false_tokens_take_few_turns_of_others(tmp_path: Path) -> None:
+    """An address that sends such is not heard for a while; others are."""
+    asked: list[bytes] = []
+
+    def answer(question: bytes) -> bytes:
+        asked.append(question)
+        return json.dumps({"status": 401, "body": {"error": "no"}}).encode()
+
+    clock = Minutes()
+    door_, header = Door(answer, clock=clock), GOOD["Authorization"]
+    for _ in range(100):
+        clock.now += 1
+        door_.sign_in(header, BODY, sender="192.0.2.1")
+    assert FALSE_AT_ONCE <= len(asked) <= FALSE_AT_ONCE + 100 * FALSE_A_SECOND + 1
+    assert door_.sign_in(header, BODY, sender="192.0.2.1").status == 429
+    assert door_.sign_in(header, BODY, sender="192.0.2.2").status == 401
+    clock.now += 1 / FALSE_A_SECOND
+    assert door_.sign_in(header, BODY, sender="192.0.2.1").status == 401
+
+
+def test_nobody_fills_a_machine_with_sessions(tmp_path: Path) -> None:
+    """Each session needs a certificate of its own, and a person gets so many, wherever they ask from."""
+    people = iter([ALICE] * 200 + ["corp:b-2"])
+
+    def answer(_question: bytes) -> bytes:
+        return json.dumps({"status": 200, "person": next(people), "body": {"certificate": "x"}}).encode()
+
+    clock = Minutes()
+    door_, header, found = Door(answer, clock=clock), GOOD["Authorization"], []
+    for number in range(200):
+        clock.now += 3600 / 200
+        found.append(door_.sign_in(header, BODY, sender=f"192.0.2.{number}").status)
+    assert set(found[: int(PERSON_AT_ONCE)]) == {200}
+    assert found.count(200) <= 70
+    assert door_.sign_in(header, BODY, sender="192.0.2.1").status == 200, "another person"
+
+
+def test_the_largest_token_of_a_laptop_is_taken(tmp_path: Path) -> None:
+    answer = json.dumps({"status": 403, "body": {"error": "no"}}).encode()
+    with door(tmp_path, lambda _question: answer) as port:
+        assert post(port, BODY, Authorization=f"Bearer {'A' * MOST_TOKEN}")[0] == 403
+        assert post(port, BODY, Authorization=f"Bearer {'A' * (MOST_TOKEN + 1)}")[0] == 401
+
+
 def test_a_signer_that_is_away_or_talks_nonsense_is_said(tmp_path: Path) -> None:
-    for wrong in (b"", b"[]", b'{"status": "x"}'):
+    nameless = b'{"status": 200, "body": {}}'
+    for wrong in (b"", b"[]", b'{"status": "x"}', nameless):
         with door(tmp_path, lambda _question, said=wrong: said) as port:
             assert post(port, BODY, **GOOD)[0] == 503
 
