@@ -23,7 +23,7 @@ from tests.support.browser import Browser
 from tests.support.identity_provider import IdentityProvider
 from tests.support.laptop import Laptop
 from tests.support.pages import PORT, page_pod
-from tests.support.project import REPOSITORY, Project, eventually, hybrid
+from tests.support.project import REPOSITORY, Project, await_healthy, eventually, hybrid
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
@@ -139,10 +139,10 @@ def _place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 def test_a_first_up_goes_to_its_end_once_the_vpn_is_there(place: Place) -> None:
     with place.up() as up:
         eventually(lambda: up.says(f"run `longhaul vpn --env {ENV}` in another terminal"), limit_s=1200)
-        with place.laptop.connected():
+        with place.laptop.connected(), place.resolving():
             code = up.process.wait(timeout=1200)
             assert code == Exit.OK, up.said[-6000:]
-            eventually(lambda: place.laptop.longhaul("status", check=False).returncode == Exit.OK)
+            await_healthy(place.laptop.longhaul)
 
 
 def _sign_in(place: Place, name: str) -> str:

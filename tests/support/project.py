@@ -145,13 +145,8 @@ class Project:
         return dict(json.loads(self.longhaul("status", "--json", check=False).stdout))
 
     def await_healthy(self) -> dict[str, Any]:
-        """Wait until the status is healthy and return it. It may be degraded for a moment: a tunnel is dialled, a load
-        balancer probes. AssertionError with the findings if it stays so."""
-        deadline = time.monotonic() + 300
-        while not (found := self.status())["healthy"]:
-            assert time.monotonic() < deadline, json.dumps(found, indent=1)
-            time.sleep(0.2)
-        return found
+        """Wait until the status is healthy and return it (:func:`await_healthy`)."""
+        return await_healthy(self.longhaul)
 
     def phase(self, machine: str) -> str:
         """Return the phase of a machine in the lab: starting, running, stopped…; empty for an unknown machine, or while
@@ -197,6 +192,16 @@ class Project:
         """Run plain ``pulumi`` as the lab's operator, with its hidden flags enabled."""
         enter = [str(self.state / "enter"), "env", "PULUMI_DEBUG_COMMANDS=true"]
         return run([*enter, "pulumi", *arguments, "--stack", self.env], check=check, cwd=self.path)
+
+
+def await_healthy(longhaul: Callable[..., subprocess.CompletedProcess[str]]) -> dict[str, Any]:
+    """Wait until the status is healthy where ``longhaul`` runs, and return it. It may be degraded for a moment: a
+    tunnel is dialled, a load balancer probes. AssertionError with the findings if it stays so."""
+    deadline = time.monotonic() + 300
+    while not (found := dict(json.loads(longhaul("status", "--json", check=False).stdout)))["healthy"]:
+        assert time.monotonic() < deadline, json.dumps(found, indent=1)
+        time.sleep(0.2)
+    return found
 
 
 def eventually(true: Callable[[], bool], *, limit_s: float = 300.0) -> None:
