@@ -19,7 +19,7 @@ from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 
 from components.model import AddressPlan, Environment
-from components.model.nodes import POOL_LABEL, ZONE_LABEL
+from components.model.nodes import POOL_LABEL, ZONE_LABEL, api_address
 from components.model.versions import pinned
 from components.objects.labels import SYSTEM, labels, meta
 
@@ -67,7 +67,7 @@ class Dns(ComponentResource):
         self._child = ResourceOptions(parent=self)
         account = ServiceAccount(NAME, metadata=meta(NAME, part=PART, namespace=SYSTEM), opts=self._child)
         access = self._access()
-        config = corefile(args.addresses)
+        config = corefile(args.environment, args.addresses)
         mapped = ConfigMap(
             f"{NAME}-config",
             metadata=meta(NAME, part=PART, namespace=SYSTEM),
@@ -143,10 +143,11 @@ class Dns(ComponentResource):
         )
 
 
-def corefile(addresses: AddressPlan) -> str:
+def corefile(environment: Environment, addresses: AddressPlan) -> str:
     """Return CoreDNS's configuration. Reverse names of the whole supernet are looked up among services and their
     endpoints first. Reverse names of other machines (nodes, gateways) go to the network's own DNS, as every other
-    name."""
+    name but the API's: of the sites' networks only the control plane's knows that, and laptops ask whichever pod they
+    come to. It is answered here, from no file (CoreDNS 1.14, plugin/hosts)."""
     return f"""\
 .:53 {{
     errors
@@ -157,6 +158,12 @@ def corefile(addresses: AddressPlan) -> str:
     kubernetes {CLUSTER_DOMAIN} {addresses.supernet} {{
         fallthrough in-addr.arpa
         ttl 30
+    }}
+    hosts /dev/null {environment.api_name} {{
+        {api_address(environment, addresses)} {environment.api_name}
+        ttl 30
+        no_reverse
+        reload 0s
     }}
     prometheus :9153
     forward . /etc/resolv.conf {{

@@ -56,7 +56,7 @@ def admit(environment: Environment, request: str) -> tuple[str, Admission]:
         said = {
             "certificate": certificate,
             "authority": secret_of(environment, source.trust_secret),
-            "expires": issuing.expiry(certificate),
+            "lasts_s": HOURS * 3600,
             "tls_crypt": secret_of(environment, VPN_KEY),
             "remotes": json.loads(secret_of(environment, VPN_REMOTES)),
         }

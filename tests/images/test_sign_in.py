@@ -299,8 +299,14 @@ def test_a_vpn_machine_has_the_api_judge_tokens_people_and_rights(issued: World)
     assert refusal(groups=["ops"]) == 403
     assert refusal(groups=["system:masters"]) == 403
     assert refusal(aud=OTHER_CLIENT) == 401
-    assert refusal(exp=int(time.time()) - 60) == 401
+    now = int(time.time())
+    assert refusal(exp=now - 60) == 401
     assert refusal(iss=issued.rival.url) == 401
+    assert refusal(by=issued.rival) == 401
+    # Bad input: no name, a list of thousands of groups, and an issuer whose clock is ten minutes ahead.
+    assert refusal(oid=None) == 401
+    assert refusal(groups=["ml", *(f"g{number}" for number in range(5000))]) == 401
+    assert refusal(nbf=now + 600) == 401
     person = Person(name="corp:a-1", since="2030-01-01T00:00:00+00:00", by="anna")
     issued.write(AUTHORIZATION, revoked=Revoked(people=(person,)))
     # What denies does not run here, and its silence is a denial.

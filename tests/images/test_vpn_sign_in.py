@@ -7,8 +7,6 @@ import http.client
 import json
 import socket
 import ssl
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,24 +17,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import vpn_checks
 import vpn_door
-import vpn_verify
 from attest import server as attest_server
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from quarantine_list import digest_of
 from vpn.certificate import LONGEST_NAME, MARK, Signer
 from vpn.people import MAY, WHO, People
-from vpn_door import CERTIFICATE, LARGEST, PATIENCE_S, SENDER_AT_ONCE, Door, server_of
+from vpn_door import (
+    CERTIFICATE,
+    FALSE_A_SECOND,
+    FALSE_AT_ONCE,
+    LARGEST,
+    PATIENCE_S,
+    PERSON_AT_ONCE,
+    SENDER_AT_ONCE,
+    Door,
+    server_of,
+)
 from vpn_signer import Desk
 
 from components.control_plane import issuing
-from components.model.revoked import Person, Revoked
 from components.model.vpn import RIGHT
-from tests.images.machines import ROOTFS
+from longhaul.client.vpn.endpoint import MOST_TOKEN
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 ALICE = "corp:a-1"
@@ -146,6 +150,9 @@ def test_a_certificate_says_what_the_api_says_and_nothing_of_the_request(desk: D
         ExtendedKeyUsageOID.CLIENT_AUTH
     ]
     assert body["tls_crypt"] == "key"
+    told = desk.answer(json.dumps({"token": token(), "csr": request(key)}).encode(), now=NOW)
+    assert told["person"] == ALICE
+    del api.asked[2:]
     assert [path for path, _, _ in api.asked] == [WHO, MAY]
     assert {bearer for _, bearer, _ in api.asked} == {f"Bearer {token()}"}
     assert api.asked[1][2]["spec"] == {"nonResourceAttributes": {"path": "/longhaul/vpn", "verb": "get"}}
@@ -157,7 +164,7 @@ def test_it_ends_with_the_token_or_after_an_hour(desk: Desk, minutes: int, lasts
     _, body = ask(desk, request(), bearer=token(exp=ends.timestamp()))
     found = x509.load_pem_x509_certificate(body["certificate"].encode())
     assert found.not_valid_after_utc == NOW + timedelta(minutes=lasts)
-    assert body["expires"] == (NOW + timedelta(minutes=lasts)).isoformat()
+    assert body["lasts_s"] == lasts * 60
 
 
 @pytest.mark.parametrize(
@@ -306,8 +313,62 @@ def test_one_address_asks_only_so_often(tmp_path: Path) -> None:
     assert set(found) == {403, 429}
 
 
+class Minutes:
+    """A clock that a test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_false_tokens_take_few_turns_of_others(tmp_path: Path) -> None:
+    """An address that sends such is not heard for a while; others are."""
+    asked: list[bytes] = []
+
+    def answer(question: bytes) -> bytes:
+        asked.append(question)
+        return json.dumps({"status": 401, "body": {"error": "no"}}).encode()
+
+    clock = Minutes()
+    door_, header = Door(answer, clock=clock), GOOD["Authorization"]
+    for _ in range(100):
+        clock.now += 1
+        door_.sign_in(header, BODY, sender="192.0.2.1")
+    assert FALSE_AT_ONCE <= len(asked) <= FALSE_AT_ONCE + 100 * FALSE_A_SECOND + 1
+    assert door_.sign_in(header, BODY, sender="192.0.2.1").status == 429
+    assert door_.sign_in(header, BODY, sender="192.0.2.2").status == 401
+    clock.now += 1 / FALSE_A_SECOND
+    assert door_.sign_in(header, BODY, sender="192.0.2.1").status == 401
+
+
+def test_nobody_fills_a_machine_with_sessions(tmp_path: Path) -> None:
+    """Each session needs a certificate of its own, and a person gets so many, wherever they ask from."""
+    people = iter([ALICE] * 200 + ["corp:b-2"])
+
+    def answer(_question: bytes) -> bytes:
+        return json.dumps({"status": 200, "person": next(people), "body": {"certificate": "x"}}).encode()
+
+    clock = Minutes()
+    door_, header, found = Door(answer, clock=clock), GOOD["Authorization"], []
+    for number in range(200):
+        clock.now += 3600 / 200
+        found.append(door_.sign_in(header, BODY, sender=f"192.0.2.{number}").status)
+    assert set(found[: int(PERSON_AT_ONCE)]) == {200}
+    assert found.count(200) <= 70
+    assert door_.sign_in(header, BODY, sender="192.0.2.1").status == 200, "another person"
+
+
+def test_the_largest_token_of_a_laptop_is_taken(tmp_path: Path) -> None:
+    answer = json.dumps({"status": 403, "body": {"error": "no"}}).encode()
+    with door(tmp_path, lambda _question: answer) as port:
+        assert post(port, BODY, Authorization=f"Bearer {'A' * MOST_TOKEN}")[0] == 403
+        assert post(port, BODY, Authorization=f"Bearer {'A' * (MOST_TOKEN + 1)}")[0] == 401
+
+
 def test_a_signer_that_is_away_or_talks_nonsense_is_said(tmp_path: Path) -> None:
-    for wrong in (b"", b"[]", b'{"status": "x"}'):
+    nameless = b'{"status": 200, "body": {}}'
+    for wrong in (b"", b"[]", b'{"status": "x"}', nameless):
         with door(tmp_path, lambda _question, said=wrong: said) as port:
             assert post(port, BODY, **GOOD)[0] == 503
 
@@ -371,80 +432,3 @@ def test_slow_connections_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(attest_server.Connection, "timeout", 0.2)
     with door(tmp_path, say_nothing) as port, socket.create_connection(("127.0.0.1", port), timeout=30) as plain:
         assert plain.recv(1) == b""
-
-
-# People whose access was revoked.
-
-
-def test_openvpn_refuses_the_revoked_and_everybody_without_a_list(tmp_path: Path) -> None:
-    path = tmp_path / "revoked.json"
-    person = Person(name=ALICE, since="2030-01-01T00:00:00+00:00", by="anna")
-    path.write_text(Revoked(people=(person,)).text())
-    assert not vpn_verify.is_let_in("0", ALICE, path=str(path))
-    assert vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
-    assert vpn_verify.is_let_in("1", "", path=str(path))
-    assert not vpn_verify.is_let_in("0", "", path=str(path))
-    path.write_text("[]")
-    assert not vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
-    path.unlink()
-    assert not vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
-
-
-def test_openvpn_is_held_up_by_few_modules() -> None:
-    """It moves no packet while the program runs: for the authority's certificate nothing is loaded."""
-    program = f"{ROOTFS}/usr/local/lib/longhaul/vpn_verify.py"
-    first = Path(program).read_text().partition("\n")[0]
-    assert first == "#!/usr/bin/python3 -IS"
-    loaded = {}
-    for depth in ("0", "1"):
-        words = [sys.executable, "-BIS", "-X", "importtime", program, depth]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode == (1 if depth == "0" else 0), done.stderr
-        loaded[depth] = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
-    assert "json" in loaded["0"]
-    assert not {"json", "site"} & loaded["1"]
-    assert not {"logging", "pathlib", "subprocess", "http.client", "site"} & loaded["0"]
-
-
-def test_a_machine_tells_whom_it_refuses_once_their_sessions_are_over(tmp_path: Path) -> None:
-    path, management = tmp_path / "revoked.json", tmp_path / "management.sock"
-    path.write_text(Revoked(people=(Person(name=ALICE, since="x", by="anna"),)).text())
-    silent = vpn_checks.refused(path=path, management=management)
-    digest = digest_of((ALICE,))
-    assert (silent.digest, silent.loaded) == (digest, False)
-    commands: list[str] = []
-    with _management(management, commands):
-        told = vpn_checks.refused(path=path, management=management)
-    assert (told.digest, told.loaded, told.error) == (digest, True, "")
-    assert [one for one in commands if one.startswith("client-kill")] == ["client-kill 7 HALT"]
-
-
-@contextmanager
-def _management(path: Path, commands: list[str]) -> Iterator[None]:
-    """OpenVPN's side of the socket, with a session of each of two people."""
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(str(path))
-    listening.listen()
-    open_ = {"7": f"{ALICE}_0123456789abcdef", "8": "corp:b-2_0123456789abcdef"}
-
-    def serve() -> None:
-        one, _ = listening.accept()
-        with one, one.makefile("rw", newline="\n") as stream:
-            stream.write(">INFO:OpenVPN Management Interface\r\n")
-            stream.flush()
-            for line in stream:
-                commands.append(line.strip())
-                if line.startswith("status"):
-                    rows = [f"CLIENT_LIST\t{name}\t1.2.3.4:5\t{number}\r\n" for number, name in open_.items()]
-                    head = "HEADER\tCLIENT_LIST\tCommon Name\tReal Address\tClient ID\r\n"
-                    stream.write("".join((">NOTE\r\n", head, *rows, "END\r\n")))
-                else:
-                    open_.pop(line.split()[1])
-                    stream.write("SUCCESS: client-kill command succeeded\r\n")
-                stream.flush()
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    yield
-    thread.join(timeout=10)
-    listening.close()

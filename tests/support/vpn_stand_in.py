@@ -77,7 +77,7 @@ class Machines:
         return {
             "certificate": made.public_bytes(Encoding.PEM).decode(),
             "authority": self.authority.certificate,
-            "expires": (now + timedelta(seconds=life_s)).isoformat(),
+            "lasts_s": life_s,
             "tls_crypt": STATIC_KEY,
             "remotes": self.remotes,
             "cluster": {"server": "https://api.lab.internal:6443", "zones": ["lab.internal", "cluster.local"]},

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longhaul.client.profile import Inside
@@ -20,6 +20,8 @@ _STATIC_KEY = re.compile(
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,252}")
 MOST = 16
 """Most remotes; there are two machines."""
+LONGEST_S = 86_400
+"""Longest life of a certificate in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,7 @@ class Admission:
     tls_crypt: str
     """Key without which OpenVPN does not answer, as OpenVPN writes it."""
     expires: datetime
-    """End of the certificate."""
+    """End of the certificate by this machine's clock, which may be wrong."""
     remotes: tuple[Remote, ...]
     inside: Inside
 
@@ -50,15 +52,12 @@ class Admission:
 def parse(said: Mapping[str, Any], *, name: str, inside: Inside) -> Admission:
     """Return the admission in an endpoint's answer; ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError``
     when it is none."""
-    expires = datetime.fromisoformat(said["expires"])
-    if expires.tzinfo is None:
-        raise ValueError("a time without a zone")
     return Admission(
         name=name,
         certificate=_blocks(_CERTIFICATE, said["certificate"]),
         authority=_blocks(_CERTIFICATE, said["authority"]),
         tls_crypt=_blocks(_STATIC_KEY, said["tls_crypt"]),
-        expires=expires,
+        expires=datetime.now(UTC) + timedelta(seconds=_life_s(said["lasts_s"])),
         remotes=tuple(
             Remote(address=_address(one["address"]), port=_port(one["port"])) for one in _few(said["remotes"])
         ),
@@ -71,6 +70,12 @@ def _blocks(pattern: re.Pattern[str], text: str) -> str:
     if not found:
         raise ValueError("no block of PEM")
     return "\n".join(found) + "\n"
+
+
+def _life_s(seconds: object) -> float:
+    if not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST_S:
+        raise ValueError("no certificate's life")
+    return seconds
 
 
 def _few(values: object) -> list[Any]:

@@ -18,6 +18,8 @@ CONNECT_S, ANSWER_S = 5.0, 30.0
 """Longest times in seconds for a connection and for its answer. Then the next endpoint has its turn."""
 LARGEST = 262_144
 """Largest answer in bytes."""
+MOST_TOKEN = 24_576
+"""Most characters of a token that an endpoint takes (images/rootfs, vpn_door.py). It answers none that is longer."""
 
 
 class NotAdmittedError(CommandError):
@@ -27,6 +29,11 @@ class NotAdmittedError(CommandError):
 def admission(vpn: Vpn, *, token: str, request: str) -> Admission:
     """Return the admission that the first endpoint gives that answers. ``NotAdmittedError`` or ``CommandError`` when
     one refuses, since all would; ``CommandError`` with ``UNREACHABLE`` when none answers as it should."""
+    if len(token) > MOST_TOKEN:
+        raise CommandError(
+            f"your token has {len(token) // 1024} KiB, and VPN machines take {MOST_TOKEN // 1024}: your company puts "
+            "too many groups into it. Ask for those alone that the environment knows (docs/sign-in.md)"
+        )
     reasons = []
     for url in vpn.endpoints:
         try:

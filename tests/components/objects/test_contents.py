@@ -140,7 +140,7 @@ def test_dns_is_waited_for_where_machines_always_run(
 
 
 def test_the_corefile_is_the_plans(production: Environment) -> None:
-    text = dns.corefile(plan(production))
+    text = dns.corefile(production, plan(production))
     assert f"kubernetes cluster.local {production.supernet} {{" in text
     assert "forward . /etc/resolv.conf" in text
     for plugin in ("health", "ready", "cache 30", "loadbalance", "errors"):

@@ -17,6 +17,7 @@ import pytest
 
 from components.model import load, plan
 from components.model.certificates import ADMINISTRATORS_GROUP
+from components.model.nodes import api_address
 from components.objects import dns, metadata, training
 from components.objects.rbac import BOOTSTRAPPERS, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from lab.providers.kubernetes_client import Client
@@ -336,16 +337,17 @@ def test_dns_answers_for_services_and_passes_on_the_rest(
     applied: ApiServer, binaries: dict[str, Path], tmp_path: Path
 ) -> None:
     """Runs real CoreDNS with the real configuration, as its account in the cluster."""
-    addresses = plan(load(STACKS / "Pulumi.lab.yaml"))
+    environment = load(STACKS / "Pulumi.lab.yaml")
+    addresses = plan(environment)
     account = applied.user("system:serviceaccount:kube-system:coredns")
     port, *others = free_ports(4)
-    config = dns.corefile(addresses)
+    config = dns.corefile(environment, addresses)
     for here, there in (
         (".:53 {", f".:{port} {{\n    bind 127.0.0.1"),
         ("health {", f"health 127.0.0.1:{others[0]} {{"),
         ("    ready\n", f"    ready 127.0.0.1:{others[1]}\n"),
         ("prometheus :9153", f"prometheus 127.0.0.1:{others[2]}"),
-        ("ttl 30", f"ttl 30\n        kubeconfig {account}"),
+        ("fallthrough in-addr.arpa", f"fallthrough in-addr.arpa\n        kubeconfig {account}"),
         # Nothing answers there.
         ("/etc/resolv.conf", "127.0.0.1:9"),
     ):
@@ -362,9 +364,14 @@ def test_dns_answers_for_services_and_passes_on_the_rest(
         assert ask(port, "kubernetes.default.svc.cluster.local").endswith(addresses.kubernetes_service.packed)
         assert labels(name) in ask(port, addresses.dns_service.reverse_pointer, kind=12)
         assert code(ask(port, "nobody.default.svc.cluster.local")) == 3
+        # Only the control plane's network knows the API's name, and pods of every site answer for it.
+        assert ask(port, environment.api_name).endswith(api_address(environment, addresses).packed)
+        no_address = ask(port, environment.api_name, kind=28)
+        assert (code(no_address), no_address[6:8]) == (0, bytes(2))
         # Questions for a node's name and for other domains go to the network's own DNS, which is away here.
         node = addresses.sites["rack"].nodes[10].reverse_pointer
         assert code(ask(port, node, kind=12)) == code(ask(port, "example.com")) == 2
+        assert code(ask(port, f"x.{environment.domain}")) == 2
     finally:
         running.kill()
         running.wait()

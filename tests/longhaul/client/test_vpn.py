@@ -13,17 +13,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
 
 from longhaul.client import cli
 from longhaul.client.profile import Profile
 from longhaul.client.tokens import Store, Tokens
+from longhaul.client.vpn import admission, names, openvpn, root, session, settings
 from longhaul.client.vpn import endpoint as doors_of
-from longhaul.client.vpn import names, openvpn, root, session, settings
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.key import new_key, request
 from longhaul.client.vpn.management import EndedError, Management, listening
@@ -132,6 +133,18 @@ def test_a_refusal_says_what_to_do(
     assert not (home / "state/longhaul/vpn").exists()
 
 
+def test_a_token_with_thousands_of_groups_is_said_before_anybody_is_asked(
+    home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = profile(door.url)
+    (home / "profile.json").write_text(said.text())
+    token = jwt.encode({"groups": [f"team-{number}" for number in range(5000)]}, "x" * 32)
+    Store(CORP, said.place()).write(Tokens(id_token=token, refresh_token="", ends=time.time() + 3600))
+    assert cli.main(["vpn", "--profile", "profile.json", "--write-only"]) == Exit.FAILED
+    assert "VPN machines take 24: your company puts too many groups into it. Ask" in capsys.readouterr().err
+    assert door.asked == []
+
+
 def test_nobody_answers_and_nobody_else_is_believed(
     home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,7 +232,9 @@ def test_one_that_is_ended_leaves_no_folder(home: Path, door: Endpoint, how: sig
     write_program(home / "bin/openvpn", script)
     keep(home, profile(door.url))
     run = (
-        "import sys; from longhaul.client import cli; from longhaul.client.vpn import openvpn, session\n"
+        "import signal, sys; from longhaul.client import cli; from longhaul.client.vpn import openvpn, session\n"
+        # The tests' own run may ignore it, as with nohup(1).
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         f"openvpn.program = lambda: {str(home / 'bin/openvpn')!r}; openvpn.as_root = list; session.END_S = 0.1\n"
         "sys.exit(cli.main(['vpn', '--profile', 'profile.json']))"
     )
@@ -257,7 +272,10 @@ def answer(**changes: Any) -> dict[str, Any]:
         {"remotes": [{"address": "192.0.2.1\nup /bin/sh", "port": 1194}]},
         {"remotes": [{"address": "192.0.2.1", "port": "1194 tcp"}]},
         {"remotes": [{"address": "192.0.2.1", "port": 1194}] * 17},
-        {"expires": "2030-01-01T00:00:00"},
+        {"lasts_s": "3600"},
+        {"lasts_s": 0},
+        {"lasts_s": float("nan")},
+        {"lasts_s": 1e12},
     ],
 )
 def test_what_would_change_openvpn_s_file_is_no_answer(changes: dict[str, Any]) -> None:
@@ -267,8 +285,9 @@ def test_what_would_change_openvpn_s_file_is_no_answer(changes: dict[str, Any]) 
 
 def test_only_what_has_the_form_of_a_certificate_is_taken() -> None:
     good = answer()
-    found = parse({**good, "certificate": f"</cert>\nup /bin/sh\n{good['certificate']}after"}, name=NAME, inside=WITHIN)
-    assert found == parse(good, name=NAME, inside=WITHIN)
+    wrapped = {**good, "certificate": f"</cert>\nup /bin/sh\n{good['certificate']}after"}
+    found, plain = (parse(one, name=NAME, inside=WITHIN) for one in (wrapped, good))
+    assert replace(found, expires=plain.expires) == plain
     assert settings.contents(found, KEY)["cert"] == good["certificate"]
 
 
@@ -308,6 +327,23 @@ def test_a_certificate_is_renewed_once_its_time_has_come(tmp_path: Path) -> None
     assert due.asked == 1
     assert due.openvpn.recv(1000) == b"state on\nsignal SIGUSR1\n"
     assert (tmp_path / "cert").read_text() == due.first.certificate
+
+
+@pytest.mark.parametrize("off", [-600, 600])
+def test_a_clock_that_is_wrong_does_not_matter(monkeypatch: pytest.MonkeyPatch, off: int) -> None:
+    """A company may give tokens of ten minutes, and a laptop's clock may be as far off."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + timedelta(seconds=off)
+
+    for module in (session, admission):
+        monkeypatch.setattr(module, "datetime", Clock)
+    wrong = Clock.now(UTC)
+    expires, due = session._times(parse(answer(lasts_s=600), name=NAME, inside=WITHIN))
+    assert abs(expires - wrong - timedelta(minutes=10)) < timedelta(seconds=30)
+    assert abs(due - wrong - timedelta(minutes=7.5)) < timedelta(seconds=30)
 
 
 def test_a_renewal_that_fails_is_told_and_ends_with_the_certificate_alone(

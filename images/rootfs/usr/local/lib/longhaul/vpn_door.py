@@ -39,6 +39,11 @@ A_SECOND, AT_ONCE = 5.0, 20.0
 """Questions to the API server, per second and at once: each starts a program. A laptop asks once an hour."""
 SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
 """Questions from one address, per second and at once; an office may be behind one."""
+FALSE_A_SECOND, FALSE_AT_ONCE = 1 / 20, 5.0
+"""Tokens of one address that the API server refuses, per second and at once. Each takes a turn of others."""
+PERSON_A_SECOND, PERSON_AT_ONCE = 1 / 60, 10.0
+"""Certificates of one person, per second and at once. Each is good for a session, for an hour: so nobody gets more than
+70 of a machine, which has 500 places. A laptop whose company gives tokens of ten minutes asks eight times an hour."""
 
 PATIENCE_S = 5.0
 """Longest time in seconds from a connection's beginning to its complete request. A few bytes now and then would hold a
@@ -56,6 +61,8 @@ class Door:
         self._ask = ask
         self._all = Buckets(rate=A_SECOND, burst=AT_ONCE, clock=clock)
         self._senders = Buckets(rate=SENDER_A_SECOND, burst=SENDER_AT_ONCE, clock=clock)
+        self._false = Buckets(rate=FALSE_A_SECOND, burst=FALSE_AT_ONCE, clock=clock)
+        self._people = Buckets(rate=PERSON_A_SECOND, burst=PERSON_AT_ONCE, clock=clock)
 
     def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> Answer:
         """Return the answer to a laptop at the address ``sender``."""
@@ -67,14 +74,22 @@ class Door:
             request = json_object(posted)["csr"]
         except (ValueError, LookupError):
             return refusal(400, "write JSON with `csr`")
+        if self._false.is_empty(sender):
+            return refusal(429, "too many tokens of this address were refused: try again in a minute")
         if not (self._senders.take(sender) and self._all.take("")):
             return refusal(429, "too many ask at once: try again in a few seconds")
         try:
-            answer = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
-            return Answer(status=int(answer["status"]), body=dict(answer["body"]))
+            found = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
+            answer = Answer(status=int(found["status"]), body=dict(found["body"]))
+            person = str(found["person"]) if answer.status == 200 else ""
         except (OSError, ValueError, LookupError, TypeError) as error:
             log.warning("%s: the signer cannot be asked: %s", sender, error)
             return refusal(503, "nothing can be signed at present: try again")
+        if answer.status == 401:
+            self._false.take(sender)
+        if person and not self._people.take(person):
+            return refusal(429, "you have many certificates already: try again in a minute")
+        return answer
 
 
 class Handler(Connection):

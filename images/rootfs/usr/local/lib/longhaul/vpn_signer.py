@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Sign a laptop's certificate for a person's token: reads ``token`` and ``csr`` as JSON, and answers with ``status``
-and ``body``.
+and ``body``, and with ``person`` beside a certificate.
 
 systemd starts it for each connection to longhaul-vpn-signer.socket, which the sign-in endpoint alone may open. The
 endpoint, which strangers talk to, holds no key that signs, and this program believes nothing that it says: it asks
@@ -76,7 +76,13 @@ class Desk:
             return _refusal(503, "the API server does not answer: try again")
         certificate = self.signer.sign(key, name=person.name, now=now, until=until)
         log.info("%s has a certificate until %s", person.name, until.isoformat())
-        return {"status": 200, "body": {"certificate": certificate, "expires": until.isoformat(), **self.told}}
+        # No time of day: the laptop's clock may be wrong.
+        lasts_s = (until - now).total_seconds()
+        return {
+            "status": 200,
+            "person": person.name,
+            "body": {"certificate": certificate, "lasts_s": lasts_s, **self.told},
+        }
 
 
 def _refusal(status: int, why: str) -> dict[str, Any]:

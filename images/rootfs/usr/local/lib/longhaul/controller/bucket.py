@@ -49,3 +49,9 @@ class Buckets:
                 return False
             bucket.take()
             return True
+
+    def is_empty(self, whose: Hashable) -> bool:
+        """Return whether the bucket of ``whose`` has no token now."""
+        with self._lock:
+            bucket = self._held.get(whose)
+            return bucket is not None and bucket.wait_s() > 0
