@@ -103,7 +103,8 @@ class GroupHands:
     def _write_group(self, name: str, actions: Sequence[Action], asked: Asked, looked: Looked, guard: Guard) -> None:
         live = self._reader.groups[name].group
         size = asked.group.wanted if asked.group else -1
-        for action, ids in self._steps(actions, asked, looked):
+        for step in self._steps(actions, asked, looked):
+            action = step[0]
             try:
                 guard.check()
                 now = live.size()
@@ -111,10 +112,10 @@ class GroupHands:
                     self._journal.left(action, f"its size is {now} and no longer {size}")
                     return
                 guard.check()
-                if ids:
-                    live.end(ids)
-                    size -= len(ids)
-                elif action.size is not None:
+                if action.size is None:
+                    live.end([one.machine for one in step])
+                    size -= len(step)
+                else:
                     live.resize(action.size)
                     self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)
                     size = action.size
@@ -123,21 +124,21 @@ class GroupHands:
                 return
             finally:
                 self._reader.forget(name)
-            self._journal.done(action)
+            for one in step:
+                self._journal.done(one)
 
-    def _steps(
-        self, actions: Sequence[Action], asked: Asked, looked: Looked
-    ) -> Iterator[tuple[Action, tuple[str, ...]]]:
-        """Yield the writes of a group in their order, with the machines to end: what was never made counts in the size
-        that growth begins from, and other ends lower what it reaches."""
+    def _steps(self, actions: Sequence[Action], asked: Asked, looked: Looked) -> Iterator[Sequence[Action]]:
+        """Yield the writes of a group in their order; ends go together. What was never made counts in the size that
+        growth begins from, and other ends lower what it reaches."""
         never = {one.machine for one in asked.refusals if one.machine}
         ends = [action for action in actions if action.verb is Verb.END]
-        yield from ((action, ()) for action in actions if action.verb is Verb.SHRINK)
-        yield from self._ends([action for action in ends if action.machine in never], asked, looked)
-        yield from ((action, ()) for action in actions if action.verb is Verb.GROW)
-        yield from self._ends([action for action in ends if action.machine not in never], asked, looked)
+        yield from ([action] for action in actions if action.verb is Verb.SHRINK)
+        yield from self._agreed([action for action in ends if action.machine in never], asked, looked)
+        yield from ([action] for action in actions if action.verb is Verb.GROW)
+        yield from self._agreed([action for action in ends if action.machine not in never], asked, looked)
 
-    def _ends(self, ends: Sequence[Action], asked: Asked, looked: Looked) -> Iterator[tuple[Action, tuple[str, ...]]]:
+    def _agreed(self, ends: Sequence[Action], asked: Asked, looked: Looked) -> Iterator[Sequence[Action]]:
+        """Yield the ends of which what was seen still holds, if there are any."""
         agreed = []
         for action in ends:
             why = self._ending.why_not(action, asked, looked)
@@ -146,7 +147,7 @@ class GroupHands:
             else:
                 agreed.append(action)
         if agreed:
-            yield agreed[0], tuple(action.machine for action in agreed)
+            yield agreed
 
     def _fail(self, name: str, action: Action, error: CloudError) -> None:
         """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
