@@ -46,6 +46,8 @@ OURS = {"clusterqueues", "cohorts", "resourceflavors"}
 """Kinds of Kueue's in no namespace, which administrators alone write."""
 PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 """Kueue's own controller of such checks (kueue 0.19, apis/kueue/v1beta2, ``ProvisioningRequestControllerName``)."""
+OTHERS = (JOBSET.name, "provisioning")
+"""Modules of which Kueue uses definitions."""
 TIMEOUT_S = 10
 """Time in which a webhook must have answered, seconds: Kubernetes' own, and it does not leave the machine."""
 
@@ -90,7 +92,10 @@ class Queues(ComponentResource):
         super().__init__("longhaul:objects:Queues", name, None, opts)
         self._child = ResourceOptions(parent=self)
         self._authority = args.authority.apply(lambda pem: base64.b64encode(pem.encode()).decode())
-        defined = [self._definition(one) for name in sources() for one in source(name)["definitions"]]
+        # Kueue looks at its start whether there are the others', and leaves out what has none.
+        others = [self._definition(one) for other in OTHERS for one in source(other)["definitions"]]
+        own = [self._definition(one, after=others) for one in source(KUEUE.name)["definitions"]]
+        defined = [*others, *own]
         space = Namespace(NAMESPACE, metadata=meta(NAMESPACE, part=PART), opts=self._child)
         held = self._teams_alone()
         for manager in MANAGERS:
@@ -102,9 +107,10 @@ class Queues(ComponentResource):
         self._gangs(after=defined)
         self.register_outputs({})
 
-    def _definition(self, one: dict[str, Any]) -> Resource:
+    def _definition(self, one: dict[str, Any], *, after: Sequence[Resource] = ()) -> Resource:
+        waits = ResourceOptions(parent=self, depends_on=list(after))
         return CustomResourceDefinition(
-            one["name"], metadata=meta(one["name"], part=PART), spec=one["spec"], opts=self._child
+            one["name"], metadata=meta(one["name"], part=PART), spec=one["spec"], opts=waits
         )
 
     def _teams_alone(self) -> Resource:
@@ -168,11 +174,6 @@ class Queues(ComponentResource):
             },
             opts=ResourceOptions(parent=self, depends_on=[config]),
         )
-
-
-def sources() -> tuple[str, ...]:
-    """Return the names of the modules' files."""
-    return (KUEUE.name, JOBSET.name, "provisioning")
 
 
 def source(name: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import ssl
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import api_checks
@@ -57,6 +58,35 @@ def test_the_machine_is_ready(machines: Machines) -> None:
         return all(check.ok for check in api_checks.checks(place.node, pki=place.path("/etc/longhaul/pki")))
 
     eventually(checks, what="all programs of the machine are healthy")
+
+
+def test_the_machine_is_ready_before_its_queues_have_objects_and_then_waits_for_them(machines: Machines) -> None:
+    place = machines.control[API]
+    node = replace(place.node, queues=True)
+
+    def queues() -> dict[str, bool]:
+        found = api_checks.checks(node, pki=place.path("/etc/longhaul/pki"))
+        return {check.name: check.ok for check in found if check.name in api_checks.QUEUES}
+
+    assert queues() == {"kueue": True, "jobset": True}
+    machines.client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition())
+    eventually(lambda: queues() == {"kueue": False, "jobset": True}, what="Kueue is missed")
+
+
+def definition() -> dict[str, Any]:
+    """Return a definition in Kueue's group."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "cohorts.kueue.x-k8s.io"},
+        "spec": {
+            "group": "kueue.x-k8s.io",
+            "names": {"kind": "Cohort", "plural": "cohorts"},
+            "scope": "Cluster",
+            "versions": [{"name": "v1beta2", "served": True, "storage": True, "schema": schema}],
+        },
+    }
 
 
 def test_nobody_reaches_more_than_health(machines: Machines) -> None:

@@ -58,7 +58,6 @@ def test_both_run_on_every_api_server_machine(project: Project) -> None:
     for machine in SERVERS:
         for manager in MANAGERS:
             assert project.on(machine, f"systemctl is-active {manager.name}").stdout.strip() == "active"
-            assert project.on(machine, f"systemctl show --value --property=NRestarts {manager.name}").stdout == "0\n"
         checks = json.loads(project.on(machine, "longhaul-node status").stdout)["checks"]
         assert {one["name"] for one in checks if one["ok"]} >= {manager.name for manager in MANAGERS}
 

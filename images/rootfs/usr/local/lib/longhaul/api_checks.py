@@ -29,6 +29,8 @@ SCHEDULER = "https://127.0.0.1:10259/healthz"
 NODE_CONTROLLER = "http://127.0.0.1:10261/healthz"
 QUEUES = {"kueue": "http://127.0.0.1:10264/readyz", "jobset": "http://127.0.0.1:10267/readyz"}
 """Ready is who answers webhooks."""
+GROUPS = {"kueue": "kueue.x-k8s.io", "jobset": "jobset.x-k8s.io"}
+"""API group of each one's objects."""
 TIMEOUT_S = 5.0
 ELSEWHERE_S = 2.0
 """Timeout in seconds for an address that may not exist; shorter than :data:`TIMEOUT_S`."""
@@ -46,13 +48,29 @@ def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
         health("node-controller", NODE_CONTROLLER, unverified()),
         # Not verified: the join endpoint's certificate does not name the loopback address.
         health("join", f"https://127.0.0.1:{node.join_port}/healthz", unverified()),
-        *(health(name, url, unverified()) for name, url in QUEUES.items() if node.queues),
+        *(_queues(node, name, url, pki=pki) for name, url in QUEUES.items() if node.queues),
     )
 
 
 def server(node: Node, *, pki: Path) -> Check:
     """Check that kube-apiserver is ready."""
     return health("kube-apiserver", _url(node) + READY, _context(pki))
+
+
+def _queues(node: Node, name: str, url: str, *, pki: Path) -> Check:
+    """Check that a manager of queues is ready. It cannot be before its objects are in the cluster, which come once the
+    API servers are ready; until then nobody asks it."""
+    found = health(name, url, unverified())
+    if not found.ok and _is_unknown(f"{_url(node)}/apis/{GROUPS[name]}", pki=pki):
+        return Check(name=name, ok=True, detail="its objects are not in the cluster yet")
+    return found
+
+
+def _is_unknown(url: str, *, pki: Path) -> bool:
+    try:
+        return _get(url, _context(pki))[0] == 404
+    except OSError:
+        return False
 
 
 def why_silent(node: Node) -> str:
