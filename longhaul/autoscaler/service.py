@@ -138,11 +138,13 @@ def _lead(
     journal.say("autoscaler", f"{'leading' if run.act else 'looking'} as {run.instance}")
     try:
         with lists.followed():
-            while not (stop.is_set() or lists.synced()):
+            while leads() and not (stop.is_set() or lists.synced()):
                 stop.wait(GATHER_S)
             while not stop.is_set() and leads():
                 wake.clear()
                 _pause(_pass(passes, journal), wake=wake, stop=stop, leads=leads)
+        if not stop.is_set():
+            journal.say("autoscaler", "leading no longer: another one does, or the API servers do not answer")
     except LostError as error:
         journal.say("autoscaler", f"not leading: {error}")
     finally:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from longhaul.autoscaler.actions import Verb
 from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.metrics import Metrics
 from longhaul.autoscaler.passes import Passed, Passes
-from longhaul.autoscaler.reading import NAME, list_all
+from longhaul.autoscaler.reading import NAME, Listed, list_all
 from longhaul.drain import NODES
 from longhaul.examples import example
 from longhaul.kubernetes.api import Api, path_of
@@ -169,21 +169,21 @@ class World:
         for cloud in (aws, azure):
             monkeypatch.setattr(cloud, "of_pool", of_pool)
 
-    def api(self) -> Clocked:
+    def api(self, *, timeout_s: float = 30.0) -> Clocked:
         """Return the API as the autoscaler's own user, in a new process."""
-        api = Clocked(f"https://127.0.0.1:{self.server.port}", self.user, timeout_s=30.0)
+        api = Clocked(f"https://127.0.0.1:{self.server.port}", self.user, timeout_s=timeout_s)
         api.fuse, api.ahead = self.fuse, self.ahead
         return api
 
     @contextmanager
-    def process(self, *, leads: Callable[[], bool] = lambda: True) -> Iterator[Passes]:
-        """Start a process that makes passes."""
+    def process(self, *, leads: Callable[[], bool] = lambda: True, old: Listed | None = None) -> Iterator[Passes]:
+        """Start a process that makes passes; one that sees what is ``old`` of the cluster, if that is given."""
         api = self.api()
         passes = Passes(
             self.environment,
             api,
             PriceBook(),
-            read=lambda memory, _now: list_all(api, memory),
+            read=lambda memory, _now: replace(old, memory=memory) if old else list_all(api, memory),
             leads=leads,
             identity=f"{NAME}/test",
             journal=Journal(self.lines.append, as_json=False, now=api.now),

@@ -16,6 +16,7 @@ from clouds.base.errors import CloudError
 from lab import tools
 from longhaul.autoscaler.guard import LostError
 from longhaul.autoscaler.metrics import Metrics, served
+from longhaul.autoscaler.reading import list_all
 from longhaul.autoscaler.service import Terms, serve
 from longhaul.autoscaler.store import MEMORY
 from longhaul.drain import NODES
@@ -124,6 +125,65 @@ def test_exactly_the_idle_node_goes(world: World) -> None:
     left = {item["metadata"]["name"] for item in world.admin.items(NODES)}
     assert left == {on["train-0"], on["train-2"], on["train-3"]}
     assert world.sizes()["h100"] == 3
+
+
+def test_nothing_is_done_on_what_was_true_once(world: World) -> None:
+    world.pods(1)
+    with world.process() as passes:
+        world.settle(passes)
+    world.end_pods()
+    (node,) = [item["metadata"]["name"] for item in world.admin.items(NODES)]
+    for ahead in (timedelta(), IDLE):
+        world.ahead = ahead
+        with world.process() as passes:
+            world.settle(passes)
+    world.ahead = IDLE + SETTLED
+    world.calls.clear()
+    old = list_all(world.api())
+    world.admin.patch(f"{NODES}/{node}", {"metadata": {"annotations": {"longhaul.dev/keep": "true"}}})
+    with world.process(old=old) as passes:
+        world.once(passes)
+    assert world.lines[-1] == f"not done: end {node} of prod-h100: it has longhaul.dev/keep"
+    world.admin.patch(f"{NODES}/{node}", {"metadata": {"annotations": {"longhaul.dev/keep": None}}})
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-7"}, "spec": {**SPEC, "nodeName": node}}
+    world.admin.post(PODS, body)
+    with world.process(old=old) as passes:
+        world.once(passes)
+    assert world.lines[-1] == f"not done: end {node} of prod-h100: team/train-7 is on it"
+    assert world.calls == []
+
+
+def test_a_size_that_somebody_else_set_meanwhile_is_looked_at_first(world: World) -> None:
+    with world.process() as passes:
+        world.once(passes)
+        world.real["h100"].resize(1)
+        world.pods(2)
+        passes.run()
+        assert (world.calls, world.lines[-1]) == (
+            [],
+            "not done: grow prod-h100 from 0 to 2: its size is 1 and no longer 0",
+        )
+        world.settle(passes)
+    assert world.calls == ["h100 size 2"]
+
+
+def test_what_may_move_is_evicted_before_its_machine_ends(world: World) -> None:
+    world.pods(2)
+    with world.process() as passes:
+        world.settle(passes)
+    (node,) = [pod["spec"]["nodeName"] for pod in world.admin.items(PODS) if pod["metadata"]["name"] == "train-1"]
+    world.end_pods(1)
+    small = {"name": "main", "image": "example.com/none", "resources": {"requests": {"cpu": "1"}}}
+    spec = {**SPEC, "containers": [small], "nodeName": node}
+    movable = {"name": "train-9", "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}
+    world.admin.post(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": movable, "spec": spec})
+    for ahead in (timedelta(), IDLE, IDLE + SETTLED):
+        world.ahead = ahead
+        with world.process() as passes:
+            world.settle(passes)
+    done = [line for line in world.lines if line.startswith("done: ") and node in line]
+    assert done == [f"done: cordon {node}", f"done: drain {node}", f"done: end {node} of prod-h100"]
+    assert [pod["metadata"]["name"] for pod in world.admin.items(PODS)] == ["train-0"]
 
 
 def test_a_gang_comes_whole_and_is_told_so(world: World) -> None:
@@ -293,13 +353,15 @@ def test_a_roll_keeps_its_pool(world: World) -> None:
 
 
 @contextmanager
-def service(world: World, instance: str, *, port: int | None = None) -> Iterator[list[str]]:
+def service(
+    world: World, instance: str, *, port: int | None = None, act: bool = True, timeout_s: float = 30.0
+) -> Iterator[list[str]]:
     """Run the service in a thread; yield its lines."""
     stop, lines, metrics = threading.Event(), list[str](), Metrics()
-    run = Terms(instance=instance, as_json=True)
+    run = Terms(instance=instance, act=act, elected=act, as_json=True)
     thread = threading.Thread(
         target=serve,
-        args=(world.environment, world.api(), PriceBook()),
+        args=(world.environment, world.api(timeout_s=timeout_s), PriceBook()),
         kwargs={"stop": stop, "run": run, "write": lines.append, "metrics": metrics},
     )
     with nullcontext() if port is None else served(metrics, port=port):
@@ -329,6 +391,28 @@ def test_the_service_acts_when_something_changes_and_another_follows_it(world: W
         eventually(lambda: float(metrics_of(port).get("longhaul_autoscaler_passes_total", "0")), what="it looks")
         assert metrics_of(port)["longhaul_autoscaler_leader"] == "1"
     assert world.calls == ["h100 size 1"], "another process asks for nothing again"
+
+
+def test_a_dry_run_looks_and_changes_nothing(world: World) -> None:
+    world.pods(1)
+    with service(world, "looks", act=False) as lines:
+        found = eventually(
+            lambda: [one for one in map(json.loads, lines) if one.get("action") == "grow"], what="it looks"
+        )
+    assert (found[0]["target"], found[0]["size"]) == ("prod-h100", 1)
+    assert (world.calls, world.admin.find(MEMORY)) == ([], None)
+
+
+def test_api_servers_that_went_away_and_came_back_are_followed_again(world: World) -> None:
+    with service(world, "stays", timeout_s=3.0) as lines:
+        eventually(lambda: lines, what="it leads")
+        world.server.pause()
+        try:
+            eventually(lambda: any("leading no longer" in line for line in lines), what="it stops by its own clock")
+        finally:
+            world.server.resume()
+        world.pods(1)
+        eventually(lambda: world.calls == ["h100 size 1"], what="it leads again, and acts")
 
 
 def metrics_of(port: int) -> dict[str, str]:
