@@ -36,7 +36,14 @@ WIDE_MANAGED = ("AdministratorAccess", "PowerUserAccess", "FullAccess", "ReadOnl
 """Endings of the names of AWS's managed policies that cover several services, or all of one (docs.aws.amazon.com, "AWS
 managed policies for job functions"). ReadOnlyAccess reads buckets and user data too."""
 
-RESOURCELESS = frozenset({"ec2:DescribeInstances"})
+RESOURCELESS = frozenset(
+    {
+        "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:DescribeScalingActivities",
+        "ec2:DescribeInstances",
+        "ec2:DescribeLaunchTemplates",
+    }
+)
 """Actions in use that cannot be limited to a resource (docs.aws.amazon.com, Service Authorization Reference, "Actions,
 resources, and condition keys for Amazon EC2": their column of resource types is empty). Look there before you add an
 action."""

@@ -358,7 +358,7 @@ def service(
 ) -> Iterator[list[str]]:
     """Run the service in a thread; yield its lines."""
     stop, lines, metrics = threading.Event(), list[str](), Metrics()
-    run = Terms(instance=instance, act=act, as_json=True)
+    run = Terms(instance=instance, act=act, elected=act, as_json=True)
     thread = threading.Thread(
         target=serve,
         args=(world.environment, world.api(timeout_s=timeout_s), PriceBook()),
