@@ -65,7 +65,7 @@ def policy(environment: Environment) -> str:
         {"Effect": "Allow", "Action": [one for one in SCALES if ":Describe" in one], "Resource": "*"}
     ]
     groups = _groups(environment)
-    if groups and environment.autoscaler is not None and not environment.autoscaler.dry_run:
+    if groups and environment.scales:
         statements.append(
             {
                 "Effect": "Allow",

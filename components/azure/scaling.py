@@ -33,7 +33,7 @@ class AutoscalerAccess(ComponentResource):
     def __init__(self, name: str, args: AutoscalerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:AutoscalerAccess", name, None, opts)
         environment = args.environment
-        acts = environment.autoscaler is not None and not environment.autoscaler.dry_run
+        acts = environment.scales
         role, verb = (AUTOSCALER, "scales") if acts else (READER, "looks")
         for site_name in sorted({pool.site for pool in environment.pools.values()} & args.resource_groups.keys()):
             subscription = azure_site(environment, site_name).subscription

@@ -279,6 +279,11 @@ class Environment(Section):
         return self.known_types[name]
 
     @property
+    def scales(self) -> bool:
+        """True when the autoscaler acts; false when there is none, and when it only says what it would do."""
+        return self.autoscaler is not None and not self.autoscaler.dry_run
+
+    @property
     def api_name(self) -> str:
         """Fully qualified name of the API servers' load balancer."""
         return f"api.{self.domain}"

@@ -34,7 +34,7 @@ def place_of(environment: Environment, site: str) -> Place[Any]:
         is_control=site == control,
         has_tunnels=has_tunnels(environment, site),
         has_backups=environment.backups is not None,
-        scales=environment.autoscaler is not None and not environment.autoscaler.dry_run,
+        scales=environment.scales,
         vpn_machines=MACHINES if environment.vpn and site == control else 0,
         pools={name: pool for name, pool in environment.pools.items() if pool.site == site},
     )

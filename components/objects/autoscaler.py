@@ -47,7 +47,7 @@ class AutoscalerAccess(ComponentResource):
         super().__init__("longhaul:objects:Autoscaler", name, None, opts)
         child = ResourceOptions(parent=self)
         environment, prices = args.environment, args.prices
-        acts = environment.autoscaler is not None and not environment.autoscaler.dry_run
+        acts = environment.scales
         document = args.aws_role_arn.apply(
             lambda role: to_text(Given(environment=environment, prices=prices, aws_role=role or ""))
         )

@@ -74,8 +74,8 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Kind]
         "cohortName": COHORT,
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team}},
         "queueingStrategy": "BestEffortFIFO",
-        # A job starts once the autoscaler has room for all of it.
-        "admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]},
+        # A job starts once the autoscaler has room for all of it; without one, nobody would answer.
+        **({"admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]}} if environment.scales else {}),
         "preemption": {
             "reclaimWithinCohort": "Any",
             "borrowWithinCohort": {"policy": "LowerPriority"},

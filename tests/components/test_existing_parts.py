@@ -182,6 +182,7 @@ def test_names_in_the_clouds_have_the_prefix_and_the_program_s_and_hosts_have_no
     assert {one.inputs["name"] for one in program().of("aws:iam/role:Role")} == {
         "corp-test-use1-node",
         "corp-test-node-controller",
+        "corp-test-autoscaler",
     }
 
 

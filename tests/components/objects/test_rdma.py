@@ -28,7 +28,7 @@ def environment(
     *, pools: dict[str, Any], hosts: tuple[dict[str, Any], ...] = (), image: str | None = IMAGE
 ) -> Environment:
     raw = make.full()
-    del raw["bare_metal"], raw["machine_types"]
+    del raw["bare_metal"], raw["machine_types"], raw["teams"], raw["autoscaler"]
     raw |= {"pools": pools, "images": {"efa_device_plugin": image} if image else {}}
     listed = tuple(Host(name=f"h{index}", site="colo", **host) for index, host in enumerate(hosts))
     return make.environment(raw).model_copy(update={"hosts": listed})

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from components.model import Environment
+from components.model.autoscaler import Autoscaler
 from components.model.issuers import Identity
 from components.model.kinds import KIND_LABEL
 from components.model.nodes import host_labels, host_nodes, pool_labels
 from components.model.teams import Team
 from components.objects.priorities import CLASSES
+from components.objects.queues import CHECK
 from tests.model.make import issuer
 from tests.support.declared import Program, plain
 from tests.support.whole import declare_objects
@@ -162,3 +164,14 @@ def test_without_teams_there_is_none_of_it(production: Environment) -> None:
     program = declare_objects(production)
     assert not objects(program, "ClusterQueue")
     assert "longhaul:teams" not in objects(program, "ClusterRole")
+
+
+@pytest.mark.parametrize(
+    ("autoscaler", "asked"), [(None, False), (Autoscaler(dry_run=True), False), (Autoscaler(), True)]
+)
+def test_jobs_ask_for_nodes_where_somebody_answers(
+    environment: Environment, autoscaler: Autoscaler | None, asked: bool
+) -> None:
+    queues = objects(declare_objects(environment.model_copy(update={"autoscaler": autoscaler})), "ClusterQueue")
+    checks = {"admissionChecks": [{"name": CHECK}]} if asked else None
+    assert {one["spec"].get("admissionChecksStrategy") == checks for one in queues.values()} == {True}

@@ -254,6 +254,7 @@ def asked(world: World) -> list[str]:
     return sorted(call.partition(" end ")[0] for call in world.calls)
 
 
+@pytest.mark.drill
 def test_a_process_may_be_killed_between_any_two_writes(world: World) -> None:
     """Nothing is asked twice, and the end is the same."""
     machines_come(world)
