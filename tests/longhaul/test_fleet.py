@@ -189,10 +189,10 @@ class Pages(Api):
     """The API as pages, by their address."""
 
     def __init__(self, pages: dict[str, dict[str, Any]]) -> None:
-        self.pages = pages
+        self.answers = pages
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
-        return self.pages[f"{path}?{urlencode(query)}"]
+        return self.answers[f"{path}?{urlencode(query)}"]
 
 
 def event(name: str, at: str, message: str) -> dict[str, Any]:
