@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-PORT = 10263
-"""Port of the metrics, next to the ports of Kubernetes' own programs and the node controller's, 10248 to 10262."""
+PORT = 10268
+"""Port of the metrics, above those of Kubernetes' own programs, the node controller, Kueue and JobSet, 10248 to 10267."""
 PREFIX = "longhaul_autoscaler_"
 NAMES = {
     "passes_total": "counter",

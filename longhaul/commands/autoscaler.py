@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longhaul.prices.book import PriceBook
     from longhaul.project import Project
 
-HELP = "size pools: machines for pods and gangs that wait, and the end of idle ones"
+HELP = "size pools: machines for pods that wait, and the end of idle ones"
 TAKES_REST = False
 
 

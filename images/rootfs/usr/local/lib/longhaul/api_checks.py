@@ -27,7 +27,7 @@ CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
 NODE_SIGNER = "https://127.0.0.1:10262/healthz"
 SCHEDULER = "https://127.0.0.1:10259/healthz"
 NODE_CONTROLLER = "http://127.0.0.1:10261/healthz"
-AUTOSCALER = "http://127.0.0.1:10263/healthz"
+AUTOSCALER = "http://127.0.0.1:10268/healthz"
 QUEUES = {"kueue": "http://127.0.0.1:10264/readyz", "jobset": "http://127.0.0.1:10267/readyz"}
 """Ready is who answers webhooks."""
 GROUPS = {"kueue": "kueue.x-k8s.io", "jobset": "jobset.x-k8s.io"}
