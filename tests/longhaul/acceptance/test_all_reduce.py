@@ -108,7 +108,7 @@ def _with_pools(checkout: Checkout) -> Checkout:
     raw = checkout.environment()
     site = raw["control_plane"]["site"]
     gpus = {"site": site, "machine_type": "Standard_ND96isr_H100_v5", "max": 2}
-    checkout.write({**raw, "pools": {"nd": gpus, "cpu": {**gpus, "machine_type": "Standard_D8s_v5"}}})
+    checkout.write({**raw, "pools": {"nd": gpus, "cpu": {**gpus, "machine_type": "Standard_D8s_v5", "min": 1}}})
     return checkout
 
 
