@@ -22,10 +22,10 @@ def check_fabric(environment: Environment) -> Iterator[Fault]:
 
 
 def check_base(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for an autoscaler that may end every node: what the cluster itself runs, DNS first, needs one that
-    stays."""
+    """Yield a fault for an autoscaler that acts and may end every node: what the cluster itself runs, DNS first, needs
+    one that stays."""
     pools = environment.pools
-    if environment.autoscaler is None or not pools or environment.hosts:
+    if not environment.scales or not pools or environment.hosts:
         return
     if not any(pool.min for pool in pools.values()):
         wrong = "no pool has a `min`, and there is no host: the autoscaler could end every node that DNS runs on"

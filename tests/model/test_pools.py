@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from components.model import load
 from tests.model import make
 from tests.model.files import only, write
 
@@ -85,3 +86,14 @@ def test_a_pool_that_says_nothing_is_bought_as_before() -> None:
     bare = make.environment(pool(AWS)).pools["gpu"]
     assert (bare.zones, bare.reservation, bare.system_disk_gib) == ((), None, None)
     assert (bare.placement_group, bare.efa) == (False, False)
+
+
+def test_an_autoscaler_that_acts_leaves_a_node(tmp_path: Path) -> None:
+    raw = pool(AZURE) | {"autoscaler": {}}
+    problem = only(write(tmp_path, raw))
+    assert (problem.key, "could end every node" in problem.wrong) == ("pools", True)
+    kept = pool(AZURE, min=1) | {"autoscaler": {}}
+    looks = raw | {"autoscaler": {"dry_run": True}}
+    racks = raw | {"bare_metal": "hosts.test.yaml"}
+    for one in (kept, looks, racks):
+        load(write(tmp_path, one, hosts=make.hosts()))

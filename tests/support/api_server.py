@@ -119,7 +119,8 @@ class ApiServer:
         """Make a namespace, and return once pods may be made in it. The controllers run."""
         self.kubectl("create", "namespace", name)
         account = ("get", "serviceaccount", "default", f"--namespace={name}", "--output=name")
-        eventually(lambda: "serviceaccount" in self.kubectl(*account, check=False), what="pods may be made")
+        found = "serviceaccount/default\n"
+        eventually(lambda: self.kubectl(*account, check=False) == found, what="pods may be made")
 
     def start_node_signer(self) -> None:
         """Start the signer of nodes' certificates with the flags of its unit. Its authority is the one that the API
