@@ -12,7 +12,18 @@ from typing import Any
 import pytest
 
 from components.model.queues import JOBSET, MANAGERS
-from components.objects.team_policies import ANOTHER, GATE, LIFTED, PAST_THE_QUEUE
+from components.objects.team_policies import (
+    ANOTHER,
+    GATE,
+    KUEUES,
+    LIFTED,
+    NAMED,
+    ORPHANED,
+    OWNED,
+    PAST_THE_QUEUE,
+    STARTED,
+    WORKLOADS,
+)
 from lab import tools
 from longhaul.client.capacity.look import Look
 from longhaul.client.capacity.text import to_plain, to_text
@@ -219,34 +230,133 @@ def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
     assert GATE in [one["name"] for one in held["spec"]["schedulingGates"]]
     first = [{"name": "b", "image": "b:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]
     owner = ada.made(JOB, dry=False)["metadata"]["uid"]
-    for one in (pod("past", gpus=1), pod("before", initContainers=first)):
-        assert PAST_THE_QUEUE in ada.makes(of_a_job(one, owner))
+    gate = [{"name": GATE}]
+    for one in (pod("past", gpus=1), pod("before", initContainers=first), pod("held", gpus=1, schedulingGates=gate)):
+        assert OWNED in ada.makes(of_a_job(one, owner))
     assert "schedulingGates" not in ada.made(of_a_job(pod("plain"), owner))["spec"]
+    maker = controller(server, "replicaset")
+    assert PAST_THE_QUEUE in maker.makes(of_a_job(pod("past", gpus=1), owner))
+    assert controller(server, "job").made(of_a_job(pod("part", gpus=1), owner))["kind"] == "Pod"
     ada.kubectl("delete", "job", "train", "--namespace=vision")
     words = ("create", "--dry-run=server", "--namespace=default", "--filename=-")
     assert "created" in server.kubectl(*words, stdin=json.dumps(pod("elsewhere", gpus=1)))
 
 
+def controller(server: ApiServer, name: str) -> Person:
+    """Return a controller of Kubernetes, by the name of its account."""
+    user = f"system:serviceaccount:kube-system:{name}-controller"
+    binding = ("create", "clusterrolebinding", f"as-{name}", "--clusterrole=cluster-admin", f"--user={user}")
+    server.kubectl(*binding)
+    return Person(server=server, team="vision", kubeconfig=server.user(user))
+
+
+def test_nobody_makes_a_job_a_part_of_another(ada: Person) -> None:
+    """Kueue lets parts of an admitted job run, and takes none of its queue for them."""
+    owner = ada.made(JOB, dry=False)["metadata"]["uid"]
+    other = {**JOB, "metadata": {"name": "other"}}
+    for kind in (other, ROLES):
+        assert OWNED in ada.makes(of_a_job(kind, owner))
+    assert ada.made(other, dry=False)["kind"] == "Job"
+    patch = json.dumps({"metadata": {"ownerReferences": [owned_by_a_job(owner)]}})
+    assert OWNED in ada.kubectl("patch", "--namespace=vision", "job/other", "--type=merge", f"--patch={patch}")
+    for kind in ("Deployment", "StatefulSet", "ReplicaSet"):
+        assert OWNED in ada.makes(of_a_job(copies(kind), owner))
+    assert ada.made(copies("Deployment"))["kind"] == "Deployment"
+    assert ada.made(copies("StatefulSet"))["kind"] == "StatefulSet"
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job", "train", "other")
+
+
+def test_a_job_of_a_cronjob_waits_as_any(ada: Person) -> None:
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
+    spec = {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {**JOB["spec"], "suspend": False}}}
+    assert ada.made({**cron, "spec": spec}, dry=False)["kind"] == "CronJob"
+    words = ("create", "job", "--namespace=vision", "now", "--from=cronjob/nightly", "--dry-run=server")
+    made = json.loads(ada.kubectl(*words, "--output=json"))
+    assert made["metadata"]["ownerReferences"][0]["kind"] == "CronJob"
+    assert made["spec"]["suspend"]
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "cronjob/nightly")
+
+
+def test_kueue_alone_starts_jobs(ada: Person) -> None:
+    start = ("--type=merge", "--patch", '{"spec":{"suspend":false}}')
+    for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
+        assert ada.made(kind, dry=False)["kind"] == kind["kind"]
+        assert STARTED in ada.kubectl("patch", "--namespace=vision", plural, *start)
+        assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
+
+
+def test_what_a_job_made_ends_with_it(ada: Person) -> None:
+    orphans = {**JOB["metadata"], "finalizers": ["orphan"]}
+    assert ORPHANED in ada.makes({**JOB, "metadata": orphans})
+    for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
+        assert ada.made(kind, dry=False)["kind"] == kind["kind"]
+        assert ORPHANED in ada.kubectl("delete", "--namespace=vision", plural, "--cascade=orphan")
+        patch = ("--type=merge", "--patch", '{"metadata":{"finalizers":["orphan"]}}')
+        assert ORPHANED in ada.kubectl("patch", "--namespace=vision", plural, *patch)
+        assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
+
+
+def test_nobody_says_to_which_workload_something_belongs(ada: Person) -> None:
+    """It would have a part of what another one was admitted for."""
+    for key in WORKLOADS:
+        assert NAMED in ada.makes(JOB, **{key: "other"})
+        group = pod("grouped")
+        for part in ("labels", "annotations"):
+            annotations = {f"{KUEUES}pod-group-total-count": "2"} if "group" in key else {}
+            more = {"annotations": annotations, part: {**(annotations if part == "annotations" else {}), key: "other"}}
+            assert NAMED in ada.makes({**group, "metadata": {**group["metadata"], **more}}), (key, part)
+
+
+def test_pods_and_deployments_have_the_team_s_priority(ada: Person) -> None:
+    for kind in (pod("plain"), copies("Deployment"), copies("StatefulSet")):
+        labels = ada.made(kind)["metadata"]["labels"]
+        assert (labels[QUEUE], labels[PRIORITY]) == ("default", "vision")
+        assert ANOTHER in ada.makes(kind, **{PRIORITY: "speech"})
+    template = ada.made(copies("Deployment"))["spec"]["template"]["metadata"]["labels"]
+    assert template[PRIORITY] == "vision"
+
+
+def copies(kind: str) -> dict[str, Any]:
+    """Return a Deployment, a StatefulSet or a ReplicaSet."""
+    labels = {"app": "served"}
+    template = {"metadata": {"labels": labels}, "spec": pod("served")["spec"]}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "served"}, "spec": spec}
+
+
+def owned_by_a_job(uid: str) -> dict[str, Any]:
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": uid, "controller": True}
+
+
 def of_a_job(item: dict[str, Any], uid: str) -> dict[str, Any]:
     """Return an object that says that a Job made it."""
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": uid, "controller": True}
+    owner = owned_by_a_job(uid)
     return {**item, "metadata": {**item["metadata"], "ownerReferences": [owner]}}
 
 
 def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> None:
-    held = pod("held", gpus=1, schedulingGates=[{"name": GATE}])
+    others = f"{KUEUES}elastic-job"
+    held = pod("held", gpus=1, schedulingGates=[{"name": GATE}, {"name": others}, {"name": "own.example/gate"}])
     assert ada.made(held, dry=False)["kind"] == "Pod"
-    lift = ("patch", "--namespace=vision", "pod/held", "--type=merge", "--patch", '{"spec":{"schedulingGates":[]}}')
-    assert LIFTED in ada.kubectl(*lift)
+    patch = ("patch", "--namespace=vision", "pod/held", "--type=merge", "--patch")
+    for left in ((), (GATE,), (others, "own.example/gate")):
+        gates = {"spec": {"schedulingGates": [{"name": one} for one in left]}}
+        assert LIFTED in ada.kubectl(*patch, json.dumps(gates)), left
+    own = {"spec": {"schedulingGates": [{"name": GATE}, {"name": others}]}}
+    assert "patched" in ada.kubectl(*patch, json.dumps(own))
+    for key in ("role-hash", "pod-suspending-parent"):
+        forged = {"metadata": {"annotations": {f"{KUEUES}{key}": "other"}}}
+        assert LIFTED in ada.kubectl(*patch, json.dumps(forged)), key
+    assert LIFTED in ada.kubectl("label", "--namespace=vision", "pod/held", f"{KUEUES}managed-")
     assert "labeled" in ada.kubectl("label", "--namespace=vision", "pod/held", "own=label")
     assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
 
 
 def test_the_priorities_that_push_others_out_are_not_a_team_s(ada: Person) -> None:
-    for name in ("longhaul-system", "longhaul-training-high"):
+    for name in ("longhaul-system", "longhaul-training-high", "longhaul-training"):
         said = ada.makes(pod("loud", priorityClassName=name))
         assert "exceeded quota: longhaul-priorities" in said
-    assert ada.makes(pod("quiet", priorityClassName="longhaul-training"))["kind"] == "Pod"
+    assert ada.made(pod("quiet", priorityClassName="longhaul-training-borrow"))["kind"] == "Pod"
 
 
 def test_what_says_nothing_of_its_size_counts_all_the_same(ada: Person) -> None:
