@@ -68,3 +68,9 @@ def claims(rootfs: Path) -> Iterator[tuple[str, int]]:
                 yield manager.name, int(address.rpartition(":")[2])
     yield "longhaul-node-controller", node_controller.PORT
     yield "longhaul-autoscaler", autoscaler.PORT
+
+
+def _port(url: str) -> int:
+    port = urlsplit(url).port
+    assert port
+    return port
