@@ -335,15 +335,19 @@ def of_a_job(item: dict[str, Any], uid: str) -> dict[str, Any]:
 
 
 def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> None:
-    others = f"{KUEUES}elastic-job"
-    held = pod("held", gpus=1, schedulingGates=[{"name": GATE}, {"name": others}, {"name": "own.example/gate"}])
-    assert ada.made(held, dry=False)["kind"] == "Pod"
+    others, own = f"{KUEUES}elastic-job", "own.example/gate"
+    held = pod("held", gpus=1, schedulingGates=[{"name": one} for one in (GATE, others, own)])
+    gates = [one["name"] for one in ada.made(held, dry=False)["spec"]["schedulingGates"]]
     patch = ("patch", "--namespace=vision", "pod/held", "--type=merge", "--patch")
-    for left in ((), (GATE,), (others, "own.example/gate")):
-        gates = {"spec": {"schedulingGates": [{"name": one} for one in left]}}
-        assert LIFTED in ada.kubectl(*patch, json.dumps(gates)), left
-    own = {"spec": {"schedulingGates": [{"name": GATE}, {"name": others}]}}
-    assert "patched" in ada.kubectl(*patch, json.dumps(own))
+    assert {GATE, others, own} <= {*gates}
+
+    def lift(*names: str) -> str:
+        left = [{"name": one} for one in gates if one not in names]
+        return ada.kubectl(*patch, json.dumps({"spec": {"schedulingGates": left}}))
+
+    for lifted in ([GATE], [others], gates):
+        assert LIFTED in lift(*lifted), lifted
+    assert "patched" in lift(own)
     for key in ("role-hash", "pod-suspending-parent"):
         forged = {"metadata": {"annotations": {f"{KUEUES}{key}": "other"}}}
         assert LIFTED in ada.kubectl(*patch, json.dumps(forged)), key
