@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.model.queues import JOBSET, MANAGERS
+from components.model.queues import JOBSET, KUEUE, MANAGERS
 from components.objects.team_policies import (
     ANOTHER,
     GATE,
@@ -29,13 +29,13 @@ from longhaul.client.capacity.look import Look
 from longhaul.client.capacity.text import to_plain, to_text
 from longhaul.client.cli import main
 from longhaul.client.tokens import Store, Tokens
-from longhaul.kubernetes.api import Api
 from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack
 from tests.longhaul.client.test_profile import PROFILE
 from tests.model.make import issuer
 from tests.support.api_server import ApiServer, eventually
 from tests.support.queue_managers import QueueManagers
+from tests.support.teams import JOB, ROLES, Person, api_of, controller, copies, of_a_job, owned_by_a_job, pod
 
 pytestmark = pytest.mark.engine
 
@@ -46,69 +46,7 @@ TEAMS = {
     name: {"groups": [GROUP.format(name)], "priority": priority, "shares": {"cpu": {"cores": CORES, "borrow": 15}}}
     for name, priority in (("vision", 10), ("speech", 0))
 }
-JOB = {
-    "apiVersion": "batch/v1",
-    "kind": "Job",
-    "metadata": {"name": "train"},
-    "spec": {
-        "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "train:1"}]}},
-        "suspend": True,
-    },
-}
-ROLES = {
-    "apiVersion": "jobset.x-k8s.io/v1alpha2",
-    "kind": "JobSet",
-    "metadata": {"name": "roles"},
-    "spec": {"suspend": True, "replicatedJobs": [{"name": "a", "template": {"spec": JOB["spec"]}}]},
-}
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Person:
-    """Somebody of one team."""
-
-    server: ApiServer
-    team: str
-    kubeconfig: Path
-
-    def kubectl(self, *words: str, stdin: object = None) -> str:
-        """Return what kubectl says, refusals too."""
-        text = json.dumps(stdin) if stdin is not None else ""
-        return self.server.kubectl(*words, kubeconfig=self.kubeconfig, stdin=text, check=False)
-
-    def makes(self, item: dict[str, Any], *, namespace: str | None = None, dry: bool = True, **labels: str) -> Any:
-        """Make an object, by default without an effect; return it, or the refusal."""
-        labelled = {**item, "metadata": {**item["metadata"], **({"labels": labels} if labels else {})}}
-        words = ("create", f"--namespace={namespace or self.team}", "--output=json", "--filename=-")
-        said = self.kubectl(*words, *(["--dry-run=server"] if dry else []), stdin=labelled)
-        return json.loads(said) if said.startswith("{") else said
-
-    def made(self, item: dict[str, Any], **more: Any) -> dict[str, Any]:
-        """Make an object, as :meth:`makes` does, and return it."""
-        said = self.makes(item, **more)
-        assert isinstance(said, dict), said
-        return said
-
-    def may(self, *words: str) -> bool:
-        return self.kubectl("auth", "can-i", *words).strip().endswith("yes")
-
-    def api(self) -> Api:
-        return api_of(self.server, self.kubeconfig)
-
-
-def api_of(server: ApiServer, kubeconfig: Path) -> Api:
-    """Return the API by a kubeconfig's certificate."""
-    user = json.loads(kubeconfig.read_text())["users"][0]["user"]
-    pem = (server.folder / user["client-certificate"]).read_text()
-    issuer_ = (server.folder / "ca.crt").read_text()
-    return Api(f"https://127.0.0.1:{server.port}", {"certificate": pem, "key": "", "issuer": issuer_})
-
-
-def pod(name: str, *, gpus: int = 0, **spec: Any) -> dict[str, Any]:
-    limits = {"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {}
-    containers = [{"name": "a", "image": "a:1", **limits}]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers, **spec}}
 
 
 @pytest.fixture(scope="module", name="managers")
@@ -242,14 +180,6 @@ def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
     assert "created" in server.kubectl(*words, stdin=json.dumps(pod("elsewhere", gpus=1)))
 
 
-def controller(server: ApiServer, name: str) -> Person:
-    """Return a controller of Kubernetes, by the name of its account."""
-    user = f"system:serviceaccount:kube-system:{name}-controller"
-    binding = ("create", "clusterrolebinding", f"as-{name}", "--clusterrole=cluster-admin", f"--user={user}")
-    server.kubectl(*binding)
-    return Person(server=server, team="vision", kubeconfig=server.user(user))
-
-
 def test_nobody_makes_a_job_a_part_of_another(ada: Person) -> None:
     """Kueue lets parts of an admitted job run, and takes none of its queue for them."""
     owner = ada.made(JOB, dry=False)["metadata"]["uid"]
@@ -277,11 +207,13 @@ def test_a_job_of_a_cronjob_waits_as_any(ada: Person) -> None:
     assert "deleted" in ada.kubectl("delete", "--namespace=vision", "cronjob/nightly")
 
 
-def test_kueue_alone_starts_jobs(ada: Person) -> None:
+def test_kueue_alone_starts_jobs(ada: Person, server: ApiServer) -> None:
+    kueue = Person(server=server, team="vision", kubeconfig=server.user(KUEUE.user))
     start = ("--type=merge", "--patch", '{"spec":{"suspend":false}}')
     for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
         assert ada.made(kind, dry=False)["kind"] == kind["kind"]
         assert STARTED in ada.kubectl("patch", "--namespace=vision", plural, *start)
+        assert "patched" in kueue.kubectl("patch", "--namespace=vision", plural, *start, "--dry-run=server")
         assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
 
 
@@ -314,24 +246,6 @@ def test_pods_and_deployments_have_the_team_s_priority(ada: Person) -> None:
         assert ANOTHER in ada.makes(kind, **{PRIORITY: "speech"})
     template = ada.made(copies("Deployment"))["spec"]["template"]["metadata"]["labels"]
     assert template[PRIORITY] == "vision"
-
-
-def copies(kind: str) -> dict[str, Any]:
-    """Return a Deployment, a StatefulSet or a ReplicaSet."""
-    labels = {"app": "served"}
-    template = {"metadata": {"labels": labels}, "spec": pod("served")["spec"]}
-    spec = {"selector": {"matchLabels": labels}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "served"}, "spec": spec}
-
-
-def owned_by_a_job(uid: str) -> dict[str, Any]:
-    return {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": uid, "controller": True}
-
-
-def of_a_job(item: dict[str, Any], uid: str) -> dict[str, Any]:
-    """Return an object that says that a Job made it."""
-    owner = owned_by_a_job(uid)
-    return {**item, "metadata": {**item["metadata"], "ownerReferences": [owner]}}
 
 
 def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> None:
