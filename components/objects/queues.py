@@ -183,9 +183,10 @@ def source(name: str) -> dict[str, Any]:
 
 
 def teams_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the admission policy that the programs change nothing in namespaces without a team. Events tell of things
-    anywhere."""
+    """Return the admission policy that the programs change nothing in namespaces without a team but their own
+    leases. Events tell of things anywhere."""
     users = ", ".join(f"'{one.user}'" for one in MANAGERS)
+    lease = "request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases'"
     return {
         "match_constraints": {
             "resource_rules": [
@@ -197,12 +198,7 @@ def teams_policy() -> ValidatingAdmissionPolicySpecArgsDict:
                     "scope": "Namespaced",
                 }
             ],
-            "namespace_selector": {
-                "match_expressions": [
-                    {"key": TEAM_LABEL, "operator": "DoesNotExist"},
-                    {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [NAMESPACE]},
-                ]
-            },
+            "namespace_selector": {"match_expressions": [{"key": TEAM_LABEL, "operator": "DoesNotExist"}]},
         },
         "match_conditions": [
             {"name": "queues", "expression": f"request.userInfo.username in [{users}]"},
@@ -211,7 +207,7 @@ def teams_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         "failure_policy": "Fail",
         "validations": [
             {
-                "expression": "false",
+                "expression": f"request.namespace == '{NAMESPACE}' && ({lease})",
                 "message": f"Kueue and JobSet write in teams' namespaces alone (label {TEAM_LABEL})",
                 "reason": "Forbidden",
             }

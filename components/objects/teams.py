@@ -5,8 +5,8 @@ ClusterQueues are in one Cohort, within which they lend what they do not use and
 have beyond all guarantees is the Cohort's, so it can be borrowed. Which pool gives it, is the autoscaler's decision:
 flavors are kinds of capacity (:mod:`components.model.kinds`), and never pools.
 
-Kueue's own rule is that what names no queue is not its business. So two policies of the API servers give every Job and
-JobSet of a team the team's queue and priority, and keep GPUs from pods that came past it.
+Kueue's own rule is that what names no queue is not its business. So policies of the API servers give what a team makes
+the team's queue and priority, have Kueue alone start it, and keep GPUs from pods that came past it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from components.objects import team_queues
 from components.objects.capacity import CONFIGMAP, MEMORY
 from components.objects.device_plugins import SKIP_AWAIT
 from components.objects.labels import SYSTEM, meta
-from components.objects.priorities import SYSTEM as SYSTEM_PRIORITY
-from components.objects.priorities import TRAINING_HIGH
+from components.objects.priorities import CLASSES
 from components.objects.team_policies import LOCAL, TeamPolicies
 
 if TYPE_CHECKING:
@@ -70,8 +69,8 @@ COUNTS = {
     "persistentvolumeclaims": "1000",
 }
 """Most objects of a namespace: no team fills the main etcd cluster, in which a Secret or ConfigMap may have 1 MiB."""
-NOT_A_TEAMS = (SYSTEM_PRIORITY.name, TRAINING_HIGH.name)
-"""Priority classes whose pods push others' training out at the scheduler, past all guarantees."""
+NOT_A_TEAMS = tuple(one.name for one in CLASSES if one.preempts and one.value > 0)
+"""Priority classes whose pods push others out at the scheduler, past all guarantees."""
 
 
 class Teams(ComponentResource):

@@ -73,6 +73,7 @@ def test_kueue_knows_teams_and_our_kinds(rootfs: Path) -> None:
     assert found["integrations"]["frameworks"] == list(FRAMEWORKS)
     assert found["managedJobsNamespaceSelector"] == {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
     assert found["namespace"] == NAMESPACE
+    assert found["featureGates"]["ElasticJobsViaWorkloadSlices"] is False
 
 
 @MANAGER

@@ -157,7 +157,8 @@ def test_a_namespace_is_its_team_s_and_has_limits(program: Program) -> None:
     kept = objects(program, "ResourceQuota", namespace="vision")["longhaul-priorities"]["spec"]
     (scope,) = kept["scopeSelector"]["matchExpressions"]
     assert kept["hard"] == {"pods": "0"}
-    assert {*scope["values"]} == {one.name for one in CLASSES if one.value > 10_000}
+    assert "longhaul-training" in scope["values"]
+    assert {*scope["values"]} == {one.name for one in CLASSES if one.preempts and one.value > 0}
 
 
 def test_without_teams_there_is_none_of_it(production: Environment) -> None:

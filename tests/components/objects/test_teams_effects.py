@@ -5,26 +5,37 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.model.queues import JOBSET, MANAGERS
-from components.objects.team_policies import ANOTHER, GATE, LIFTED, PAST_THE_QUEUE
+from components.model.queues import JOBSET, KUEUE, MANAGERS
+from components.objects.team_policies import (
+    ANOTHER,
+    GATE,
+    KUEUES,
+    LIFTED,
+    NAMED,
+    ORPHANED,
+    OWNED,
+    PAST_THE_QUEUE,
+    STARTED,
+    WORKLOADS,
+)
 from lab import tools
 from longhaul.client.capacity.look import Look
 from longhaul.client.capacity.text import to_plain, to_text
 from longhaul.client.cli import main
 from longhaul.client.tokens import Store, Tokens
-from longhaul.kubernetes.api import Api
 from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack
 from tests.longhaul.client.test_profile import PROFILE
 from tests.model.make import issuer
 from tests.support.api_server import ApiServer, eventually
 from tests.support.queue_managers import QueueManagers
+from tests.support.teams import JOB, ROLES, Person, api_of, controller, copies, of_a_job, owned_by_a_job, pod
 
 pytestmark = pytest.mark.engine
 
@@ -35,69 +46,7 @@ TEAMS = {
     name: {"groups": [GROUP.format(name)], "priority": priority, "shares": {"cpu": {"cores": CORES, "borrow": 15}}}
     for name, priority in (("vision", 10), ("speech", 0))
 }
-JOB = {
-    "apiVersion": "batch/v1",
-    "kind": "Job",
-    "metadata": {"name": "train"},
-    "spec": {
-        "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "train:1"}]}},
-        "suspend": True,
-    },
-}
-ROLES = {
-    "apiVersion": "jobset.x-k8s.io/v1alpha2",
-    "kind": "JobSet",
-    "metadata": {"name": "roles"},
-    "spec": {"suspend": True, "replicatedJobs": [{"name": "a", "template": {"spec": JOB["spec"]}}]},
-}
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Person:
-    """Somebody of one team."""
-
-    server: ApiServer
-    team: str
-    kubeconfig: Path
-
-    def kubectl(self, *words: str, stdin: object = None) -> str:
-        """Return what kubectl says, refusals too."""
-        text = json.dumps(stdin) if stdin is not None else ""
-        return self.server.kubectl(*words, kubeconfig=self.kubeconfig, stdin=text, check=False)
-
-    def makes(self, item: dict[str, Any], *, namespace: str | None = None, dry: bool = True, **labels: str) -> Any:
-        """Make an object, by default without an effect; return it, or the refusal."""
-        labelled = {**item, "metadata": {**item["metadata"], **({"labels": labels} if labels else {})}}
-        words = ("create", f"--namespace={namespace or self.team}", "--output=json", "--filename=-")
-        said = self.kubectl(*words, *(["--dry-run=server"] if dry else []), stdin=labelled)
-        return json.loads(said) if said.startswith("{") else said
-
-    def made(self, item: dict[str, Any], **more: Any) -> dict[str, Any]:
-        """Make an object, as :meth:`makes` does, and return it."""
-        said = self.makes(item, **more)
-        assert isinstance(said, dict), said
-        return said
-
-    def may(self, *words: str) -> bool:
-        return self.kubectl("auth", "can-i", *words).strip().endswith("yes")
-
-    def api(self) -> Api:
-        return api_of(self.server, self.kubeconfig)
-
-
-def api_of(server: ApiServer, kubeconfig: Path) -> Api:
-    """Return the API by a kubeconfig's certificate."""
-    user = json.loads(kubeconfig.read_text())["users"][0]["user"]
-    pem = (server.folder / user["client-certificate"]).read_text()
-    issuer_ = (server.folder / "ca.crt").read_text()
-    return Api(f"https://127.0.0.1:{server.port}", {"certificate": pem, "key": "", "issuer": issuer_})
-
-
-def pod(name: str, *, gpus: int = 0, **spec: Any) -> dict[str, Any]:
-    limits = {"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {}
-    containers = [{"name": "a", "image": "a:1", **limits}]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers, **spec}}
 
 
 @pytest.fixture(scope="module", name="managers")
@@ -219,34 +168,113 @@ def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
     assert GATE in [one["name"] for one in held["spec"]["schedulingGates"]]
     first = [{"name": "b", "image": "b:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]
     owner = ada.made(JOB, dry=False)["metadata"]["uid"]
-    for one in (pod("past", gpus=1), pod("before", initContainers=first)):
-        assert PAST_THE_QUEUE in ada.makes(of_a_job(one, owner))
+    gate = [{"name": GATE}]
+    for one in (pod("past", gpus=1), pod("before", initContainers=first), pod("held", gpus=1, schedulingGates=gate)):
+        assert OWNED in ada.makes(of_a_job(one, owner))
     assert "schedulingGates" not in ada.made(of_a_job(pod("plain"), owner))["spec"]
+    maker = controller(server, "replicaset")
+    assert PAST_THE_QUEUE in maker.makes(of_a_job(pod("past", gpus=1), owner))
+    assert controller(server, "job").made(of_a_job(pod("part", gpus=1), owner))["kind"] == "Pod"
     ada.kubectl("delete", "job", "train", "--namespace=vision")
     words = ("create", "--dry-run=server", "--namespace=default", "--filename=-")
     assert "created" in server.kubectl(*words, stdin=json.dumps(pod("elsewhere", gpus=1)))
 
 
-def of_a_job(item: dict[str, Any], uid: str) -> dict[str, Any]:
-    """Return an object that says that a Job made it."""
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": uid, "controller": True}
-    return {**item, "metadata": {**item["metadata"], "ownerReferences": [owner]}}
+def test_nobody_makes_a_job_a_part_of_another(ada: Person) -> None:
+    """Kueue lets parts of an admitted job run, and takes none of its queue for them."""
+    owner = ada.made(JOB, dry=False)["metadata"]["uid"]
+    other = {**JOB, "metadata": {"name": "other"}}
+    for kind in (other, ROLES):
+        assert OWNED in ada.makes(of_a_job(kind, owner))
+    assert ada.made(other, dry=False)["kind"] == "Job"
+    patch = json.dumps({"metadata": {"ownerReferences": [owned_by_a_job(owner)]}})
+    assert OWNED in ada.kubectl("patch", "--namespace=vision", "job/other", "--type=merge", f"--patch={patch}")
+    for kind in ("Deployment", "StatefulSet", "ReplicaSet"):
+        assert OWNED in ada.makes(of_a_job(copies(kind), owner))
+    assert ada.made(copies("Deployment"))["kind"] == "Deployment"
+    assert ada.made(copies("StatefulSet"))["kind"] == "StatefulSet"
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job", "train", "other")
+
+
+def test_a_job_of_a_cronjob_waits_as_any(ada: Person) -> None:
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
+    spec = {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {**JOB["spec"], "suspend": False}}}
+    assert ada.made({**cron, "spec": spec}, dry=False)["kind"] == "CronJob"
+    words = ("create", "job", "--namespace=vision", "now", "--from=cronjob/nightly", "--dry-run=server")
+    made = json.loads(ada.kubectl(*words, "--output=json"))
+    assert made["metadata"]["ownerReferences"][0]["kind"] == "CronJob"
+    assert made["spec"]["suspend"]
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "cronjob/nightly")
+
+
+def test_kueue_alone_starts_jobs(ada: Person, server: ApiServer) -> None:
+    kueue = Person(server=server, team="vision", kubeconfig=server.user(KUEUE.user))
+    start = ("--type=merge", "--patch", '{"spec":{"suspend":false}}')
+    for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
+        assert ada.made(kind, dry=False)["kind"] == kind["kind"]
+        assert STARTED in ada.kubectl("patch", "--namespace=vision", plural, *start)
+        assert "patched" in kueue.kubectl("patch", "--namespace=vision", plural, *start, "--dry-run=server")
+        assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
+
+
+def test_what_a_job_made_ends_with_it(ada: Person) -> None:
+    orphans = {**JOB["metadata"], "finalizers": ["orphan"]}
+    assert ORPHANED in ada.makes({**JOB, "metadata": orphans})
+    for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
+        assert ada.made(kind, dry=False)["kind"] == kind["kind"]
+        assert ORPHANED in ada.kubectl("delete", "--namespace=vision", plural, "--cascade=orphan")
+        patch = ("--type=merge", "--patch", '{"metadata":{"finalizers":["orphan"]}}')
+        assert ORPHANED in ada.kubectl("patch", "--namespace=vision", plural, *patch)
+        assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
+
+
+def test_nobody_says_to_which_workload_something_belongs(ada: Person) -> None:
+    """It would have a part of what another one was admitted for."""
+    for key in WORKLOADS:
+        assert NAMED in ada.makes(JOB, **{key: "other"})
+        group = pod("grouped")
+        for part in ("labels", "annotations"):
+            annotations = {f"{KUEUES}pod-group-total-count": "2"} if "group" in key else {}
+            more = {"annotations": annotations, part: {**(annotations if part == "annotations" else {}), key: "other"}}
+            assert NAMED in ada.makes({**group, "metadata": {**group["metadata"], **more}}), (key, part)
+
+
+def test_pods_and_deployments_have_the_team_s_priority(ada: Person) -> None:
+    for kind in (pod("plain"), copies("Deployment"), copies("StatefulSet")):
+        labels = ada.made(kind)["metadata"]["labels"]
+        assert (labels[QUEUE], labels[PRIORITY]) == ("default", "vision")
+        assert ANOTHER in ada.makes(kind, **{PRIORITY: "speech"})
+    template = ada.made(copies("Deployment"))["spec"]["template"]["metadata"]["labels"]
+    assert template[PRIORITY] == "vision"
 
 
 def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> None:
-    held = pod("held", gpus=1, schedulingGates=[{"name": GATE}])
-    assert ada.made(held, dry=False)["kind"] == "Pod"
-    lift = ("patch", "--namespace=vision", "pod/held", "--type=merge", "--patch", '{"spec":{"schedulingGates":[]}}')
-    assert LIFTED in ada.kubectl(*lift)
+    others, own = f"{KUEUES}elastic-job", "own.example/gate"
+    held = pod("held", gpus=1, schedulingGates=[{"name": one} for one in (GATE, others, own)])
+    gates = [one["name"] for one in ada.made(held, dry=False)["spec"]["schedulingGates"]]
+    patch = ("patch", "--namespace=vision", "pod/held", "--type=merge", "--patch")
+    assert {GATE, others, own} <= {*gates}
+
+    def lift(*names: str) -> str:
+        left = [{"name": one} for one in gates if one not in names]
+        return ada.kubectl(*patch, json.dumps({"spec": {"schedulingGates": left}}))
+
+    for lifted in ([GATE], [others], gates):
+        assert LIFTED in lift(*lifted), lifted
+    assert "patched" in lift(own)
+    for key in ("role-hash", "pod-suspending-parent"):
+        forged = {"metadata": {"annotations": {f"{KUEUES}{key}": "other"}}}
+        assert LIFTED in ada.kubectl(*patch, json.dumps(forged)), key
+    assert LIFTED in ada.kubectl("label", "--namespace=vision", "pod/held", f"{KUEUES}managed-")
     assert "labeled" in ada.kubectl("label", "--namespace=vision", "pod/held", "own=label")
     assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
 
 
 def test_the_priorities_that_push_others_out_are_not_a_team_s(ada: Person) -> None:
-    for name in ("longhaul-system", "longhaul-training-high"):
+    for name in ("longhaul-system", "longhaul-training-high", "longhaul-training"):
         said = ada.makes(pod("loud", priorityClassName=name))
         assert "exceeded quota: longhaul-priorities" in said
-    assert ada.makes(pod("quiet", priorityClassName="longhaul-training"))["kind"] == "Pod"
+    assert ada.made(pod("quiet", priorityClassName="longhaul-training-borrow"))["kind"] == "Pod"
 
 
 def test_what_says_nothing_of_its_size_counts_all_the_same(ada: Person) -> None:
