@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from clouds.aws import groups
-from clouds.aws.session import asked, shared
+from clouds.aws.session import asked, prompt, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
@@ -63,11 +63,13 @@ class AwsGroup:
     its size."""
 
     in_place = False
+    ends_at_once = 1
 
     def __init__(self, name: str, *, region: str, client: Callable[[str], Any] | None = None) -> None:
         """``client`` returns the SDK's client of a service."""
         self._name, self._region = name, region
         self._client = client or partial(shared().client, region=region)
+        self._promptly = client or partial(prompt().client, region=region)
         self._said = f"AWS {region}, {name}"
 
     def look(self) -> Group:
@@ -103,16 +105,16 @@ class AwsGroup:
             return int(self._group()["DesiredCapacity"])
 
     def resize(self, count: int) -> None:
-        """Set the desired capacity."""
+        """Set the desired capacity. It is sent once: a repeat could come when the size is somebody else's."""
         with asked(self._said):
-            self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
+            self._promptly("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
 
     def end(self, machines: Sequence[str]) -> None:
         """Terminate instances. AWS takes one at a time, and lowers the desired capacity by each in the same call
         (Auto Scaling API, ``ShouldDecrementDesiredCapacity``); it refuses to go below the group's smallest size."""
         for id_ in machines:
             with asked(f"{self._said}, the end of {id_}"):
-                self._client("autoscaling").terminate_instance_in_auto_scaling_group(
+                self._promptly("autoscaling").terminate_instance_in_auto_scaling_group(
                     InstanceId=id_, ShouldDecrementDesiredCapacity=True
                 )
 

@@ -16,7 +16,7 @@ READ = ("get", "list", "watch")
 LOOK: tuple[Rule, ...] = (
     {
         "api_groups": [""],
-        "resources": ["nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"],
+        "resources": ["namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"],
         "verbs": [*READ],
     },
     {"api_groups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": [*READ]},
