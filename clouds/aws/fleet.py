@@ -172,17 +172,20 @@ def of_pool(place: Place[AwsSite], name: str) -> dict[str, AwsGroup]:
 
 
 def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[Machine]:
-    """Yield the group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle"."""
+    """Yield the group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle". A group
+    that protects each new instance says nothing of a single one by that."""
+    every = bool(group.get("NewInstancesProtectedFromScaleIn"))
     for item in group.get("Instances", []):
         made_from = item.get("LaunchTemplate") or {}
         state = str(item.get("LifecycleState", ""))
         aside = "Standby" in state or state.startswith("Detach")
+        protected = bool(item.get("ProtectedFromScaleIn")) and not every
         yield Machine(
             id=str(item["InstanceId"]),
             node=str(item["InstanceId"]),
             current=(made_from.get("LaunchTemplateId"), str(made_from.get("Version"))) == (template, version),
             life=next((life for start, life in LIVES.items() if state.startswith(start)), Life.PRESENT),
-            keep_reason=f"AWS has it as {state}" if aside else "",
+            keep_reason=f"AWS has it as {state}" if aside else "AWS protects it from scale-in" if protected else "",
         )
 
 

@@ -78,9 +78,7 @@ class AwsError(CloudError):
 class Session:
     """Clients with the credentials that boto3 finds, made when they are first used; safe for several threads."""
 
-    def __init__(
-        self, *, read_s: float = READ_S, connect_s: float = CONNECT_S, attempts: int = ATTEMPTS
-    ) -> None:
+    def __init__(self, *, read_s: float = READ_S, connect_s: float = CONNECT_S, attempts: int = ATTEMPTS) -> None:
         """``attempts`` is the largest number of tries of one request."""
         self._read_s, self._connect_s, self._attempts = read_s, connect_s, attempts
         self._lock = Lock()

@@ -125,7 +125,7 @@ class NodeLabels(ComponentResource):
 def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that a node changes of its Node's metadata no more than is its own, and lifts no cordon."""
     changes = f"{OLD} != {NEW} || {OLD_NOTES} != {NEW_NOTES} || {LIFTS}"
-    noted = f"{_changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{NOTES}') || k in ['{KEEP}', '{SCALE_IN}'])"
+    noted = f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{NOTES}') || k in ['{KEEP}', '{SCALE_IN}'])"
     return {
         "match_constraints": {"resource_rules": _nodes("UPDATE")},
         # Most updates of Nodes change none of that.
@@ -201,6 +201,11 @@ def own(key: str) -> str:
     return f"{key} == '{INTERRUPTED}' || ({gpus}) || ({_added(key)})"
 
 
+def changed(old: str, new: str) -> str:
+    """Return the list (CEL) of the keys in which two maps differ."""
+    return f"({new}.filter(k, !(k in {old}) || {new}[k] != {old}[k]) + {old}.filter(k, !(k in {new})))"
+
+
 def _added(key: str) -> str:
     """Return the condition (CEL) for the label ``key``, a variable, that only the machine knows and its Node lacks."""
     machine = ", ".join(f"'{one}'" for one in MACHINE)
@@ -221,10 +226,5 @@ def _labels() -> list[VariableArgsDict]:
     return [
         {"name": "old", "expression": OLD},
         {"name": "new", "expression": NEW},
-        {"name": "changed", "expression": _changed("variables.old", "variables.new")},
+        {"name": "changed", "expression": changed("variables.old", "variables.new")},
     ]
-
-
-def _changed(old: str, new: str) -> str:
-    """Return the list (CEL) of the keys in which two maps differ."""
-    return f"({new}.filter(k, !(k in {old}) || {new}[k] != {old}[k]) + {old}.filter(k, !(k in {new})))"

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Network
 
 import pytest
 
 from clouds.base.errors import CloudError
+from clouds.base.fleet import Machine
 from lab import tools
 from longhaul.autoscaler.guard import LostError
 from longhaul.autoscaler.metrics import Metrics, served
@@ -151,6 +153,73 @@ def test_nothing_is_done_on_what_was_true_once(world: World) -> None:
         world.once(passes)
     assert world.lines[-1] == f"not done: end {node} of prod-h100: team/train-7 is on it"
     assert world.calls == []
+
+
+def test_who_uncordons_a_node_takes_the_note_along(world: World) -> None:
+    """Otherwise a later cordon by hand would look like the autoscaler's."""
+    world.pods(1)
+    with world.process() as passes:
+        world.settle(passes)
+        (node,) = [item["metadata"]["name"] for item in world.admin.items(NODES)]
+        note = {"metadata": {"annotations": {"longhaul.dev/scale-in-since": "2026-03-01T11:55:00Z"}}}
+        world.admin.patch(f"{NODES}/{node}", {**note, "spec": {"unschedulable": True}})
+        world.admin.patch(f"{NODES}/{node}", {"spec": {"unschedulable": None}})
+        world.once(passes)
+        assert "longhaul.dev/scale-in-since" not in (
+            world.admin.get(f"{NODES}/{node}")["metadata"]["annotations"] or {}
+        )
+        world.admin.patch(f"{NODES}/{node}", {"spec": {"unschedulable": True}})
+        world.once(passes)
+    assert world.admin.get(f"{NODES}/{node}")["spec"]["unschedulable"], "a cordon by hand stays"
+
+
+def test_no_size_goes_below_what_exists(world: World) -> None:
+    """A machine that was made after the look that a decision is made on would be the cloud's to choose."""
+    world.limit(1)
+    world.pods(2)
+    with world.process() as passes:
+        world.once(passes)
+        assert world.sizes()["h100"] == 2
+        group = world.real["h100"]
+        look, real = group.look, group.look()
+        eventually(lambda: len(group.look().machines) == 1, what="one is made")
+        first = look()
+        more = Machine(id="i-late", node="i-late", current=True)
+        answers = iter([first])
+        group.look = lambda: next(answers, replace(real, machines=(*first.machines, more)))  # type: ignore[method-assign]
+        try:
+            world.once(passes)
+        finally:
+            group.look = look  # type: ignore[method-assign]
+    assert world.sizes()["h100"] == 2
+    assert "not done: shrink prod-h100 from 2 to 1: it has 2 machines by now" in world.lines
+
+
+def test_each_end_on_aws_is_looked_at_right_before(world: World) -> None:
+    world.pods(4)
+    with world.process() as passes:
+        world.settle(passes)
+    names = sorted(item["metadata"]["name"] for item in world.admin.items(NODES))
+    world.end_pods()
+    note = {"longhaul.dev/scale-in-since": "2026-03-01T11:55:00Z"}
+    for name in names:
+        world.admin.patch(f"{NODES}/{name}", {"metadata": {"annotations": note}, "spec": {"unschedulable": True}})
+    group = world.real["h100"]
+    end, ended = group.end, list[str]()
+
+    def ends(machines: Sequence[str]) -> None:
+        end(machines)
+        ended.extend(machines)
+        world.admin.patch(f"{NODES}/{names[-1]}", {"metadata": {"annotations": {"longhaul.dev/keep": "true"}}})
+
+    group.end = ends  # type: ignore[method-assign]
+    try:
+        with world.process() as passes:
+            world.once(passes)
+    finally:
+        group.end = end  # type: ignore[method-assign]
+    assert ended == names[:-1]
+    assert f"not done: end {names[-1]} of prod-h100: it has longhaul.dev/keep" in world.lines
 
 
 def test_a_size_that_somebody_else_set_meanwhile_is_looked_at_first(world: World) -> None:
