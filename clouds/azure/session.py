@@ -76,8 +76,8 @@ class Session:
         prompt: bool = False,
     ) -> None:
         """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each request;
-        ``tries`` is the number of repeats after an answer with an error that passes. ``prompt``: a request is sent once,
-        and given up soon."""
+        ``tries`` is the number of repeats after an answer with an error that passes. ``prompt``: a request is sent
+        once, and given up soon."""
         self._audience, self._tries, self._prompt = audience, tries, prompt
         self._made = credential or kept_credential
         self._headers = dict(headers or {})

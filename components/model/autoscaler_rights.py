@@ -55,7 +55,7 @@ def in_kube_system(pools: Iterable[str], *, acts: bool) -> tuple[Rule, ...]:
         {"api_groups": [""], "resources": ["configmaps"], "resource_names": [AUTOSCALER], "verbs": ["update"]},
     )
     return (
-        # A list or watch is of all; what may be made is limited by a policy (components/objects/autoscaler_policies.py).
+        # A list or watch is of all. A policy limits what is made (components/objects/autoscaler_policies.py).
         {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "list", "watch"]},
         {
             "api_groups": ["coordination.k8s.io"],

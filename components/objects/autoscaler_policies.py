@@ -1,8 +1,9 @@
-"""What a role cannot say of the autoscaler's user: which fields of a Node it may change, and the names of what it makes.
+"""Limits of the autoscaler's user that no role can set: the fields of a Node that it may change, and the names of what
+it makes.
 
-A right to patch Nodes is one to their labels and taints, with which pods can be drawn to any node, and a right to create
-is one to every name (kubernetes.io, "Using RBAC Authorization", "Referring to resources"). Two policies of the API
-servers narrow both.
+A right to patch Nodes is one to their labels and taints, with which pods can be drawn to any node, and a right to
+create is one to every name (kubernetes.io, "Using RBAC Authorization", "Referring to resources"). Two policies of the
+API servers narrow both.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class AutoscalerPolicies(ComponentResource):
 
 
 def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that the autoscaler changes a Node's cordon and the cordon's note, and lifts no other cordon."""
+    """Return the policy that the autoscaler changes a Node's cordon and its note alone, and lifts no other cordon."""
     old, new = "dyn(oldObject.spec)", "dyn(object.spec)"
     owned = ("ownerReferences", "finalizers")
     metadata = " + ".join(f"(object.metadata.?{one} == oldObject.metadata.?{one} ? [] : ['{one}'])" for one in owned)
@@ -100,6 +101,7 @@ def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict
     """Return the policy that the autoscaler makes leases and ConfigMaps of its own names alone."""
     allowed = ", ".join(f"'{name}'" for name in leases)
     name = "object.metadata.?name.orValue('')"
+    own = f"request.resource.resource == 'leases' ? {name} in [{allowed}] : {name} == '{AUTOSCALER}'"
     return {
         "match_constraints": {
             "resource_rules": [
@@ -111,7 +113,7 @@ def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict
         "failure_policy": "Fail",
         "validations": [
             {
-                "expression": f"request.resource.resource == 'leases' ? {name} in [{allowed}] : {name} == '{AUTOSCALER}'",
+                "expression": own,
                 "message_expression": f"'{NAME_REFUSAL} ' + {name}",
                 "reason": "Forbidden",
             }
