@@ -181,8 +181,7 @@ def test_no_size_goes_below_what_exists(world: World) -> None:
         group = world.real["h100"]
         eventually(lambda: len(group.look().machines) == 1, what="one is made")
         first, late = group.look(), Machine(id="i-late", node="i-late", current=True)
-        looks = iter([first])
-        later = replace(first, machines=(*first.machines, late))
+        looks, later = iter([first]), replace(first, machines=(*first.machines, late))
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(group, "look", lambda: next(looks, later))
             world.once(passes)
