@@ -5,33 +5,25 @@ from __future__ import annotations
 import json
 import threading
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from datetime import timedelta
-from ipaddress import IPv4Network
 
 import pytest
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Machine
-from lab import tools
 from longhaul.autoscaler.guard import LostError
 from longhaul.autoscaler.metrics import Metrics, served
 from longhaul.autoscaler.reading import list_all
 from longhaul.autoscaler.service import Terms, serve
 from longhaul.autoscaler.store import MEMORY
 from longhaul.drain import NODES
-from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.election import Candidate
 from longhaul.kubernetes.lease import LEASES
 from longhaul.prices.book import PriceBook
 from longhaul.rolling.pool_lock import pool_lock
-from tests.lab.cloud.conftest import running
-from tests.longhaul.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World, clouds
-from tests.longhaul.autoscaler.test_cluster import REQUESTS as DEFINITION
-from tests.longhaul.autoscaler.test_cluster import TOOLS
-from tests.support.api_server import api_server, eventually
+from tests.longhaul.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World
+from tests.support.api_server import eventually
 from tests.support.ports import free_ports
 
 pytestmark = pytest.mark.engine
@@ -40,37 +32,6 @@ IDLE = timedelta(minutes=11)
 """A little more than a node is kept without work."""
 SETTLED = timedelta(minutes=2)
 LATER = timedelta(hours=1)
-
-
-@pytest.fixture(scope="module", name="everything")
-def _everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    binaries = tools.ensure(TOOLS, log_dir=tmp_path_factory.mktemp("tools"), progress=print)
-    folder = tmp_path_factory.mktemp("cluster")
-    with (
-        api_server(folder, tools=binaries, services=IPv4Network("10.80.0.0/17")) as server,
-        clouds(tmp_path_factory.mktemp("clouds") / "cloud", running) as (live, site),
-    ):
-        server.start_controllers()
-        server.open_namespace(TEAM)
-        server.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-        server.kubectl("wait", "--for=condition=Established", "crd", DEFINITION["metadata"]["name"])
-        world = World(server, live, site)
-        eventually(lambda: is_served(world), what="the new kind is served")
-        yield world
-
-
-def is_served(world: World) -> bool:
-    try:
-        return world.admin.find(REQUESTS) is not None
-    except ApiError:
-        return False
-
-
-@pytest.fixture(name="world")
-def _world(everything: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    everything.reset()
-    everything.patch(monkeypatch)
-    return everything
 
 
 def test_what_aws_refuses_is_asked_of_azure(world: World) -> None:
@@ -153,64 +114,6 @@ def test_nothing_is_done_on_what_was_true_once(world: World) -> None:
         world.once(passes)
     assert world.lines[-1] == f"not done: end {node} of prod-h100: team/train-7 is on it"
     assert world.calls == []
-
-
-def test_who_uncordons_a_node_takes_the_note_along(world: World) -> None:
-    """Otherwise a later cordon by hand would look like the autoscaler's."""
-    world.pods(1)
-    with world.process() as passes:
-        world.settle(passes)
-        (node,) = [item["metadata"]["name"] for item in world.admin.items(NODES)]
-        note = {"metadata": {"annotations": {"longhaul.dev/scale-in-since": "2026-03-01T11:55:00Z"}}}
-        world.admin.patch(f"{NODES}/{node}", note)
-        world.once(passes)
-        assert "longhaul.dev/scale-in-since" not in (
-            world.admin.get(f"{NODES}/{node}")["metadata"]["annotations"] or {}
-        )
-        world.admin.patch(f"{NODES}/{node}", {"spec": {"unschedulable": True}})
-        world.once(passes)
-    assert world.admin.get(f"{NODES}/{node}")["spec"]["unschedulable"], "a cordon by hand stays"
-
-
-def test_no_size_goes_below_what_exists(world: World) -> None:
-    """A machine that was made after the look that a decision is made on would be the cloud's to choose."""
-    world.limit(1)
-    world.pods(2)
-    with world.process() as passes:
-        world.once(passes)
-        group = world.real["h100"]
-        eventually(lambda: len(group.look().machines) == 1, what="one is made")
-        first, late = group.look(), Machine(id="i-late", node="i-late", current=True)
-        looks, later = iter([first]), replace(first, machines=(*first.machines, late))
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(group, "look", lambda: next(looks, later))
-            world.once(passes)
-    assert world.sizes()["h100"] == 2
-    assert "not done: shrink prod-h100 from 2 to 1: it has 2 machines by now" in world.lines
-
-
-def test_each_end_on_aws_is_looked_at_right_before(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.pods(4)
-    with world.process() as passes:
-        world.settle(passes)
-    names = sorted(item["metadata"]["name"] for item in world.admin.items(NODES))
-    world.end_pods()
-    note = {"longhaul.dev/scale-in-since": "2026-03-01T11:55:00Z"}
-    for name in names:
-        world.admin.patch(f"{NODES}/{name}", {"metadata": {"annotations": note}, "spec": {"unschedulable": True}})
-    group = world.real["h100"]
-    end, ended = group.end, list[str]()
-
-    def ends(machines: Sequence[str]) -> None:
-        end(machines)
-        ended.extend(machines)
-        world.admin.patch(f"{NODES}/{names[-1]}", {"metadata": {"annotations": {"longhaul.dev/keep": "true"}}})
-
-    monkeypatch.setattr(group, "end", ends)
-    with world.process() as passes:
-        world.once(passes)
-    assert ended == names[:-1]
-    assert f"not done: end {names[-1]} of prod-h100: it has longhaul.dev/keep" in world.lines
 
 
 def test_a_size_that_somebody_else_set_meanwhile_is_looked_at_first(world: World) -> None:
