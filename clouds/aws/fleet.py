@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from clouds.aws import groups
-from clouds.aws.session import asked, shared
+from clouds.aws.session import asked, prompt, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
@@ -63,11 +63,13 @@ class AwsGroup:
     its size."""
 
     in_place = False
+    ends_at_once = 1
 
     def __init__(self, name: str, *, region: str, client: Callable[[str], Any] | None = None) -> None:
         """``client`` returns the SDK's client of a service."""
         self._name, self._region = name, region
         self._client = client or partial(shared().client, region=region)
+        self._promptly = client or partial(prompt().client, region=region)
         self._said = f"AWS {region}, {name}"
 
     def look(self) -> Group:
@@ -103,16 +105,16 @@ class AwsGroup:
             return int(self._group()["DesiredCapacity"])
 
     def resize(self, count: int) -> None:
-        """Set the desired capacity."""
+        """Set the desired capacity. It is sent once: a repeat could come when the size is somebody else's."""
         with asked(self._said):
-            self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
+            self._promptly("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
 
     def end(self, machines: Sequence[str]) -> None:
         """Terminate instances. AWS takes one at a time, and lowers the desired capacity by each in the same call
         (Auto Scaling API, ``ShouldDecrementDesiredCapacity``); it refuses to go below the group's smallest size."""
         for id_ in machines:
             with asked(f"{self._said}, the end of {id_}"):
-                self._client("autoscaling").terminate_instance_in_auto_scaling_group(
+                self._promptly("autoscaling").terminate_instance_in_auto_scaling_group(
                     InstanceId=id_, ShouldDecrementDesiredCapacity=True
                 )
 
@@ -170,17 +172,20 @@ def of_pool(place: Place[AwsSite], name: str) -> dict[str, AwsGroup]:
 
 
 def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[Machine]:
-    """Yield the group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle"."""
+    """Yield the group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle". A group
+    that protects each new instance says nothing of a single one by that."""
+    every = bool(group.get("NewInstancesProtectedFromScaleIn"))
     for item in group.get("Instances", []):
         made_from = item.get("LaunchTemplate") or {}
         state = str(item.get("LifecycleState", ""))
         aside = "Standby" in state or state.startswith("Detach")
+        protected = bool(item.get("ProtectedFromScaleIn")) and not every
         yield Machine(
             id=str(item["InstanceId"]),
             node=str(item["InstanceId"]),
             current=(made_from.get("LaunchTemplateId"), str(made_from.get("Version"))) == (template, version),
             life=next((life for start, life in LIVES.items() if state.startswith(start)), Life.PRESENT),
-            keep_reason=f"AWS has it as {state}" if aside else "",
+            keep_reason=f"AWS has it as {state}" if aside else "AWS protects it from scale-in" if protected else "",
         )
 
 

@@ -19,6 +19,8 @@ from clouds.base.errors import CloudError
 CONNECT_S = 10.0
 READ_S = 20.0
 """Time limit of one answer, in seconds."""
+PROMPT_CONNECT_S, PROMPT_READ_S = 2.0, 5.0
+"""The same for a write that may not come late: within the 15 s of a lease (longhaul/kubernetes/election.py)."""
 ATTEMPTS = 5
 """Largest number of tries of one request, including those after throttling (botocore's mode ``standard``)."""
 CONNECTIONS = 64
@@ -76,8 +78,9 @@ class AwsError(CloudError):
 class Session:
     """Clients with the credentials that boto3 finds, made when they are first used; safe for several threads."""
 
-    def __init__(self, *, read_s: float = READ_S) -> None:
-        self._read_s = read_s
+    def __init__(self, *, read_s: float = READ_S, connect_s: float = CONNECT_S, attempts: int = ATTEMPTS) -> None:
+        """``attempts`` is the largest number of tries of one request."""
+        self._read_s, self._connect_s, self._attempts = read_s, connect_s, attempts
         self._lock = Lock()
         self._session: Any = None
         self._made: dict[tuple[str, str], Any] = {}
@@ -107,10 +110,10 @@ class Session:
         from botocore.config import Config
 
         return Config(
-            connect_timeout=CONNECT_S,
+            connect_timeout=self._connect_s,
             read_timeout=self._read_s,
             max_pool_connections=CONNECTIONS,
-            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            retries={"mode": "standard", "total_max_attempts": self._attempts},
         )
 
 
@@ -118,6 +121,16 @@ def shared() -> Session:
     """Return one session for all callers with the same credentials, because it takes far longer to make a client than
     to send a request."""
     return _shared(_who())
+
+
+def prompt() -> Session:
+    """Return the session for writes that are sent once, and given up soon."""
+    return _prompt(_who())
+
+
+@cache
+def _prompt(_credentials: tuple[tuple[str, str], ...]) -> Session:
+    return Session(read_s=PROMPT_READ_S, connect_s=PROMPT_CONNECT_S, attempts=1)
 
 
 @cache

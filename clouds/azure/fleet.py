@@ -58,6 +58,8 @@ class AzureGroup:
     """A scale set."""
 
     in_place = True
+    ends_at_once = 1000
+    """More than a scale set has."""
 
     def __init__(
         self,
@@ -71,6 +73,7 @@ class AzureGroup:
         """``resource_group`` is the path of the resource group."""
         self._name, self._clock, self._wait = name, clock, wait
         self._manager = ResourceManager(session)
+        self._promptly = ResourceManager(session, prompt=True)
         self._path = f"{resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
 
     def look(self) -> Group:
@@ -114,14 +117,17 @@ class AzureGroup:
         return int(self._document()["sku"]["capacity"])
 
     def resize(self, count: int) -> None:
-        """Set the capacity, and leave the rest of the SKU as it is."""
-        body = {"sku": {**self._document()["sku"], "capacity": count}}
-        self._manager.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
+        """Set the capacity, and leave the rest of the SKU as it is. Each request is sent once: a repeat could come when
+        the size is somebody else's."""
+        document = self._promptly.get(self._path, version=COMPUTE_VERSION)
+        body = {"sku": {**document["sku"], "capacity": count}}
+        self._promptly.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
 
     def end(self, machines: Sequence[str]) -> None:
         """Delete machines in one request, which lowers the capacity by as many (REST reference, "Virtual Machine Scale
         Sets - Delete Instances")."""
-        self._post("delete", {"instanceIds": list(machines)})
+        body = {"instanceIds": list(machines)}
+        self._promptly.ask("POST", f"{self._path}/delete", version=COMPUTE_VERSION, body=body)
 
     def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:
         """Return the times of creation. One request for the list is less than one for each machine."""

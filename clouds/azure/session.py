@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MANAGEMENT = "https://management.azure.com"
 TIMEOUT_S = 60.0
 """Time limit of one request, in seconds."""
+PROMPT_CONNECT_S, PROMPT_READ_S = 2.0, 5.0
+"""The same for the requests of a write that may not come late: two of them within the 15 s of a lease
+(longhaul/kubernetes/election.py)."""
 METHODS = frozenset(("GET", "PUT", "DELETE", "PATCH", "POST"))
 """Methods whose requests are repeated after an error that passes."""
 TRIES = 5
@@ -70,10 +73,12 @@ class Session:
         credential: Callable[[], Any] | None = None,
         headers: Mapping[str, str] | None = None,
         tries: int = TRIES,
+        prompt: bool = False,
     ) -> None:
         """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each request;
-        ``tries`` is the number of repeats after an answer with an error that passes."""
-        self._audience, self._tries = audience, tries
+        ``tries`` is the number of repeats after an answer with an error that passes. ``prompt``: a request is sent
+        once, and given up soon."""
+        self._audience, self._tries, self._prompt = audience, tries, prompt
         self._made = credential or kept_credential
         self._headers = dict(headers or {})
 
@@ -81,6 +86,9 @@ class Session:
     def _client(self) -> PipelineClient[Any, Any]:
         from azure.core import PipelineClient
 
+        if self._prompt:
+            sent_once = transport(connect_s=PROMPT_CONNECT_S, read_s=PROMPT_READ_S)
+            return PipelineClient(self._audience, policies=[retries(0, connections=0)], transport=sent_once)
         return PipelineClient(self._audience, policies=[retries(self._tries)], transport=transport())
 
     @cached_property
@@ -134,14 +142,14 @@ def retries(tries: int = TRIES, *, connections: int = TRIES) -> RetryPolicy[Any,
     )
 
 
-def transport() -> RequestsTransport:
+def transport(*, connect_s: float = TIMEOUT_S, read_s: float = TIMEOUT_S) -> RequestsTransport:
     """Return connections of the SDK's for many threads."""
     import requests
     from azure.core.pipeline.transport import RequestsTransport
 
     session = requests.Session()
     session.mount("https://", requests.adapters.HTTPAdapter(pool_maxsize=CONNECTIONS))
-    return RequestsTransport(session=session, connection_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S)
+    return RequestsTransport(session=session, connection_timeout=connect_s, read_timeout=read_s)
 
 
 @contextmanager
@@ -198,6 +206,11 @@ def _shared(_credentials: tuple[str | None, ...]) -> Session:
     return Session(MANAGEMENT)
 
 
+@once
+def _prompt(_credentials: tuple[str | None, ...]) -> Session:
+    return Session(MANAGEMENT, prompt=True)
+
+
 def credentials() -> tuple[str | None, ...]:
     """Return the environment variables that determine the credentials, which may change while a program runs."""
     return tuple(os.environ.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
@@ -206,8 +219,9 @@ def credentials() -> tuple[str | None, ...]:
 class ResourceManager:
     """Azure's resource manager: documents and lists by their path. Every method raises :class:`AzureError`."""
 
-    def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT) -> None:
-        self._given, self._root = session, root
+    def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT, prompt: bool = False) -> None:
+        """``prompt``: each request is sent once, and given up soon; only without a ``session``."""
+        self._given, self._root, self._prompt = session, root, prompt
 
     def get(self, path: str, *, version: str, **query: str) -> dict[str, Any]:
         """Return a document. ``query`` holds options of OData, without their ``$``."""
@@ -279,7 +293,7 @@ class ResourceManager:
 
     @property
     def _session(self) -> Requests:
-        return self._given or shared()
+        return self._given or (_prompt(credentials()) if self._prompt else shared())
 
     def _url(self, path: str, version: str, query: Mapping[str, str]) -> str:
         more = "".join(f"&${name}={quote(value)}" for name, value in query.items())

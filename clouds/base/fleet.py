@@ -83,6 +83,9 @@ class Scaled(Protocol):
 class LiveGroup(Rolled, Scaled, Protocol):
     """A pool's group in the cloud, which can be observed, replaced and resized."""
 
+    ends_at_once: int
+    """Largest number of machines that one request ends."""
+
     def end(self, machines: Sequence[str]) -> None:
         """End the machines with these ids, and let the group be smaller by as many in the same step: it makes no
         others. What an error leaves out is still there. Raise :class:`CloudError` when the cloud refuses or does not

@@ -16,7 +16,7 @@ READ = ("get", "list", "watch")
 LOOK: tuple[Rule, ...] = (
     {
         "api_groups": [""],
-        "resources": ["nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"],
+        "resources": ["namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"],
         "verbs": [*READ],
     },
     {"api_groups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": [*READ]},
@@ -27,7 +27,7 @@ LOOK: tuple[Rule, ...] = (
 """Rules in the whole cluster of one that only looks."""
 
 ACT: tuple[Rule, ...] = (
-    # Cordons, and their annotation.
+    # Cordons, and their annotation: the rest is refused (components/objects/autoscaler_policies.py).
     {"api_groups": [""], "resources": ["nodes"], "verbs": ["patch"]},
     {"api_groups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
     # On pods that wait, in whichever namespace.
@@ -35,6 +35,11 @@ ACT: tuple[Rule, ...] = (
     {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests/status"], "verbs": ["patch"]},
 )
 """Rules besides, of one that acts."""
+
+
+def leases(pools: Iterable[str], *, acts: bool) -> tuple[str, ...]:
+    """Return the names of the leases that it takes: its own and, when it acts, those of rolls of the pools."""
+    return (AUTOSCALER, *(f"{ROLLS}{on_nodes(pool)}" for pool in pools if acts))
 
 
 def everywhere(*, acts: bool) -> tuple[Rule, ...]:
@@ -45,18 +50,17 @@ def everywhere(*, acts: bool) -> tuple[Rule, ...]:
 def in_kube_system(pools: Iterable[str], *, acts: bool) -> tuple[Rule, ...]:
     """Return the rules in ``kube-system`` for an environment with these pools: what it is told, its own lease and
     memory and, when it acts, the leases that rolls of the pools take, too."""
-    leases = [AUTOSCALER, *(f"{ROLLS}{on_nodes(pool)}" for pool in pools if acts)]
     remembers: tuple[Rule, ...] = (
         {"api_groups": [""], "resources": ["configmaps"], "verbs": ["create"]},
         {"api_groups": [""], "resources": ["configmaps"], "resource_names": [AUTOSCALER], "verbs": ["update"]},
     )
     return (
-        # The right to create cannot be limited to a name, and a list or watch is of all.
+        # A list or watch is of all. A policy limits what is made (components/objects/autoscaler_policies.py).
         {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "list", "watch"]},
         {
             "api_groups": ["coordination.k8s.io"],
             "resources": ["leases"],
-            "resource_names": leases,
+            "resource_names": [*leases(pools, acts=acts)],
             "verbs": ["get", "patch"],
         },
         {"api_groups": [""], "resources": ["configmaps"], "resource_names": [AUTOSCALER, CONFIGMAP], "verbs": ["get"]},

@@ -69,6 +69,11 @@ RDMA_LABEL = "longhaul.dev/rdma"
 """Label with the RDMA network of a host. Pools have none: all machines of a pool have the same network, and the pool's
 own label selects them, on machines of earlier releases too."""
 
+SCALE_IN = "longhaul.dev/scale-in-since"
+"""Annotation of a Node that the autoscaler cordoned, written with the cordon: the time, RFC 3339."""
+KEEP = "longhaul.dev/keep"
+"""Annotation of a Node that the autoscaler leaves alone, with any value but ``false``."""
+
 UNCHECKED = "longhaul.dev/unchecked"
 """Key of the label and the taint that a Node registers with. The node controller takes both away once the Node's labels
 are what its site's list and the environment's file say."""

@@ -15,17 +15,15 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 
 from components.model import Environment
 from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
-from components.model.autoscaler_rights import Rule, everywhere, in_kube_system
+from components.model.autoscaler_rights import Rule, everywhere, in_kube_system, leases
 from components.model.document import read_document
+from components.objects.autoscaler_policies import PART, USER, AutoscalerPolicies
 from components.objects.labels import meta
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
-PART = "autoscaler"
 API = "rbac.authorization.k8s.io"
-USER = "longhaul:autoscaler"
-"""User in the autoscaler's certificate (components/model/certificates.py)."""
 PRICES = "prices.yaml"
 """Price file beside the environments' files."""
 
@@ -41,7 +39,7 @@ class AutoscalerArgs:
 
 
 class AutoscalerAccess(ComponentResource):
-    """The document, the roles and their bindings."""
+    """The document, the roles and their bindings, and the policies that narrow them."""
 
     def __init__(self, name: str, args: AutoscalerArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Autoscaler", name, None, opts)
@@ -57,6 +55,10 @@ class AutoscalerAccess(ComponentResource):
             data={KEY: document},
             opts=child,
         )
+        own = leases(environment.pools, acts=acts)
+        # The roles give more than is meant until the policies are in force.
+        guarded = AutoscalerPolicies(f"{name}-policies", leases=own, opts=child).bindings
+        bound = ResourceOptions(parent=self, depends_on=guarded)
         subject: SubjectArgsDict = {"kind": "User", "name": USER, "api_group": API}
         wide = ClusterRole(USER, metadata=meta(USER, part=PART), rules=_typed(everywhere(acts=acts)), opts=child)
         ClusterRoleBinding(
@@ -64,7 +66,7 @@ class AutoscalerAccess(ComponentResource):
             metadata=meta(USER, part=PART),
             role_ref={"api_group": API, "kind": "ClusterRole", "name": USER},
             subjects=[subject],
-            opts=ResourceOptions(parent=self, depends_on=[wide]),
+            opts=ResourceOptions.merge(bound, ResourceOptions(depends_on=[wide])),
         )
         metadata = meta(USER, part=PART, namespace=NAMESPACE)
         inside = Role(
@@ -78,7 +80,7 @@ class AutoscalerAccess(ComponentResource):
             metadata=metadata,
             role_ref={"api_group": API, "kind": "Role", "name": USER},
             subjects=[subject],
-            opts=ResourceOptions(parent=self, depends_on=[inside]),
+            opts=ResourceOptions.merge(bound, ResourceOptions(depends_on=[inside])),
         )
         self.register_outputs({})
 

@@ -21,7 +21,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfiguration
 
 from components.model.certificates import ADMINISTRATORS_GROUP
-from components.objects.autoscaler import USER as AUTOSCALER
+from components.objects.autoscaler_policies import USER as AUTOSCALER
 from components.objects.labels import SYSTEM, meta
 from components.objects.rbac import JOIN_USER, NODE_CONTROLLER
 

@@ -5,7 +5,7 @@ Kubernetes lets a kubelet write most labels of its own Node (k8s.io/kubernetes,
 draw the pods that belong there. Three policies of the API servers stop it:
 
 - A node changes no label of its Node but the few that only it knows (:func:`own`). It lifts no cordon, with which
-  somebody keeps pods from it, and changes nothing that a roll has noted of it in annotations.
+  somebody keeps pods from it, and changes nothing that a roll or the autoscaler has noted of it in annotations.
 - The labels that a kubelet itself compares at each start and writes where they differ (:data:`COMPARED`) are put back
   instead of refused. A kubelet whose update of them is refused tries for ever, and reports no status meanwhile
   (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
@@ -29,7 +29,7 @@ from pulumi_kubernetes.admissionregistration.v1 import (
 )
 from pulumi_kubernetes.core.v1 import ConfigMap
 
-from components.model.nodes import GPU_LABEL, REGION_LABEL, TYPE_LABEL, UNCHECKED, ZONE_LABEL
+from components.model.nodes import GPU_LABEL, KEEP, REGION_LABEL, SCALE_IN, TYPE_LABEL, UNCHECKED, ZONE_LABEL
 from components.objects.labels import SYSTEM, meta
 from components.objects.rbac import LOOKED_AT, NODES
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     )
 
 PART = "node-labels"
-KEEP, PUT_BACK, MARK = "longhaul-node-labels", "longhaul-node-labels-put-back", "longhaul-new-nodes"
+KEPT, PUT_BACK, MARK = "longhaul-node-labels", "longhaul-node-labels-put-back", "longhaul-new-nodes"
 """Names of the three policies."""
 LOOKED_AT_KEY = "looked-at"
 """Key of the ConfigMap; the node controller writes it (images/rootfs, controller/new_nodes.py)."""
@@ -95,15 +95,15 @@ class NodeLabels(ComponentResource):
         put_back = self._mutating(PUT_BACK, put_back_policy())
         self._mutating(MARK, mark_policy(), param={"name": LOOKED_AT, "namespace": SYSTEM})
         kept = ValidatingAdmissionPolicy(
-            KEEP,
-            metadata=meta(KEEP, part=PART),
+            KEPT,
+            metadata=meta(KEPT, part=PART),
             spec=keep_policy(),
             opts=ResourceOptions(parent=self, depends_on=[put_back]),
         )
         ValidatingAdmissionPolicyBinding(
-            f"{KEEP}-everywhere",
-            metadata=meta(KEEP, part=PART),
-            spec={"policy_name": KEEP, "validation_actions": ["Deny"]},
+            f"{KEPT}-everywhere",
+            metadata=meta(KEPT, part=PART),
+            spec={"policy_name": KEPT, "validation_actions": ["Deny"]},
             opts=ResourceOptions(parent=self, depends_on=[kept]),
         )
         self.register_outputs({})
@@ -125,7 +125,7 @@ class NodeLabels(ComponentResource):
 def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that a node changes of its Node's metadata no more than is its own, and lifts no cordon."""
     changes = f"{OLD} != {NEW} || {OLD_NOTES} != {NEW_NOTES} || {LIFTS}"
-    noted = f"{_changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{NOTES}'))"
+    noted = f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{NOTES}') || k in ['{KEEP}', '{SCALE_IN}'])"
     return {
         "match_constraints": {"resource_rules": _nodes("UPDATE")},
         # Most updates of Nodes change none of that.
@@ -201,6 +201,11 @@ def own(key: str) -> str:
     return f"{key} == '{INTERRUPTED}' || ({gpus}) || ({_added(key)})"
 
 
+def changed(old: str, new: str) -> str:
+    """Return the list (CEL) of the keys in which two maps differ."""
+    return f"({new}.filter(k, !(k in {old}) || {new}[k] != {old}[k]) + {old}.filter(k, !(k in {new})))"
+
+
 def _added(key: str) -> str:
     """Return the condition (CEL) for the label ``key``, a variable, that only the machine knows and its Node lacks."""
     machine = ", ".join(f"'{one}'" for one in MACHINE)
@@ -221,10 +226,5 @@ def _labels() -> list[VariableArgsDict]:
     return [
         {"name": "old", "expression": OLD},
         {"name": "new", "expression": NEW},
-        {"name": "changed", "expression": _changed("variables.old", "variables.new")},
+        {"name": "changed", "expression": changed("variables.old", "variables.new")},
     ]
-
-
-def _changed(old: str, new: str) -> str:
-    """Return the list (CEL) of the keys in which two maps differ."""
-    return f"({new}.filter(k, !(k in {old}) || {new}[k] != {old}[k]) + {old}.filter(k, !(k in {new})))"

@@ -12,6 +12,7 @@ from longhaul.autoscaler.reading import (
     BUDGETS,
     CLAIMS,
     DAEMON_SETS,
+    NAMESPACES,
     OPTIONAL,
     TEMPLATES,
     VOLUMES,
@@ -46,7 +47,7 @@ class Lists:
             NODES: Watch(api, NODES, keep=slim_node, changed=self._node),
             **{
                 path: Watch(api, path, keep=slim, changed=self._other, known=path not in OPTIONAL)
-                for path in (BUDGETS, DAEMON_SETS, TEMPLATES, CLAIMS, VOLUMES, *OPTIONAL)
+                for path in (BUDGETS, DAEMON_SETS, NAMESPACES, TEMPLATES, CLAIMS, VOLUMES, *OPTIONAL)
             },
             LEASES: Watch(api, LEASES, keep=slim),
         }

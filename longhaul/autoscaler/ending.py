@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from components.model.nodes import KEEP, SCALE_IN
 from longhaul.autoscaler.actions import Action
 from longhaul.autoscaler.group_reader import Asked
 from longhaul.autoscaler.look import Looked
-from longhaul.autoscaler.node_objects import KEEP, SCALE_IN
 from longhaul.autoscaler.pod_objects import Object
 from longhaul.drain import NODES, pods_on, work_on
 from longhaul.kubernetes.api import Api, path_of

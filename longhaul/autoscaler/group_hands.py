@@ -2,7 +2,7 @@
 or does not answer stops nobody else.
 
 A size is only written while the group has the one that the decision was made on, and while this process has the lease
-of the pool, which rolls take too."""
+of the pool, which rolls take too. A size is never set below what exists: its cloud would choose what goes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from clouds.base.errors import CloudError
+from clouds.base.fleet import Life, LiveGroup
 from components.model.leases import ROLLS
 from components.model.nodes import on_nodes
 from longhaul.autoscaler.actions import Action, Verb
@@ -21,11 +22,11 @@ from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.look import Looked
 from longhaul.autoscaler.metrics import Metrics
 from longhaul.autoscaler.patience import Patience
-from longhaul.autoscaler.reading import NAME
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.election import terms
 from longhaul.kubernetes.lease import HeldError, holding
+from longhaul.report.text import counted
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
 
@@ -36,7 +37,7 @@ class GroupHands:
     def __init__(
         self, api: Api, reader: GroupReader, *, guard: Guard, holder: str, journal: Journal, metrics: Metrics
     ) -> None:
-        """``holder`` is who has a pool's lease; it begins with the autoscaler's name."""
+        """``holder`` is who has a pool's lease: this process, as nobody else is called."""
         self._api, self._reader, self._guard, self._holder = api, reader, guard, holder
         self._journal, self._metrics = journal, metrics
         self._ending = Ending(api)
@@ -83,7 +84,7 @@ class GroupHands:
     def _write_pool(
         self, pool: str, groups: Mapping[str, Sequence[Action]], asked: Mapping[str, Asked], looked: Looked
     ) -> None:
-        times = terms(gone=lambda other: other.startswith(f"{NAME}/"))
+        times = terms(gone=lambda other: other == self._holder)
         first = next(iter(groups.values()))[0]
         try:
             with holding(self._api, f"{ROLLS}{on_nodes(pool)}", holder=self._holder, times=times) as held:
@@ -103,22 +104,16 @@ class GroupHands:
     def _write_group(self, name: str, actions: Sequence[Action], asked: Asked, looked: Looked, guard: Guard) -> None:
         live = self._reader.groups[name].group
         size = asked.group.wanted if asked.group else -1
-        for step in self._steps(actions, asked, looked):
+        for step in self._steps(actions, asked, looked, at_once=live.ends_at_once):
             action = step[0]
             try:
                 guard.check()
-                now = live.size()
-                if now != size:
-                    self._journal.left(action, f"its size is {now} and no longer {size}")
+                why = _why_not(live, action, size)
+                if why:
+                    self._journal.left(action, why)
                     return
                 guard.check()
-                if action.size is None:
-                    live.end([one.machine for one in step])
-                    size -= len(step)
-                else:
-                    live.resize(action.size)
-                    self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)
-                    size = action.size
+                size = self._write(live, step, size)
             except CloudError as error:
                 self._fail(name, action, error)
                 return
@@ -127,27 +122,42 @@ class GroupHands:
             for one in step:
                 self._journal.done(one)
 
-    def _steps(self, actions: Sequence[Action], asked: Asked, looked: Looked) -> Iterator[Sequence[Action]]:
-        """Yield the writes of a group in their order; ends go together. What was never made counts in the size that
-        growth begins from, and other ends lower what it reaches."""
+    def _write(self, live: LiveGroup, step: Sequence[Action], size: int) -> int:
+        """Do one step on a group of this size, and return its new size."""
+        action = step[0]
+        if action.size is None:
+            live.end([one.machine for one in step])
+            return size - len(step)
+        live.resize(action.size)
+        self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)
+        return action.size
+
+    def _steps(
+        self, actions: Sequence[Action], asked: Asked, looked: Looked, *, at_once: int
+    ) -> Iterator[Sequence[Action]]:
+        """Yield the writes of a group in their order; as many ends go together as its cloud takes. What was never made
+        counts in the size that growth begins from, and other ends lower what it reaches."""
         never = {one.machine for one in asked.refusals if one.machine}
         ends = [action for action in actions if action.verb is Verb.END]
         yield from ([action] for action in actions if action.verb is Verb.SHRINK)
-        yield from self._agreed([action for action in ends if action.machine in never], asked, looked)
+        yield from self._agreed([one for one in ends if one.machine in never], asked, looked, at_once=at_once)
         yield from ([action] for action in actions if action.verb is Verb.GROW)
-        yield from self._agreed([action for action in ends if action.machine not in never], asked, looked)
+        yield from self._agreed([one for one in ends if one.machine not in never], asked, looked, at_once=at_once)
 
-    def _agreed(self, ends: Sequence[Action], asked: Asked, looked: Looked) -> Iterator[Sequence[Action]]:
-        """Yield the ends of which what was seen still holds, if there are any."""
-        agreed = []
-        for action in ends:
-            why = self._ending.why_not(action, asked, looked)
-            if why:
-                self._journal.left(action, why)
-            else:
-                agreed.append(action)
-        if agreed:
-            yield agreed
+    def _agreed(
+        self, ends: Sequence[Action], asked: Asked, looked: Looked, *, at_once: int
+    ) -> Iterator[Sequence[Action]]:
+        """Yield the ends of which what was seen still holds, so many at a time, each looked at right before."""
+        for first in range(0, len(ends), at_once):
+            agreed = []
+            for action in ends[first : first + at_once]:
+                why = self._ending.why_not(action, asked, looked)
+                if why:
+                    self._journal.left(action, why)
+                else:
+                    agreed.append(action)
+            if agreed:
+                yield agreed
 
     def _fail(self, name: str, action: Action, error: CloudError) -> None:
         """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
@@ -158,3 +168,13 @@ class GroupHands:
         elif action.verb is Verb.GROW:
             with self._lock:
                 self._refused[action.pool] = str(error)
+
+
+def _why_not(live: LiveGroup, action: Action, size: int) -> str:
+    """Return why a group is not written now, which had this size when it was decided; empty when it may be."""
+    if action.verb is Verb.SHRINK and action.size is not None:
+        there = sum(one.life is not Life.LEAVING for one in live.look().machines)
+        if there > action.size:
+            return f"it has {counted(there, 'machine')} by now"
+    now = live.size()
+    return f"its size is {now} and no longer {size}" if now != size else ""

@@ -20,6 +20,12 @@ from longhaul.report.text import counted
 CLOCKS = timedelta(minutes=1)
 """Largest difference between a cloud's clock and the API servers' that is reckoned with: a failure that is older than
 the request by so much still belongs to it."""
+LEARNED = ("memory", "ephemeral-storage")
+"""Resources of which nodes know more than their pool's declaration. Cores and devices are the machine type's: a node
+that has lost some, or claims more, says nothing of the next one."""
+LEAST_SHARE, MOST_SHARE = 0.85, 1.1
+"""Bounds of what nodes are believed, as parts of the declared amount. All that a system sees of a machine's memory is
+1.08 times the share that a declaration reckons with (:data:`longhaul.autoscaler.pools.SEEN_SHARE`)."""
 
 
 class GroupView:
@@ -93,7 +99,10 @@ def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: dat
     found = Groups(pools={}, actions=[], asked={}, backoff={}, learned=_learned(nodes, memory))
     for pool in sorted(pools, key=lambda one: one.name):
         groups = [GroupView(group, nodes=joined[group.name], now=now, join=pool.join) for group in pool.groups]
-        capacity = {**pool.capacity, **found.learned.get(pool.name, {})}
+        learned = _believed(pool, found.learned.pop(pool.name, {}))
+        if learned:
+            found.learned[pool.name] = learned
+        capacity = {**pool.capacity, **learned}
         view = found.pools[pool.name] = PoolView(pool, groups, capacity=capacity)
         for group in groups:
             since = _since(group, memory, now)
@@ -136,6 +145,19 @@ def _learned(nodes: Iterable[Node], memory: Memory) -> dict[str, Resources]:
 def _least(one: Resources, other: Resources) -> Resources:
     """Return of each resource the smaller amount."""
     return {name: min(amount, other.get(name, 0)) for name, amount in one.items()}
+
+
+def _believed(pool: Pool, learned: Resources) -> Resources:
+    """Return what of the nodes' amounts counts for the pool's next node: of what is declared, memory and storage within
+    bounds, so that one bad node neither stops the pool's growth nor multiplies it; of anything else, all."""
+    found = {}
+    for name, amount in learned.items():
+        declared = pool.capacity.get(name)
+        if declared is None:
+            found[name] = amount
+        elif name in LEARNED:
+            found[name] = min(max(amount, int(LEAST_SHARE * declared)), int(MOST_SHARE * declared))
+    return found
 
 
 def _since(view: GroupView, memory: Memory, now: datetime) -> datetime | None:

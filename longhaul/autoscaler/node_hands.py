@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from components.model.nodes import SCALE_IN
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.guard import Guard
 from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.look import Looked
-from longhaul.autoscaler.node_objects import SCALE_IN
 from longhaul.autoscaler.pod_objects import Object
-from longhaul.drain import cordon, evict, pod_of, uncordon
+from longhaul.drain import annotate, cordon, evict, pod_of, uncordon
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 
@@ -23,6 +25,7 @@ class NodeHands:
 
     def write(self, looked: Looked) -> None:
         """Do what a decision says of nodes. An error of one stops no other."""
+        self._forget_cordons(looked.listed.nodes)
         nodes = {item["metadata"]["name"]: item for item in looked.listed.nodes}
         mine = [one for one in looked.decision.actions if one.verb in (Verb.UNCORDON, Verb.CORDON, Verb.DRAIN)]
         pods = {_name(item): item for item in looked.listed.pods} if any(one.pods for one in mine) else {}
@@ -36,6 +39,19 @@ class NodeHands:
                 self._journal.left(action, left)
             else:
                 self._journal.done(action)
+
+    def _forget_cordons(self, nodes: Iterable[Object]) -> None:
+        """Take the note of a cordon off nodes that somebody else has uncordoned: with it, the next cordon by hand would
+        look like the autoscaler's."""
+        for node in nodes:
+            metadata = node["metadata"]
+            if SCALE_IN in (metadata.get("annotations") or {}) and not node["spec"].get("unschedulable"):
+                self._guard.check()
+                try:
+                    if annotate(self._api, dict(node), {SCALE_IN: None}):
+                        self._journal.say(metadata["name"], "somebody has uncordoned it: the cordon's note is gone")
+                except ApiError as error:
+                    self._journal.say(metadata["name"], str(error))
 
     def _write(self, action: Action, node: Object, pods: dict[str, Object], looked: Looked) -> str:
         """Do one action. Return why it is not done; empty when it is."""

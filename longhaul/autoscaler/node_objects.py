@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, POOL_LABEL
+from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, KEEP, POOL_LABEL, SCALE_IN
 from longhaul.autoscaler.matching import holds
 from longhaul.autoscaler.pod_objects import Object, Shapes, label_requirements, requests
 from longhaul.autoscaler.quantities import whole
@@ -20,10 +20,6 @@ from longhaul.rolling.observed import CORDON, STARTING
 from longhaul.rolling.observed import TARGET as ROLL
 from longhaul.rolling.plan import OVERDUE
 
-SCALE_IN = "longhaul.dev/scale-in-since"
-"""Annotation of a Node that the autoscaler cordoned, written with the cordon: the time, RFC 3339."""
-KEEP = "longhaul.dev/keep"
-"""Annotation of a Node that the autoscaler leaves alone, with any value but ``false``."""
 INTERRUPTED = "longhaul.dev/interrupted"
 """Key of the taint of a Node whose machine its cloud takes back (images/rootfs, controller/interruptions.py)."""
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))

@@ -167,10 +167,10 @@ def capacity(environment: Environment, name: str) -> Resources:
     small = huge_pages_2mib(environment, name) * 2 * MIB
     huge = pool.huge_pages_gib * GIB
     memory = int(machine.memory_gib * GIB * SEEN_SHARE) - reserved["memory"] - KEPT_MIB * MIB - huge - small
-    found = {PODS: MAX_PODS, "cpu": machine.vcpus * 1000 - reserved["cpu"], "memory": memory}
+    cores = machine.vcpus * 1000 - reserved["cpu"]
+    # No GPUs are declared, too: a node that claims some is not believed.
+    found = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU: machine.gpus}
     found |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
-    if machine.gpus:
-        found[GPU] = machine.gpus
     if pool.system_disk_gib:
         # A file system takes some of it; the kubelet keeps 1 GiB for itself and 5 GiB free.
         found["ephemeral-storage"] = int(pool.system_disk_gib * GIB * 0.9) - 6 * GIB

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from components.model import leases
 from components.model.leases import ROLLS
+from components.model.queues import TEAM_LABEL
 from longhaul.autoscaler.gang_objects import gang_of_pod, gangs
 from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.node_objects import Known, Nodes, budget_of
@@ -21,6 +22,7 @@ from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.lease import LEASES, holder_of
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+NAMESPACES = "/api/v1/namespaces"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
 REQUESTS = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
 TEMPLATES = "/api/v1/podtemplates"
@@ -51,6 +53,8 @@ class Listed:
     volumes: Sequence[Object] = ()
     rolled: frozenset[str] = frozenset()
     """Pools that a roll has."""
+    teams: frozenset[str] = frozenset()
+    """Namespaces of teams."""
     memory: Memory = field(default_factory=Memory)
 
 
@@ -92,6 +96,11 @@ def gathered(items: Items, *, memory: Memory, now: datetime) -> Listed:
             name.removeprefix(ROLLS)
             for name, holder in leases.items()
             if name.startswith(ROLLS) and holder and not holder.startswith(f"{NAME}/")
+        ),
+        teams=frozenset(
+            item["metadata"]["name"]
+            for item in items(NAMESPACES)
+            if TEAM_LABEL in (item["metadata"].get("labels") or {})
         ),
         memory=memory,
     )
@@ -139,7 +148,7 @@ def read(
         gangs=tuple(
             gangs(listed.requests, listed.pod_groups, templates=templates, running=running, shapes=shapes, now=now)
         ),
-        daemons=tuple(_daemons(listed.daemon_sets, shapes)),
+        daemons=tuple(_daemons(listed, shapes)),
     )
 
 
@@ -165,10 +174,13 @@ def _pod(item: Object, shapes: Shapes) -> Pod:
     )
 
 
-def _daemons(daemon_sets: Iterable[Object], shapes: Shapes) -> Iterator[Shape]:
-    for item in daemon_sets:
-        template = item["spec"]["template"]
-        yield shapes.of({**template, "metadata": {"namespace": item["metadata"]["namespace"]}})
+def _daemons(listed: Listed, shapes: Shapes) -> Iterator[Shape]:
+    """Yield the pods of daemon sets, without those of teams: one that asks for more than there is would stop the growth
+    of every pool."""
+    for item in listed.daemon_sets:
+        template, namespace = item["spec"]["template"], item["metadata"]["namespace"]
+        if namespace not in listed.teams:
+            yield shapes.of({**template, "metadata": {"namespace": namespace}})
 
 
 def _claims(item: Object) -> bool:

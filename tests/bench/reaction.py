@@ -45,6 +45,7 @@ AT_ONCE = 8
 class Standing:
     """A group in memory."""
 
+    ends_at_once = 1
     machines: tuple[Machine, ...] = ()
     wanted: int = 0
     refuses: bool = False

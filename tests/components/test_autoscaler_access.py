@@ -99,6 +99,7 @@ def test_the_role_is_for_scale_sets_and_what_their_models_name() -> None:
     others = set(permission["actions"]) - set(SCALES)
     assert set(SCALES) <= set(permission["actions"])
     assert others == {
+        "Microsoft.Compute/capacityReservationGroups/deploy/action",
         "Microsoft.Compute/galleries/images/versions/read",
         "Microsoft.Network/networkSecurityGroups/join/action",
         "Microsoft.Network/virtualNetworks/subnets/join/action",

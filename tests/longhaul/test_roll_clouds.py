@@ -271,6 +271,14 @@ def test_where_aws_is_with_a_machine(state: str, life: Life, held: str) -> None:
     assert (machine.current, machine.life, machine.keep_reason) == (False, life, held)
 
 
+@pytest.mark.parametrize(("every", "held"), [(False, "AWS protects it from scale-in"), (True, "")])
+def test_what_aws_protects_is_held_unless_its_group_protects_all(every: bool, held: str) -> None:
+    item = {"InstanceId": "i-1", "LifecycleState": "InService", "ProtectedFromScaleIn": True}
+    group = {"Instances": [item], "NewInstancesProtectedFromScaleIn": every}
+    (machine,) = aws.machines(group, "lt", "3")
+    assert machine.keep_reason == held
+
+
 def test_a_machine_of_another_template_is_old() -> None:
     item = {"InstanceId": "i-1", "LifecycleState": "InService"}
     (machine,) = aws.machines({"Instances": [item]}, "lt", "3")

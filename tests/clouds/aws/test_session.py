@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from clouds.aws.session import AwsError, asked, shared
+from clouds.aws.session import AwsError, asked, prompt, shared
+from tests.support.loopback import Answering
 
 
 def test_clients_are_made_once_for_the_same_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +27,17 @@ def test_clients_are_made_once_for_the_same_credentials(monkeypatch: pytest.Monk
     assert shared().client("ec2", "us-east-1") is not found[0]
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody-else")
     assert shared().client("ec2", "eu-west-1") is not found[0]
+
+
+def test_a_write_that_may_not_come_late_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "made-up")
+    with Answering(lambda _: (503, b"")) as aws:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", aws.url)
+        client = prompt().client("autoscaling", "eu-west-1")
+        with pytest.raises(AwsError, match="503"), asked("a size"):
+            client.set_desired_capacity(AutoScalingGroupName="g", DesiredCapacity=1)
+    assert len(aws.asked) == 1
 
 
 def refusal(code: str) -> ClientError:

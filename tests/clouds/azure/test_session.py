@@ -114,6 +114,13 @@ def test_what_azure_is_too_busy_for_is_asked_for_again(method: str, status: int)
     assert [one.method for one in azure.asked] == [method] * 2
 
 
+def test_a_write_that_may_not_come_late_is_sent_once() -> None:
+    with Answering(lambda _: (503, b"")) as azure, pytest.raises(AzureError) as refused:
+        Session(azure.url, credential=StaticTokenCredential, prompt=True).request("PATCH", f"{azure.url}/x", body={})
+    assert refused.value.passing
+    assert [one.method for one in azure.asked] == ["PATCH"]
+
+
 def test_what_has_a_result_is_followed_to_it_as_often_as_azure_wants() -> None:
     answers = Answers(
         Answer(status_code=202, headers=ACCEPTED),

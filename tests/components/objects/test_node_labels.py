@@ -19,7 +19,7 @@ from components.model.nodes import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from components.objects.node_labels import COMPARED, INTERRUPTED, LOOKED_AT_KEY, MACHINE, REFUSAL
+from components.objects.node_labels import COMPARED, INTERRUPTED, LOOKED_AT_KEY, MACHINE, NOTED, REFUSAL
 from components.objects.rbac import LOOKED_AT, NODE_CONTROLLER, NODES
 from lab.providers.kubernetes_client import Client
 from lab.providers.kubernetes_config import load_access
@@ -96,6 +96,12 @@ def looked_at(applied: ApiServer, value: str | None) -> None:
 def test_no_node_changes_where_pods_go(applied: ApiServer, node: Path, key: str, value: str | None, path: str) -> None:
     assert f"{REFUSAL}: {key}" in written(node, {"metadata": {"labels": {key: value}}}, path=path)
     assert labels(applied) == LABELS
+
+
+@pytest.mark.parametrize("key", ["longhaul.dev/roll-target", "longhaul.dev/keep", "longhaul.dev/scale-in-since"])
+@pytest.mark.parametrize("path", [NODE, STATUS], ids=["node", "status"])
+def test_no_node_writes_what_others_note_of_it(applied: ApiServer, node: Path, key: str, path: str) -> None:
+    assert f"{NOTED}: {key}" in written(node, {"metadata": {"annotations": {key: "true"}}}, path=path)
 
 
 @pytest.mark.parametrize("key", [GPU_LABEL, RDMA_LABEL, PRODUCT, UNCHECKED])

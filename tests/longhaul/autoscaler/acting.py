@@ -108,6 +108,7 @@ class Wired:
 
     def __init__(self, world: World, name: str, group: LiveGroup) -> None:
         self._world, self._name, self._group = world, name, group
+        self.ends_at_once = group.ends_at_once
 
     def _asked(self) -> LiveGroup:
         self._world.fuse.check()

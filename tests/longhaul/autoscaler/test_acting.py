@@ -8,28 +8,22 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
-from ipaddress import IPv4Network
 
 import pytest
 
 from clouds.base.errors import CloudError
-from lab import tools
 from longhaul.autoscaler.guard import LostError
 from longhaul.autoscaler.metrics import Metrics, served
 from longhaul.autoscaler.reading import list_all
 from longhaul.autoscaler.service import Terms, serve
 from longhaul.autoscaler.store import MEMORY
 from longhaul.drain import NODES
-from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.election import Candidate
 from longhaul.kubernetes.lease import LEASES
 from longhaul.prices.book import PriceBook
 from longhaul.rolling.pool_lock import pool_lock
-from tests.lab.cloud.conftest import running
-from tests.longhaul.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World, clouds
-from tests.longhaul.autoscaler.test_cluster import REQUESTS as DEFINITION
-from tests.longhaul.autoscaler.test_cluster import TOOLS
-from tests.support.api_server import api_server, eventually
+from tests.longhaul.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World
+from tests.support.api_server import eventually
 from tests.support.ports import free_ports
 
 pytestmark = pytest.mark.engine
@@ -38,37 +32,6 @@ IDLE = timedelta(minutes=11)
 """A little more than a node is kept without work."""
 SETTLED = timedelta(minutes=2)
 LATER = timedelta(hours=1)
-
-
-@pytest.fixture(scope="module", name="everything")
-def _everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    binaries = tools.ensure(TOOLS, log_dir=tmp_path_factory.mktemp("tools"), progress=print)
-    folder = tmp_path_factory.mktemp("cluster")
-    with (
-        api_server(folder, tools=binaries, services=IPv4Network("10.80.0.0/17")) as server,
-        clouds(tmp_path_factory.mktemp("clouds") / "cloud", running) as (live, site),
-    ):
-        server.start_controllers()
-        server.open_namespace(TEAM)
-        server.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-        server.kubectl("wait", "--for=condition=Established", "crd", DEFINITION["metadata"]["name"])
-        world = World(server, live, site)
-        eventually(lambda: is_served(world), what="the new kind is served")
-        yield world
-
-
-def is_served(world: World) -> bool:
-    try:
-        return world.admin.find(REQUESTS) is not None
-    except ApiError:
-        return False
-
-
-@pytest.fixture(name="world")
-def _world(everything: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    everything.reset()
-    everything.patch(monkeypatch)
-    return everything
 
 
 def test_what_aws_refuses_is_asked_of_azure(world: World) -> None:

@@ -45,7 +45,9 @@ class Lists(Api):
 
     def __init__(self, **lists: Sequence[Object]) -> None:
         self.lists: dict[str, Sequence[Object]] = {
-            **dict.fromkeys((reading.BUDGETS, reading.DAEMON_SETS, reading.LEASES, reading.TEMPLATES), ()),
+            **dict.fromkeys(
+                (reading.BUDGETS, reading.DAEMON_SETS, reading.LEASES, reading.NAMESPACES, reading.TEMPLATES), ()
+            ),
             reading.PODS: lists.pop("pods", ()),
             reading.NODES: lists.pop("nodes", ()),
         }

@@ -12,7 +12,7 @@ from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.node_objects import Budget, Known, Nodes, budget_of
 from longhaul.autoscaler.pod_objects import Shapes, requests
 from longhaul.autoscaler.quantities import whole
-from longhaul.autoscaler.reading import Listed, read
+from longhaul.autoscaler.reading import DAEMON_SETS, NAMESPACES, Listed, gathered, read
 from longhaul.autoscaler.shapes import Apart, Operator, Requirement, Taint, Term, Toleration
 from longhaul.autoscaler.snapshot import Cordon, Health
 from tests.longhaul.autoscaler.objects import Object, node, pod
@@ -273,6 +273,24 @@ def test_which_pods_wait() -> None:
     cluster = read(Listed(pods=pods, nodes=[node("n")], memory=Memory()), machines={}, taints={}, now=NOW)
     assert [(one.id, one.priority, one.nominated) for one in cluster.pods] == [("team/waits", 5, "n")]
     assert [one.work for one in cluster.nodes] == [1]
+
+
+def test_daemon_sets_of_teams_take_no_room_from_every_new_node() -> None:
+    def daemons(namespace: str, cpu: str) -> Object:
+        template = {"spec": pod("d", namespace=namespace, requests={"cpu": cpu})["spec"]}
+        return {"metadata": {"namespace": namespace, "name": "d"}, "spec": {"template": template}}
+
+    sets = [daemons("kube-system", "1"), daemons("monitoring", "2"), daemons("team", "900")]
+    collections: dict[str, list[Object]] = {
+        NAMESPACES: [
+            {"metadata": {"name": "team", "labels": {"longhaul.dev/team": "vision"}}},
+            {"metadata": {"name": "monitoring"}},
+        ],
+        DAEMON_SETS: sets,
+    }
+    listed = gathered(lambda path: collections.get(path, []), memory=Memory(), now=NOW)
+    found = read(listed, machines={}, taints={}, now=NOW).daemons
+    assert [dict(one.requests)["cpu"] for one in found] == [1000, 2000]
 
 
 def test_a_volume_says_where_its_pods_may_be() -> None:

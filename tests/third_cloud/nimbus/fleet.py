@@ -18,6 +18,7 @@ class Flock:
     """One group of a pool."""
 
     in_place = True
+    ends_at_once = 1
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,0 +1,125 @@
+"""Limits of the autoscaler's user that no role can set: the fields of a Node that it may change, and the names of what
+it makes.
+
+A right to patch Nodes is one to their labels and taints, with which pods can be drawn to any node, and a right to
+create is one to every name (kubernetes.io, "Using RBAC Authorization", "Referring to resources"). Two policies of the
+API servers narrow both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pulumi import ComponentResource, Resource, ResourceOptions
+from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
+
+from components.model.leases import AUTOSCALER
+from components.model.nodes import SCALE_IN
+from components.objects.labels import meta
+from components.objects.node_labels import LIFTS, NEW, NEW_NOTES, OLD, OLD_NOTES, changed
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import (
+        MatchConditionArgsDict,
+        ValidatingAdmissionPolicySpecArgsDict,
+    )
+
+PART = "autoscaler"
+USER = "longhaul:autoscaler"
+"""User in the autoscaler's certificate (components/model/certificates.py)."""
+NODES, NAMES = "longhaul-autoscaler-nodes", "longhaul-autoscaler-names"
+"""Names of the two policies."""
+REFUSAL = "the autoscaler may not change this of a node"
+FOREIGN_CORDON = "the autoscaler lifts its own cordons only"
+NAME_REFUSAL = "the autoscaler makes its own memory and leases only, and not"
+
+
+class AutoscalerPolicies(ComponentResource):
+    """The two policies and their bindings; ``bindings`` are what the user's roles wait for."""
+
+    def __init__(self, name: str, *, leases: Iterable[str], opts: ResourceOptions | None = None) -> None:
+        """``leases`` are the names of those that it may take."""
+        super().__init__("longhaul:objects:AutoscalerPolicies", name, None, opts)
+        self.bindings: list[Resource] = [
+            self._policy(NODES, nodes_policy()),
+            self._policy(NAMES, names_policy(leases)),
+        ]
+        self.register_outputs({})
+
+    def _policy(self, name: str, spec: ValidatingAdmissionPolicySpecArgsDict) -> ValidatingAdmissionPolicyBinding:
+        metadata = meta(name, part=PART)
+        made = ValidatingAdmissionPolicy(name, metadata=metadata, spec=spec, opts=ResourceOptions(parent=self))
+        return ValidatingAdmissionPolicyBinding(
+            f"{name}-everywhere",
+            metadata=metadata,
+            spec={"policy_name": name, "validation_actions": ["Deny"]},
+            opts=ResourceOptions(parent=self, depends_on=[made]),
+        )
+
+
+def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that the autoscaler changes a Node's cordon and its note alone, and lifts no other cordon."""
+    old, new = "dyn(oldObject.spec)", "dyn(object.spec)"
+    owned = ("ownerReferences", "finalizers")
+    metadata = " + ".join(f"(object.metadata.?{one} == oldObject.metadata.?{one} ? [] : ['{one}'])" for one in owned)
+    return {
+        "match_constraints": {
+            "resource_rules": [
+                {
+                    "api_groups": [""],
+                    "api_versions": ["v1"],
+                    "operations": ["UPDATE"],
+                    "resources": ["nodes", "nodes/*"],
+                }
+            ]
+        },
+        "match_conditions": [_by_the_autoscaler()],
+        "variables": [
+            {"name": "spec", "expression": f"{changed(old, new)}.filter(k, k != 'unschedulable')"},
+            {"name": "notes", "expression": f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k != '{SCALE_IN}')"},
+            {"name": "metadata", "expression": f"{changed(OLD, NEW)} + {metadata}"},
+            {"name": "refused", "expression": "variables.spec + variables.notes + variables.metadata"},
+        ],
+        "failure_policy": "Fail",
+        "validations": [
+            {
+                "expression": "variables.refused.size() == 0",
+                "message_expression": f"'{REFUSAL}: ' + variables.refused.join(', ')",
+                "reason": "Forbidden",
+            },
+            {
+                "expression": f"!{LIFTS} || '{SCALE_IN}' in {OLD_NOTES}",
+                "message": FOREIGN_CORDON,
+                "reason": "Forbidden",
+            },
+        ],
+    }
+
+
+def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that the autoscaler makes leases and ConfigMaps of its own names alone."""
+    allowed = ", ".join(f"'{name}'" for name in leases)
+    name = "object.metadata.?name.orValue('')"
+    own = f"request.resource.resource == 'leases' ? {name} in [{allowed}] : {name} == '{AUTOSCALER}'"
+    return {
+        "match_constraints": {
+            "resource_rules": [
+                {"api_groups": [group], "api_versions": ["v1"], "operations": ["CREATE"], "resources": [resource]}
+                for group, resource in (("coordination.k8s.io", "leases"), ("", "configmaps"))
+            ]
+        },
+        "match_conditions": [_by_the_autoscaler()],
+        "failure_policy": "Fail",
+        "validations": [
+            {
+                "expression": own,
+                "message_expression": f"'{NAME_REFUSAL} ' + {name}",
+                "reason": "Forbidden",
+            }
+        ],
+    }
+
+
+def _by_the_autoscaler() -> MatchConditionArgsDict:
+    return {"name": "by-the-autoscaler", "expression": f"request.userInfo.username == '{USER}'"}
