@@ -320,7 +320,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     "idle": (
         idle,
         {},
-        {key: "nothing acts on it without an autoscaler" for key in ("pools.gpu.priority", "pools.gpu.fallbacks")},
+        dict.fromkeys(("pools.gpu.priority", "pools.gpu.fallbacks"), "nothing acts on it without an autoscaler"),
     ),
 }
 
