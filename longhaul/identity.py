@@ -109,14 +109,14 @@ def secret_of(environment: Environment, name: str) -> str:
     """Return a secret of the vault; ``CommandError`` when it does not give one."""
     from clouds.base.errors import CloudError
     from components.model.vault import vault_name
+    from longhaul.vault_record import not_read
 
     env = environment.name
     place, control = control_of(environment)
     try:
         value: str | None = control.secret(place, vault_name(environment), name)
     except CloudError as error:
-        code = Exit.FAILED if error.answered else Exit.UNREACHABLE
-        raise CommandError(f"the vault of {env}: {error}", code=code) from None
+        raise not_read(environment, f"the vault of {env}", error) from None
     if value is None:
         raise CommandError(f"the vault of {env} has no {name} yet: `longhaul up --env {env}` makes it")
     return value

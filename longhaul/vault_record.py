@@ -28,8 +28,7 @@ class VaultRecord:
         try:
             return self.control.secret(self.place, vault_name(self.environment), name)
         except CloudError as error:
-            code = Exit.FAILED if error.answered else Exit.UNREACHABLE
-            raise CommandError(f"the vault's secret {name} cannot be read: {error}", code=code) from None
+            raise not_read(self.environment, f"the vault's secret {name} cannot be read", error) from None
 
     def write_text(self, name: str, text: str) -> None:
         """Write a new version of a secret."""
@@ -37,6 +36,14 @@ class VaultRecord:
             self.control.set_secret(self.place, vault_name(self.environment), name, text)
         except CloudError as error:
             raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
+
+
+def not_read(environment: Environment, said: str, error: CloudError) -> CommandError:
+    """Return the error for a vault that gave no secret, with what to do where nothing answered."""
+    if error.answered:
+        return CommandError(f"{said}: {error}")
+    step = f"no network here, or `longhaul up` has not made it yet: `longhaul doctor --env {environment.name}`"
+    return CommandError(f"{said}: {error}; {step}", code=Exit.UNREACHABLE)
 
 
 def unusable(name: str, error: ValueError) -> CommandError:

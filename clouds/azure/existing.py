@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from clouds.base.section import Section
+from clouds.base.section import LeftOut, Section
 
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _GROUP = r"[A-Za-z0-9._()-]{0,89}[A-Za-z0-9_()-]"
@@ -113,7 +113,7 @@ class AzureExisting(Section):
     control plane's site. Longhaul makes records in it, and a link to the site's network."""
     dns_zone_linked: bool = False
     """True when the zone is already linked to the site's network, because Azure refuses a second link."""
-    vpn_gateway: AzureVpn | None = None
+    vpn_gateway: LeftOut[AzureVpn] = None
     """VPN gateway of the site. Longhaul makes connections to it."""
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from clouds.base.section import GpuCheck, LabelKey, LabelValue, Name, Section
+from clouds.base.section import GpuCheck, LabelKey, LabelValue, LeftOut, Name, Section
 
 
 class Taint(Section):
@@ -53,7 +53,7 @@ class Pool(Section):
     """True when the machines are spare capacity that the cloud may take back at any time."""
     zones: tuple[str, ...] = Field(default=(), examples=[["a"]])
     """Zones of the site that the machines are in. Left out, they are spread over all of them."""
-    reservation: Reservation | None = None
+    reservation: LeftOut[Reservation] = None
     """Reserved capacity that the machines use. Left out, capacity is asked for when a machine is made. Spot machines
     cannot use any."""
     placement_group: bool = False

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network
-from typing import Annotated
+from types import NoneType
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticKnownError
+from pydantic_core.core_schema import no_info_after_validator_function
 
 
 class Section(BaseModel):
@@ -18,6 +22,31 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+
+class _Written:
+    """Refuses a key that is there without a value, which would read as if the section were declared."""
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        name = next(one.__name__ for one in get_args(source) if one is not NoneType)
+
+        def refuse(value: Any) -> Any:
+            if value is None:
+                raise PydanticKnownError("model_type", {"class_name": name})
+            return value
+
+        return no_info_after_validator_function(refuse, handler(source))
+
+    @staticmethod
+    def __get_pydantic_json_schema__(schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        options: list[JsonSchemaValue] = handler(schema)["anyOf"]
+        return next(option for option in options if option.get("type") != "null")
+
+
+SectionT = TypeVar("SectionT", bound=Section)
+
+LeftOut = Annotated[SectionT | None, _Written]
+"""A section that may be left out, and is None then."""
 
 Name = Annotated[
     str,

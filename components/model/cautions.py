@@ -1,4 +1,4 @@
-"""Doubts about a file that is valid: what it names may not be there, or nothing acts on it yet."""
+"""Doubts about a file that is valid: what it names may not be there, or nothing acts on it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,9 @@ def small_control_plane(environment: Environment) -> Iterator[Caution]:
 
 
 def _idle_keys(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution for each key of pools that nothing acts on yet. Files have them, so they stay valid."""
+    """Yield a caution for each key of pools that the autoscaler acts on, where there is none."""
+    if environment.autoscaler is not None:
+        return
     for key in ("priority", "fallbacks"):
         default = Pool.model_fields[key].default
         pools = [name for name, pool in environment.pools.items() if getattr(pool, key) != default]
@@ -128,8 +130,9 @@ def _idle_keys(environment: Environment) -> Iterator[Caution]:
             yield Caution(
                 name=f"idle-{key}",
                 at=("pools", pools[0], key),
-                wrong=f"nothing acts on it yet, in {_few(pools)}: each pool is filled by itself",
-                write="keep it for the release that does, or leave it out",
+                basis=(("autoscaler",),),
+                wrong=f"nothing acts on it without an autoscaler, in {_few(pools)}: each pool is filled by itself",
+                write="`autoscaler: {}`",
             )
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from clouds.base import machine_type
 from clouds.base.pool import Pool
-from clouds.base.section import FileName, Name, Principal, Range, Section
+from clouds.base.section import FileName, LeftOut, Name, Principal, Range, Section
 from components.model.autoscaler import Autoscaler
 from components.model.backups import Backups
 from components.model.depots import Depots
@@ -59,7 +59,7 @@ class EtcdLearner(Section):
 class MainEtcdCluster(EtcdCluster):
     """The main etcd cluster."""
 
-    learner: EtcdLearner | None = None
+    learner: LeftOut[EtcdLearner] = None
     """One more member, which never votes, on a network disk that outlives its machine."""
 
 
@@ -94,7 +94,7 @@ class ControlPlane(Section):
     """The etcd cluster for events only, so that a storm of events cannot stall the main one."""
     api: ApiServers
     """The API servers."""
-    sync_limits: SyncLimits | None = None
+    sync_limits: LeftOut[SyncLimits] = None
     """Longest times of synced writes on an etcd member's data disk. A member measures its disk when it first boots, and
     does not join with a slower one. Left out, the median may be 0.3 ms and the 99th percentile 2 ms, which local NVMe
     disks keep and network disks do not."""
@@ -222,12 +222,12 @@ class Environment(Section):
     """Sites by name."""
     control_plane: ControlPlane
     """The control plane."""
-    backups: Backups | None = None
+    backups: LeftOut[Backups] = None
     """Backups of the etcd clusters. Left out, none are made, and an etcd cluster that loses its quorum for good is
     lost."""
     pools: dict[Name, Pool] = Field(default_factory=dict)
     """Node pools in clouds by name."""
-    autoscaler: Autoscaler | None = None
+    autoscaler: LeftOut[Autoscaler] = None
     """The autoscaler, which sizes the pools. Left out, pools stand at the size that somebody gives them; `{}` turns
     it on with its defaults."""
     max_nodes: int | None = Field(default=None, ge=1, examples=[5000])
@@ -249,7 +249,7 @@ class Environment(Section):
     teams: dict[Name, Team] = Field(default_factory=dict, max_length=MOST_TEAMS)
     """Teams by name, each with a namespace of that name and a queue. Left out, nobody queues. A team that is taken out
     of the file keeps its namespace, with what its people made, and loses its queue and its people's rights."""
-    vpn: Vpn | None = None
+    vpn: LeftOut[Vpn] = None
     """Machines through which people's laptops reach the environment. Left out, there are none."""
     images: Images = Field(default_factory=Images)
     """Container images that Longhaul cannot pin by itself."""

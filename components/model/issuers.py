@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from clouds.base.section import Name, Section
+from clouds.base.section import LeftOut, Name, Section
 from components.model.namespaces import Namespace
 
 MOST_ISSUERS = 8
@@ -85,7 +85,7 @@ class Issuer(Section):
     """Scopes that `longhaul login` asks for. Without `offline_access` everybody signs in anew when a token ends."""
     username: ClaimName
     """The claim that names a person."""
-    groups: ClaimName | None = None
+    groups: LeftOut[ClaimName] = None
     """The claim that lists a person's groups. Left out, nobody has any."""
     certificate_authority: str | None = Field(
         default=None,

@@ -88,8 +88,7 @@ def _not_there_yet() -> str:
     return (
         "## Not there yet\n\n"
         "These keys have their place in the format, and nothing acts on them: a file that has one is refused, and "
-        "told so. `priority`\nand `fallbacks` of pools are checked; nothing acts on them yet either, which "
-        "`longhaul validate` warns of.\n\n"
+        "told so.\n\n"
         f"| Key | It will be |\n|---|---|\n{rows}"
     )
 

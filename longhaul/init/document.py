@@ -169,7 +169,7 @@ def _pools(answers: Answers) -> Iterator[str]:
         yield f"    machine_type: {_scalar(pool.machine_type)}"
         yield from _indented(_where(pool), by=4)
         if pool.gpus and not least:
-            yield "    # None to begin with, and no autoscaler yet: size it in its cloud (docs/getting-started.md)."
+            yield "    # None to begin with: `autoscaler: {}` sizes it, or you do (docs/autoscaler.md)."
         elif pool is steady:
             yield "    # One always: what the cluster itself runs needs a node."
         yield f"    min: {least}"

@@ -127,7 +127,11 @@ def test_the_break_glass_identity_is_what_the_vault_holds(vault: FakeVault) -> N
         ("{", Exit.FAILED, "not what"),
         ('{"certificate": "secret-value"}', Exit.FAILED, "not what"),
         (AzureError("Forbidden", status=403), Exit.FAILED, "Forbidden"),
-        (AzureError("does not answer"), Exit.UNREACHABLE, "does not answer"),
+        (
+            AzureError("does not answer"),
+            Exit.UNREACHABLE,
+            "does not answer; no network here, or `longhaul up` has not made it yet: `longhaul doctor --env dev`",
+        ),
     ],
 )
 @pytest.mark.parametrize(

@@ -179,7 +179,8 @@ def test_a_network_is_held_against_the_plan() -> None:
 def test_what_an_earlier_up_has_made_is_not_in_its_own_way() -> None:
     raw = make.full() | {"bare_metal": None}
     weu = raw["sites"]["weu"]["existing"]
-    weu["subnets"], weu["vpn_gateway"] = {}, None
+    weu["subnets"] = {}
+    del weu["vpn_gateway"]
     environment = make.environment(raw)
     ranges, place = site_ranges(plan(environment), "weu"), place_of(environment, "weu")
     made = {subnet_name(place, part).lower(): FoundSubnet(ranges=(range_,)) for part, range_ in ranges.parts.items()}

@@ -118,6 +118,20 @@ def test_a_wrong_type_is_reported_once_at_its_place(tmp_path: Path, at: Location
     assert not valid(stack_schema, {"config": {CONFIG_KEY: raw}})
 
 
+@pytest.mark.parametrize(
+    "at",
+    [at for at in locations(make.full()) if isinstance(inside(make.full(), at), dict)],
+    ids=lambda at: ".".join(map(str, at)),
+)
+def test_a_section_without_a_value_is_refused(tmp_path: Path, at: Location) -> None:
+    raw = make.full()
+    inside(raw, at[:-1])[at[-1]] = None
+    (found,) = problems(tmp_path, raw, HOSTS)
+    assert (found.key, found.wrong) == (".".join(map(str, at)), "nothing is not a mapping")
+    assert found.write
+    assert not valid(stack_schema, {"config": {CONFIG_KEY: raw}})
+
+
 @pytest.mark.parametrize("at", list(locations(HOSTS)), ids=lambda at: ".".join(map(str, at)))
 def test_a_wrong_type_in_the_hosts_file(tmp_path: Path, at: Location) -> None:
     raw = copy.deepcopy(HOSTS)

@@ -227,7 +227,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         },
         {
             "sites.use1.region": "'us-east-9' is no region of AWS in its table of ",
-            "pools.gpu.fallbacks": "nothing acts on it yet",
+            "pools.gpu.fallbacks": "nothing acts on it without an autoscaler",
         },
     ),
     "zones": (
@@ -320,7 +320,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     "idle": (
         idle,
         {},
-        {"pools.gpu.priority": "nothing acts on it yet", "pools.gpu.fallbacks": "nothing acts on it yet"},
+        dict.fromkeys(("pools.gpu.priority", "pools.gpu.fallbacks"), "nothing acts on it without an autoscaler"),
     ),
 }
 
@@ -346,6 +346,13 @@ def test_what_cannot_be_had_is_said(name: str, tmp_path: Path) -> None:
 
 def test_nothing_is_said_of_a_file_that_can_be_had(tmp_path: Path) -> None:
     assert said(tmp_path, valid()) == Said(problems={}, warnings={})
+
+
+def test_the_autoscaler_acts_on_priority_and_fallbacks(tmp_path: Path) -> None:
+    raw = valid() | {"autoscaler": {}}
+    raw["pools"]["cpu"]["min"] = 1
+    idle(raw)
+    assert said(tmp_path, raw) == Said(problems={}, warnings={})
 
 
 def test_hosts_without_a_key_are_one_warning_and_those_with_a_wrong_one_are_errors(tmp_path: Path) -> None:

@@ -42,9 +42,10 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
 
 
 def with_part(raw: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
-    """Return the environment with other values of one part of its control plane."""
+    """Return the environment with other values of one part of its control plane; None takes one out."""
     control = raw["control_plane"]
-    return {**raw, "control_plane": {**control, part: {**control[part], **values}}}
+    changed = {key: value for key, value in {**control[part], **values}.items() if value is not None}
+    return {**raw, "control_plane": {**control, part: changed}}
 
 
 def up(project: Project) -> None:

@@ -18,7 +18,8 @@ KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
 
 
 def environment(**changes: Any) -> Target:
-    return target(raw_environment() | {"backups": {"recipients": [KEY]}, "destroyable": False, **changes})
+    raw = raw_environment() | {"backups": {"recipients": [KEY]}, "destroyable": False, **changes}
+    return target({key: value for key, value in raw.items() if value is not None})
 
 
 def test_an_environment_without_backups_is_warned_of() -> None:
