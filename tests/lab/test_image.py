@@ -129,14 +129,21 @@ def test_a_mistake_in_the_list_is_named(tmp_path: Path) -> None:
         contents.load(tmp_path)
 
 
+def copy_sources(project: Path, copy: Path) -> None:
+    """Copy what images are made of. The autoscaler's modules and its lock are among that."""
+    compiled = shutil.ignore_patterns("__pycache__")
+    for name in ("images", "lab/rootfs", "playbooks", "clouds", "components", "longhaul"):
+        shutil.copytree(project / name, copy / name, symlinks=True, ignore=compiled)
+    for name in ("tools.toml", "requirements.lock"):
+        shutil.copy(project / name, copy)
+
+
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> image.Sources:
     """This checkout's sources, in copies that do not change during the tests."""
     found = image.load_sources()
     copy = tmp_path_factory.mktemp("sources")
-    for name in ("images", "lab/rootfs", "playbooks"):
-        shutil.copytree(found.project / name, copy / name, symlinks=True)
-    shutil.copy(found.project / "tools.toml", copy)
+    copy_sources(found.project, copy)
     return image.load_sources(copy)
 
 
@@ -276,9 +283,7 @@ def test_a_changed_unit_makes_another_node_over_the_same_packages(
 ) -> None:
     names = ("etc/systemd/system/etcd.service", "etc/passwd", "usr/local/bin/etcd")
     before = {name: (baked.node / name).read_bytes() for name in names}
-    for name in ("images", "lab/rootfs", "playbooks"):
-        shutil.copytree(sources.project / name, tmp_path / name, symlinks=True)
-    shutil.copy(sources.project / "tools.toml", tmp_path)
+    copy_sources(sources.project, tmp_path)
     write(tmp_path, "images/rootfs/etc/systemd/system/etcd.service", "# ours\n")
     write(tmp_path, "images/rootfs/opt/new/folder/file", "new\n")
     played: list[list[str]] = []
@@ -291,7 +296,7 @@ def test_a_changed_unit_makes_another_node_over_the_same_packages(
     monkeypatch.setattr(image, "play", noting)
     changed = image.bake(log_dir=tmp_path, progress=print, sources=replace(sources, project=tmp_path))
     try:
-        assert played == [["upgrades_off", "rootfs", "manifest"]]
+        assert played == [["upgrades_off", "rootfs", "autoscaler", "manifest"]]
         assert changed.version != baked.version
         assert (changed.bare, changed.gateway) == (baked.bare, baked.gateway)
         assert (changed.node / names[0]).read_text() == "# ours\n"
