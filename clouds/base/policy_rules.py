@@ -147,7 +147,7 @@ IAM_MANAGED_POLICIES = Rule(
 STANDING_KEYS = Rule(
     id="standing-keys",
     reason="Programs prove who they are with tokens that end: a key that stays is copied once and used for ever.",
-    source="CIS AWS v5.0.0, 1.20; components/aws/controller.py",
+    source="CIS AWS v5.0.0, 1.20; components/aws/web_identity.py",
 )
 
 VAULT_ROLES = Rule(

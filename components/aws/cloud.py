@@ -10,8 +10,9 @@ from pulumi import ResourceOptions
 from components.aws.account import account_provider, aws_site
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.links import AwsEnd, AwsLinked
-from components.aws.scaling import AutoscalerRole, AutoscalerRoleArgs
+from components.aws.scaling import AutoscalerRole
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
+from components.aws.web_identity import RoleArgs
 from components.links import EndContext
 from components.model import AddressPlan, Environment
 from components.resources import UserData
@@ -61,7 +62,7 @@ class AwsCloud:
             raise RuntimeError("the node controller is admitted first: its identity provider is used")
         role = AutoscalerRole(
             f"{self._environment.name}-autoscaler",
-            AutoscalerRoleArgs(
+            RoleArgs(
                 environment=self._environment,
                 principal_ids=principal_ids,
                 provider_arn=self._access.provider_arn,

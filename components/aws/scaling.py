@@ -4,32 +4,14 @@ alone may take."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 
-import pulumi
-import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.aws.fleet import SCALES
-from clouds.azure.machine_identity import issuer as issuer_of
 from clouds.base.tagging import ENVIRONMENT
-from components.aws.controller import trust_policy
-from components.azure.account import azure_site
+from components.aws.web_identity import RoleArgs, role
 from components.model import Environment
-from components.model.cloud_names import cloud_name, pool_groups
-
-
-@dataclass(frozen=True, kw_only=True)
-class AutoscalerRoleArgs:
-    """Arguments of the role."""
-
-    environment: Environment
-    principal_ids: Mapping[str, pulumi.Input[str]]
-    """Object id of each API server machine's identity for the autoscaler, by machine."""
-    provider_arn: pulumi.Input[str]
-    """ARN of the account's identity provider for the tenant."""
-    tags: Mapping[str, str]
+from components.model.cloud_names import pool_groups
 
 
 class AutoscalerRole(ComponentResource):
@@ -38,23 +20,15 @@ class AutoscalerRole(ComponentResource):
     role_arn: Output[str]
     """ARN of the role that the autoscaler takes."""
 
-    def __init__(self, name: str, args: AutoscalerRoleArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: RoleArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:AutoscalerRole", name, None, opts)
-        environment, child = args.environment, ResourceOptions(parent=self)
-        issuer = issuer_of(azure_site(environment, environment.control_plane.site))
-        own_name = cloud_name(environment, name)
-        trusted = Output.all(provider=args.provider_arn, principals=list(args.principal_ids.values()))
-        role = aws.iam.Role(
-            f"{name}-role",
-            name=own_name,
+        self.role_arn = role(
+            name,
+            args,
             description="Longhaul's autoscaler; sizes the auto scaling groups of one environment.",
-            assume_role_policy=trusted.apply(lambda known: trust_policy(issuer=issuer, **known)),
-            max_session_duration=3600,
-            tags=args.tags,
-            opts=child,
+            policy=policy(args.environment),
+            parent=self,
         )
-        aws.iam.RolePolicy(f"{name}-policy", name=own_name, role=role.name, policy=policy(environment), opts=child)
-        self.role_arn = role.arn
         self.register_outputs({"role_arn": self.role_arn})
 
 

@@ -8,11 +8,10 @@ import pulumi
 from pulumi import ResourceOptions
 
 from components.azure.account import azure_site
-from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
+from components.azure.pool_access import AutoscalerAccess, AzureControllerAccess, PoolAccessArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.azure.scaling import AutoscalerAccess, AutoscalerAccessArgs
 from components.control_plane.plane import ControlPlane, ControlPlaneArgs
 from components.links import EndContext
 from components.model import AddressPlan, Environment
@@ -78,28 +77,23 @@ class AzureCloud:
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the node controller read the machines of pools."""
         AzureControllerAccess(
-            f"{self._environment.name}-controller-access",
-            AzureControllerAccessArgs(
-                environment=self._environment,
-                principal_ids=principal_ids,
-                resource_groups={name: network.resource_group for name, network in self._networks.items()},
-            ),
-            opts=self._child,
+            f"{self._environment.name}-controller-access", self._pool_access(principal_ids), opts=self._child
         )
         return {}
 
     def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the autoscaler size the scale sets of pools."""
         AutoscalerAccess(
-            f"{self._environment.name}-autoscaler-access",
-            AutoscalerAccessArgs(
-                environment=self._environment,
-                principal_ids=principal_ids,
-                resource_groups={name: network.resource_group for name, network in self._networks.items()},
-            ),
-            opts=self._child,
+            f"{self._environment.name}-autoscaler-access", self._pool_access(principal_ids), opts=self._child
         )
         return {}
+
+    def _pool_access(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> PoolAccessArgs:
+        return PoolAccessArgs(
+            environment=self._environment,
+            principal_ids=principal_ids,
+            resource_groups={name: network.resource_group for name, network in self._networks.items()},
+        )
 
     def link_end(self, place: EndContext) -> AzureEnd:
         """Make a site's end of its links."""

@@ -53,6 +53,19 @@ BREAK_GLASS = f"{OPERATOR}-admin"
 BREAK_GLASS_USER = "longhaul:break-glass"
 """User of the break-glass certificate, in the audit log."""
 
+NODE_CONTROLLER = "longhaul:node-controller"
+"""User of the controller that admits nodes and removes them."""
+
+AUTOSCALER_USER = "longhaul:autoscaler"
+"""User of the autoscaler on the API servers' machines."""
+
+JOIN_USER = "longhaul:join"
+"""User of the join service, to which cloud machines prove their identity. The node controller decides on its
+requests."""
+
+KUBELET_CLIENTS = "longhaul:kubelet-clients"
+"""Group in the API servers' certificate for kubelets. Kubelets ask the API what this group may do."""
+
 ADMINISTRATORS_GROUP = "longhaul:admins"
 """Group of administrators; a binding gives it its rights, and can be taken away."""
 
@@ -213,7 +226,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         authority=KUBERNETES,
         holder=machine.name,
         common_name="kube-apiserver-kubelet-client",
-        organizations=("longhaul:kubelet-clients",),
+        organizations=(KUBELET_CLIENTS,),
         usages=(Usage.CLIENT,),
     )
     return (
@@ -223,8 +236,8 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         _leaf(machine, "front-proxy-client", FRONT_PROXY, "front-proxy-client", Usage.CLIENT),
         _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
-        _leaf(machine, "node-controller", KUBERNETES, "longhaul:node-controller", Usage.CLIENT),
-        _leaf(machine, "autoscaler", KUBERNETES, "longhaul:autoscaler", Usage.CLIENT),
+        _leaf(machine, "node-controller", KUBERNETES, NODE_CONTROLLER, Usage.CLIENT),
+        _leaf(machine, "autoscaler", KUBERNETES, AUTOSCALER_USER, Usage.CLIENT),
         _join_endpoint(environment, machine),
         *(_queues(machine) if has_queues(environment) else ()),
     )
@@ -249,7 +262,7 @@ def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
         part="join",
         authority=KUBERNETES,
         holder=machine.name,
-        common_name="longhaul:join",
+        common_name=JOIN_USER,
         dns_names=(join_name(environment),),
         usages=(Usage.SERVER, Usage.CLIENT),
     )

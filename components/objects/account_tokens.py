@@ -8,10 +8,15 @@ within what the API servers allow.
 
 from __future__ import annotations
 
-from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
+from typing import TYPE_CHECKING
 
-from components.objects.labels import SYSTEM, meta
+from pulumi import ComponentResource, ResourceOptions
+
+from components.objects.admission import refuse
+from components.objects.labels import SYSTEM
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
 
 PART = "account-tokens"
 REFUSAL = "a service account's token in a Secret has no end; ask for one that has: kubectl create token"
@@ -22,37 +27,28 @@ class AccountTokens(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:AccountTokens", name, None, opts)
-        policy = "longhaul-account-tokens"
-        made = ValidatingAdmissionPolicy(
-            policy,
-            metadata=meta(policy, part=PART),
-            spec={
-                "match_constraints": {
-                    "resource_rules": [
-                        {"api_groups": [""], "api_versions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}
-                    ],
-                    "namespace_selector": {
-                        "match_expressions": [
-                            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]}
-                        ]
-                    },
-                },
-                "failure_policy": "Fail",
-                # A Secret's type cannot be changed later (kubernetes, pkg/apis/core/validation).
-                "validations": [
-                    {
-                        "expression": "object.type != 'kubernetes.io/service-account-token'",
-                        "message": REFUSAL,
-                        "reason": "Forbidden",
-                    }
-                ],
-            },
-            opts=ResourceOptions(parent=self),
-        )
-        ValidatingAdmissionPolicyBinding(
-            f"{policy}-everywhere",
-            metadata=meta(policy, part=PART),
-            spec={"policy_name": policy, "validation_actions": ["Deny"]},
-            opts=ResourceOptions(parent=self, depends_on=[made]),
-        )
+        refuse("longhaul-account-tokens", policy(), part=PART, parent=self)
         self.register_outputs({})
+
+
+def policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses such Secrets outside of ``kube-system``."""
+    return {
+        "match_constraints": {
+            "resource_rules": [
+                {"api_groups": [""], "api_versions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}
+            ],
+            "namespace_selector": {
+                "match_expressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]}]
+            },
+        },
+        "failure_policy": "Fail",
+        # A Secret's type cannot be changed later (kubernetes, pkg/apis/core/validation).
+        "validations": [
+            {
+                "expression": "object.type != 'kubernetes.io/service-account-token'",
+                "message": REFUSAL,
+                "reason": "Forbidden",
+            }
+        ],
+    }

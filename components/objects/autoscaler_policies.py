@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Resource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
 
+from components.model.certificates import AUTOSCALER_USER
 from components.model.leases import AUTOSCALER
 from components.model.nodes import SCALE_IN
-from components.objects.labels import meta
+from components.objects.admission import refuse
 from components.objects.node_labels import LIFTS, NEW, NEW_NOTES, OLD, OLD_NOTES, changed
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     )
 
 PART = "autoscaler"
-USER = "longhaul:autoscaler"
-"""User in the autoscaler's certificate (components/model/certificates.py)."""
 NODES, NAMES = "longhaul-autoscaler-nodes", "longhaul-autoscaler-names"
 """Names of the two policies."""
 REFUSAL = "the autoscaler may not change this of a node"
@@ -42,20 +40,10 @@ class AutoscalerPolicies(ComponentResource):
         """``leases`` are the names of those that it may take."""
         super().__init__("longhaul:objects:AutoscalerPolicies", name, None, opts)
         self.bindings: list[Resource] = [
-            self._policy(NODES, nodes_policy()),
-            self._policy(NAMES, names_policy(leases)),
+            refuse(NODES, nodes_policy(), part=PART, parent=self),
+            refuse(NAMES, names_policy(leases), part=PART, parent=self),
         ]
         self.register_outputs({})
-
-    def _policy(self, name: str, spec: ValidatingAdmissionPolicySpecArgsDict) -> ValidatingAdmissionPolicyBinding:
-        metadata = meta(name, part=PART)
-        made = ValidatingAdmissionPolicy(name, metadata=metadata, spec=spec, opts=ResourceOptions(parent=self))
-        return ValidatingAdmissionPolicyBinding(
-            f"{name}-everywhere",
-            metadata=metadata,
-            spec={"policy_name": name, "validation_actions": ["Deny"]},
-            opts=ResourceOptions(parent=self, depends_on=[made]),
-        )
 
 
 def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
@@ -122,4 +110,4 @@ def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict
 
 
 def _by_the_autoscaler() -> MatchConditionArgsDict:
-    return {"name": "by-the-autoscaler", "expression": f"request.userInfo.username == '{USER}'"}
+    return {"name": "by-the-autoscaler", "expression": f"request.userInfo.username == '{AUTOSCALER_USER}'"}

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 PART = "capacity"
 CONFIGMAP, KEY = "longhaul-capacity", "pools"
-MEMORY = "longhaul-autoscaler"
-"""ConfigMap with what the autoscaler remembers (longhaul/autoscaler/reading.py)."""
 
 
 class Capacity(ComponentResource):

@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfiguration
 
-from components.model.certificates import ADMINISTRATORS_GROUP
-from components.objects.autoscaler_policies import USER as AUTOSCALER
+from components.model.certificates import ADMINISTRATORS_GROUP, AUTOSCALER_USER, JOIN_USER, NODE_CONTROLLER
 from components.objects.labels import SYSTEM, meta
-from components.objects.rbac import JOIN_USER, NODE_CONTROLLER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +81,7 @@ SCHEMAS = (
         name="longhaul-leader-election",
         level="leader-election",
         precedence=110,
-        subjects=_users(NODE_CONTROLLER, AUTOSCALER),
+        subjects=_users(NODE_CONTROLLER, AUTOSCALER_USER),
         rule={
             "verbs": ["get", "create", "update"],
             "api_groups": ["coordination.k8s.io"],
@@ -95,7 +93,7 @@ SCHEMAS = (
         name="longhaul-controllers",
         level="workload-high",
         precedence=810,
-        subjects=_users(NODE_CONTROLLER, AUTOSCALER, JOIN_USER),
+        subjects=_users(NODE_CONTROLLER, AUTOSCALER_USER, JOIN_USER),
         rule=_every("*"),
     ),
     Schema(

@@ -13,10 +13,15 @@ addresses of their own in the network, so training does not need it. Pod Securit
 
 from __future__ import annotations
 
-from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
+from typing import TYPE_CHECKING
 
-from components.objects.labels import SYSTEM, meta, new_pods
+from pulumi import ComponentResource, ResourceOptions
+
+from components.objects.admission import refuse
+from components.objects.labels import SYSTEM, new_pods
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
 
 PART = "instance-metadata"
 LABEL = "longhaul.dev/host-network"
@@ -32,35 +37,28 @@ class InstanceMetadata(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:InstanceMetadata", name, None, opts)
-        policy = "longhaul-host-network"
-        made = ValidatingAdmissionPolicy(
-            policy,
-            metadata=meta(policy, part=PART),
-            spec={
-                "match_constraints": {
-                    "resource_rules": new_pods(),
-                    "namespace_selector": {
-                        "match_expressions": [
-                            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},
-                            {"key": LABEL, "operator": "NotIn", "values": [ALLOWED]},
-                        ]
-                    },
-                },
-                "failure_policy": "Fail",
-                "validations": [
-                    {
-                        "expression": "!object.spec.?hostNetwork.orValue(false)",
-                        "message": REFUSAL,
-                        "reason": "Forbidden",
-                    }
-                ],
-            },
-            opts=ResourceOptions(parent=self),
-        )
-        ValidatingAdmissionPolicyBinding(
-            f"{policy}-everywhere",
-            metadata=meta(policy, part=PART),
-            spec={"policy_name": policy, "validation_actions": ["Deny"]},
-            opts=ResourceOptions(parent=self, depends_on=[made]),
-        )
+        refuse("longhaul-host-network", policy(), part=PART, parent=self)
         self.register_outputs({})
+
+
+def policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses pods in their node's network."""
+    return {
+        "match_constraints": {
+            "resource_rules": new_pods(),
+            "namespace_selector": {
+                "match_expressions": [
+                    {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},
+                    {"key": LABEL, "operator": "NotIn", "values": [ALLOWED]},
+                ]
+            },
+        },
+        "failure_policy": "Fail",
+        "validations": [
+            {
+                "expression": "!object.spec.?hostNetwork.orValue(false)",
+                "message": REFUSAL,
+                "reason": "Forbidden",
+            }
+        ],
+    }

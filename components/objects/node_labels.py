@@ -24,12 +24,11 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import (
     MutatingAdmissionPolicy,
     MutatingAdmissionPolicyBinding,
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
 )
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model.nodes import GPU_LABEL, KEEP, REGION_LABEL, SCALE_IN, TYPE_LABEL, UNCHECKED, ZONE_LABEL
+from components.objects.admission import refuse
 from components.objects.labels import SYSTEM, meta
 from components.objects.rbac import LOOKED_AT, NODES
 
@@ -94,18 +93,7 @@ class NodeLabels(ComponentResource):
         # Put back first: a refusal would stop kubelets.
         put_back = self._mutating(PUT_BACK, put_back_policy())
         self._mutating(MARK, mark_policy(), param={"name": LOOKED_AT, "namespace": SYSTEM})
-        kept = ValidatingAdmissionPolicy(
-            KEPT,
-            metadata=meta(KEPT, part=PART),
-            spec=keep_policy(),
-            opts=ResourceOptions(parent=self, depends_on=[put_back]),
-        )
-        ValidatingAdmissionPolicyBinding(
-            f"{KEPT}-everywhere",
-            metadata=meta(KEPT, part=PART),
-            spec={"policy_name": KEPT, "validation_actions": ["Deny"]},
-            opts=ResourceOptions(parent=self, depends_on=[kept]),
-        )
+        refuse(KEPT, keep_policy(), part=PART, parent=self, after=[put_back])
         self.register_outputs({})
 
     def _mutating(

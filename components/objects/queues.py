@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import (
     MutatingWebhookConfiguration,
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 )
 from pulumi_kubernetes.apiextensions import CustomResource
@@ -30,6 +28,7 @@ from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.rbac.v1 import ClusterRole
 
 from components.model.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
+from components.objects.admission import refuse
 from components.objects.labels import meta
 from components.objects.programs import grant
 
@@ -97,7 +96,8 @@ class Queues(ComponentResource):
         own = [self._definition(one, after=others) for one in source(KUEUE.name)["definitions"]]
         defined = [*others, *own]
         space = Namespace(NAMESPACE, metadata=meta(NAMESPACE, part=PART), opts=self._child)
-        held = self._teams_alone()
+        # Both programs are kept from writing in other namespaces than teams'.
+        held = refuse("longhaul-queues-teams", teams_policy(), part=PART, parent=self)
         for manager in MANAGERS:
             rules = [*source(manager.name)["rules"], *(METRICS if manager is KUEUE else ())]
             grant(manager.user, rules, {NAMESPACE: LEASES}, part=PART, parent=self, after=[*defined, space, held])
@@ -111,17 +111,6 @@ class Queues(ComponentResource):
         waits = ResourceOptions(parent=self, depends_on=list(after))
         return CustomResourceDefinition(
             one["name"], metadata=meta(one["name"], part=PART), spec=one["spec"], opts=waits
-        )
-
-    def _teams_alone(self) -> Resource:
-        """Keep both programs from writing in other namespaces than teams'."""
-        name = "longhaul-queues-teams"
-        policy = ValidatingAdmissionPolicy(name, metadata=meta(name, part=PART), spec=teams_policy(), opts=self._child)
-        return ValidatingAdmissionPolicyBinding(
-            f"{name}-everywhere",
-            metadata=meta(name, part=PART),
-            spec={"policy_name": name, "validation_actions": ["Deny"]},
-            opts=ResourceOptions(parent=self, depends_on=[policy]),
         )
 
     def _webhooks(self, manager: Manager, *, after: Sequence[Resource]) -> None:

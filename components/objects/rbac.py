@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pulumi import ComponentResource, Resource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
+from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.rbac.v1 import ClusterRoleBinding, Role, RoleBinding
 
-from components.model.certificates import ADMINISTRATORS_GROUP
+from components.model.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
+from components.objects.admission import refuse
 from components.objects.labels import SYSTEM, meta
 from components.objects.programs import API, grant
 from components.render.controller import CONFIGMAP
@@ -24,13 +24,6 @@ BOOTSTRAPPERS = "system:bootstrappers:longhaul"
 NODES = "system:nodes"
 """Group of every kubelet. The Node authorizer decides on the kubelets' own requests; kube-proxy uses their
 certificate."""
-KUBELET_CLIENTS = "longhaul:kubelet-clients"
-"""Group in the API servers' certificate for kubelets. Kubelets ask the API what this group may do."""
-NODE_CONTROLLER = "longhaul:node-controller"
-"""User of the controller that admits nodes and removes them."""
-JOIN_USER = "longhaul:join"
-"""User of the join service, to which cloud machines prove their identity. The node controller decides on its
-requests."""
 ONE_TIME = "bootstrap.kubernetes.io/token"
 """Type of the Secrets that hold bootstrap tokens. Kubernetes reads them in ``kube-system`` alone."""
 HOST = "longhaul.dev/node"
@@ -166,7 +159,8 @@ class NodeAccess(ComponentResource):
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
         # An API server's machine asks its own server which encryption keys it uses.
         self._bind_group("longhaul:api-servers-metrics", KUBELET_CLIENTS, "system:monitoring")
-        held = self._tokens_alone()
+        # The node controller is kept from all Secrets but the tokens of hosts.
+        held = refuse("longhaul-node-controller-tokens", tokens_policy(), part=PART, parent=self)
         grant(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, part=PART, parent=self, held=[held])
         grant(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES, part=PART, parent=self)
         self.register_outputs({})
@@ -181,22 +175,6 @@ class NodeAccess(ComponentResource):
             role_ref={"api_group": API, "kind": "Role", "name": AUTHORITIES},
             subjects=[{"kind": "Group", "name": NODES, "api_group": API}],
             opts=ResourceOptions(parent=self, depends_on=[role]),
-        )
-
-    def _tokens_alone(self) -> Resource:
-        """Keep the node controller from all Secrets but the tokens of hosts."""
-        name = "longhaul-node-controller-tokens"
-        policy = ValidatingAdmissionPolicy(
-            name,
-            metadata=meta(name, part=PART),
-            spec=tokens_policy(),
-            opts=self._child,
-        )
-        return ValidatingAdmissionPolicyBinding(
-            f"{name}-everywhere",
-            metadata=meta(name, part=PART),
-            spec={"policy_name": name, "validation_actions": ["Deny"]},
-            opts=ResourceOptions(parent=self, depends_on=[policy]),
         )
 
     def _bind_group(self, name: str, group: str, role: str) -> None:

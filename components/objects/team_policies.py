@@ -15,11 +15,10 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import (
     MutatingAdmissionPolicy,
     MutatingAdmissionPolicyBinding,
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
 )
 
 from components.model.queues import FRAMEWORKS, JOBSET, KUEUE, TEAM_LABEL
+from components.objects.admission import refuse
 from components.objects.labels import meta
 
 if TYPE_CHECKING:
@@ -91,14 +90,8 @@ class TeamPolicies(ComponentResource):
             GPUS: gpus_policy(),
             OWNERS: owners_policy(),
         }.items():
-            made = ValidatingAdmissionPolicy(policy, metadata=meta(policy, part=PART), spec=spec, opts=child)
-            ValidatingAdmissionPolicyBinding(
-                f"{policy}-everywhere",
-                metadata=meta(policy, part=PART),
-                spec={"policy_name": policy, "validation_actions": ["Deny"]},
-                # Before one refuses what has no queue, the first one names it.
-                opts=ResourceOptions(parent=self, depends_on=[made, named]),
-            )
+            # Before one refuses what has no queue, the first one names it.
+            refuse(policy, spec, part=PART, parent=self, after=[named])
         self.register_outputs({})
 
 

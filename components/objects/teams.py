@@ -19,9 +19,10 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 
 from components.model import Environment
 from components.model.kinds import kinds
+from components.model.leases import AUTOSCALER
 from components.model.queues import TEAM_LABEL
 from components.objects import team_queues
-from components.objects.capacity import CONFIGMAP, MEMORY
+from components.objects.capacity import CONFIGMAP
 from components.objects.device_plugins import SKIP_AWAIT
 from components.objects.labels import SYSTEM, meta
 from components.objects.priorities import CLASSES
@@ -53,7 +54,7 @@ READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
 )
 """Rights of all teams' people in the cluster: to see the nodes, and who is guaranteed and uses what."""
 CAPACITY_RULES: tuple[PolicyRuleArgsDict, ...] = (
-    {"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP, MEMORY], "verbs": ["get"]},
+    {"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP, AUTOSCALER], "verbs": ["get"]},
 )
 
 REQUESTS = {"cpu": "1", "memory": "2Gi"}

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from clouds.registry import cloud_of
+from components.model.certificates import JOIN_USER
 from components.model.nodes import POOL_LABEL
 from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
@@ -25,9 +26,6 @@ from longhaul.kubernetes.connection import Object
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-JOIN_USER = "longhaul:join"
-"""User whose statement of what a machine proved is trusted by the node controller (images/rootfs,
-``longhaul-join``)."""
 
 
 def unknown_machine(target: Target) -> str:

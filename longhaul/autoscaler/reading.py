@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from components.model import leases
-from components.model.leases import ROLLS
+from components.model.leases import AUTOSCALER, ROLLS
 from components.model.queues import TEAM_LABEL
 from longhaul.autoscaler.gang_objects import gang_of_pod, gangs
 from longhaul.autoscaler.memory import Memory
@@ -29,7 +28,7 @@ TEMPLATES = "/api/v1/podtemplates"
 POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
-NAME = leases.AUTOSCALER
+NAME = AUTOSCALER
 """Name of the autoscaler's lease and of its memory, and beginning of what its processes are called as holders."""
 OPTIONAL = (REQUESTS, POD_GROUPS)
 """Kinds that a cluster may not know."""

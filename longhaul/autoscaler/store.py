@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+from components.model.leases import AUTOSCALER
 from longhaul.autoscaler.memory import Memory, of_document, to_document
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import Object
 
 CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
-MEMORY = f"{CONFIGMAPS}/longhaul-autoscaler"
+MEMORY = f"{CONFIGMAPS}/{AUTOSCALER}"
 """Object with what one decision left for the next, in its key ``memory``."""
 
 
@@ -34,7 +35,7 @@ class Store:
         else wrote since it was read."""
         data = {"memory": json.dumps(to_document(memory), sort_keys=True)}
         if self._item is None:
-            metadata = {"name": MEMORY.rpartition("/")[2], "namespace": "kube-system"}
+            metadata = {"name": AUTOSCALER, "namespace": "kube-system"}
             self._item = self._api.post(
                 CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             )

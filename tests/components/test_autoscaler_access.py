@@ -11,9 +11,10 @@ import pytest
 from clouds.azure.fleet import SCALES
 from clouds.azure.permissions import AUTOSCALER, AUTOSCALER_ROLE
 from components.aws.account import account_provider
-from components.aws.scaling import AutoscalerRole, AutoscalerRoleArgs
+from components.aws.scaling import AutoscalerRole
+from components.aws.web_identity import RoleArgs
+from components.azure.pool_access import AutoscalerAccess, PoolAccessArgs
 from components.azure.roles import READER
-from components.azure.scaling import AutoscalerAccess, AutoscalerAccessArgs
 from components.model import Environment
 from components.model.autoscaler import Autoscaler
 from tests.support.declared import Declared, Outputs, Program, declare
@@ -40,13 +41,9 @@ def access(environment: Environment) -> Program:
         account_provider(environment)
         AutoscalerAccess(
             "prod-autoscaler-access",
-            AutoscalerAccessArgs(
-                environment=environment, principal_ids=PRINCIPALS, resource_groups={"weu": "prod-weu"}
-            ),
+            PoolAccessArgs(environment=environment, principal_ids=PRINCIPALS, resource_groups={"weu": "prod-weu"}),
         )
-        arguments = AutoscalerRoleArgs(
-            environment=environment, principal_ids=PRINCIPALS, provider_arn=PROVIDER, tags={"a": "b"}
-        )
+        arguments = RoleArgs(environment=environment, principal_ids=PRINCIPALS, provider_arn=PROVIDER, tags={"a": "b"})
         return {"role": AutoscalerRole("prod-autoscaler", arguments).role_arn}
 
     return declare(build, answer=clouds)

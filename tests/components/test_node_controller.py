@@ -10,9 +10,9 @@ import pytest
 from components.aws.account import account_provider
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.ranges import node_subnet
-from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.network import SiteNetwork, SiteNetworkArgs
+from components.azure.pool_access import AzureControllerAccess, PoolAccessArgs
 from components.azure.roles import READER
 from components.model import Environment, plan
 from components.model.health import READY_PATH
@@ -42,9 +42,7 @@ def access(environment: Environment) -> Program:
         arguments = NodeControllerAccessArgs(environment=environment, principal_ids=PRINCIPALS, tags={"a": "b"})
         AzureControllerAccess(
             "prod-controller-access",
-            AzureControllerAccessArgs(
-                environment=environment, principal_ids=PRINCIPALS, resource_groups={"weu": "prod-weu"}
-            ),
+            PoolAccessArgs(environment=environment, principal_ids=PRINCIPALS, resource_groups={"weu": "prod-weu"}),
         )
         return {"role": NodeControllerAccess("prod-node-controller", arguments).role_arn}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from components.model.certificates import JOIN_USER, NODE_CONTROLLER
 from components.objects.labels import SYSTEM
 from components.objects.rbac import (
     API,
@@ -14,9 +15,7 @@ from components.objects.rbac import (
     CLUSTER_RULES,
     JOIN_CLUSTER_RULES,
     JOIN_NAMESPACE_RULES,
-    JOIN_USER,
     NAMESPACE_RULES,
-    NODE_CONTROLLER,
     NODES,
 )
 

@@ -10,7 +10,7 @@ from cloud_token import AUDIENCE
 from controller.environment import DocumentError, parse
 from controller.sources import inventories
 
-from components.aws.controller import AUDIENCES
+from components.aws.web_identity import AUDIENCES
 from components.model import plan
 from components.model.nodes import ZONE_LABEL, host_labels, host_nodes, pool_labels
 from components.render.controller import environment_document

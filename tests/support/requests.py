@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from longhaul.acceptance.joining import CLIENT, JOIN_USER, SERVING, proof, request_for
+from components.model.certificates import JOIN_USER
+from longhaul.acceptance.joining import CLIENT, SERVING, proof, request_for
 from tests.support.project import Project, eventually
 
 __all__ = ["CLIENT", "SERVING", "Requester", "ask_for", "node_requester", "proved", "refusal"]

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from components.model import load, plan
+from components.model.queues import MANAGERS
 from lab import tools
 from tests.components.objects.stack import Stack
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
+from tests.support.queue_managers import QueueManagers
 
 ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: 0\n"
 """Patch for the program: no machine will join, so it must not wait for DNS."""
@@ -45,3 +47,13 @@ def _applied(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path]
     stack.change(ALONE)
     stack.up()
     return cluster
+
+
+@pytest.fixture(scope="module", name="managers")
+def _managers(tmp_path_factory: pytest.TempPathFactory, cluster: ApiServer) -> Iterator[QueueManagers]:
+    """Return Kueue and JobSet beside the API server, not started."""
+    folder = tmp_path_factory.mktemp("managers")
+    names = [manager.name for manager in MANAGERS]
+    made = QueueManagers(folder, cluster, tools.ensure(names, log_dir=folder, progress=print))
+    yield made
+    made.close()

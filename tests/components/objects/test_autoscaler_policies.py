@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from components.model.autoscaler_rights import leases
+from components.model.certificates import AUTOSCALER_USER as USER
 from components.model.nodes import POOL_LABEL, SCALE_IN
-from components.objects.autoscaler_policies import FOREIGN_CORDON, NAME_REFUSAL, REFUSAL, USER, names_policy
+from components.objects.autoscaler_policies import FOREIGN_CORDON, NAME_REFUSAL, REFUSAL, names_policy
 from lab.providers.kubernetes_client import Client
 from lab.providers.kubernetes_config import load_access
 from longhaul.kubernetes.connection import ApiError

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.certificates import ADMINISTRATORS_GROUP
+from components.model.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.model.nodes import api_address
 from components.objects import dns, metadata, training
-from components.objects.rbac import BOOTSTRAPPERS, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
+from components.objects.rbac import BOOTSTRAPPERS
 from lab.providers.kubernetes_client import Client
 from lab.providers.kubernetes_config import load_access
 from tests.support.api_server import ApiServer, eventually

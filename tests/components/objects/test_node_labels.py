@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from components.model.certificates import NODE_CONTROLLER
 from components.model.nodes import (
     GPU_LABEL,
     IMAGE_LABEL,
@@ -20,7 +21,7 @@ from components.model.nodes import (
     ZONE_LABEL,
 )
 from components.objects.node_labels import COMPARED, INTERRUPTED, LOOKED_AT_KEY, MACHINE, NOTED, REFUSAL
-from components.objects.rbac import LOOKED_AT, NODE_CONTROLLER, NODES
+from components.objects.rbac import LOOKED_AT, NODES
 from lab.providers.kubernetes_client import Client
 from lab.providers.kubernetes_config import load_access
 from longhaul.kubernetes.connection import ApiError

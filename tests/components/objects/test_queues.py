@@ -14,7 +14,6 @@ import pytest
 from components.control_plane import issuing
 from components.model.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
 from components.objects.queues import CHECK, GANGS
-from lab import tools
 from longhaul.rotation.webhooks import believe
 from longhaul.toolchain.spec import load as load_spec
 from tests.components.objects.conftest import ALONE
@@ -31,15 +30,6 @@ CORES = "4"
 """Cores that the team's queue may use."""
 ALONE_SAID = "write in teams' namespaces alone"
 POD = {"containers": [{"name": "a", "image": "a", "resources": {"requests": {"cpu": "1"}}}]}
-
-
-@pytest.fixture(scope="module", name="managers")
-def _managers(tmp_path_factory: pytest.TempPathFactory, cluster: ApiServer) -> Iterator[QueueManagers]:
-    folder = tmp_path_factory.mktemp("managers")
-    names = [manager.name for manager in MANAGERS]
-    made = QueueManagers(folder, cluster, tools.ensure(names, log_dir=folder, progress=print))
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module", name="queues")

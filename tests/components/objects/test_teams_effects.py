@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.model.queues import JOBSET, KUEUE, MANAGERS
+from components.model.queues import JOBSET, KUEUE
 from components.objects.team_policies import (
     ANOTHER,
     GATE,
@@ -24,7 +24,6 @@ from components.objects.team_policies import (
     STARTED,
     WORKLOADS,
 )
-from lab import tools
 from longhaul.client.capacity.look import Look
 from longhaul.client.capacity.text import to_plain, to_text
 from longhaul.client.cli import main
@@ -47,15 +46,6 @@ TEAMS = {
     for name, priority in (("vision", 10), ("speech", 0))
 }
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
-
-
-@pytest.fixture(scope="module", name="managers")
-def _managers(tmp_path_factory: pytest.TempPathFactory, cluster: ApiServer) -> Iterator[QueueManagers]:
-    folder = tmp_path_factory.mktemp("managers")
-    names = [manager.name for manager in MANAGERS]
-    made = QueueManagers(folder, cluster, tools.ensure(names, log_dir=folder, progress=print))
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module", name="server")

@@ -17,7 +17,7 @@ from node_metadata import METADATA, NotYetError
 
 AUDIENCE = "https://management.azure.com/"
 """Audience of the token: Azure's resource manager. AWS accepts the same token, because there is no application of our
-own in the directory (components/aws/controller.py names it as the audience)."""
+own in the directory (components/aws/web_identity.py names it as the audience)."""
 
 
 def answer(*, part: str = "", metadata: str = METADATA) -> str:
