@@ -48,6 +48,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
     yield from small_control_plane(environment)
     yield from learner_cautions(environment)
     yield from _lonely_vpn(environment)
+    yield from _lonely_teams(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
     yield from ended(environment, today)
@@ -93,6 +94,18 @@ def _lonely_vpn(environment: Environment) -> Iterator[Caution]:
         )
 
 
+def _lonely_teams(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if there are teams, and nobody signs in."""
+    if environment.teams and not environment.identity.issuers:
+        yield Caution(
+            name="lonely-teams",
+            at=("teams",),
+            basis=(("identity", "issuers"),),
+            wrong="nobody signs in as one of a team's groups: only administrators' certificates open the cluster",
+            write="`identity` with an issuer that names the groups (docs/sign-in.md)",
+        )
+
+
 def small_control_plane(environment: Environment) -> Iterator[Caution]:
     """Yield cautions if the API servers are too small or too few for the declared nodes."""
     nodes, api = declared_nodes(environment), environment.control_plane.api
@@ -123,7 +136,7 @@ def _idle_keys(environment: Environment) -> Iterator[Caution]:
     """Yield a caution for each key of pools that the autoscaler acts on, where there is none."""
     if environment.autoscaler is not None:
         return
-    for key in ("priority", "fallbacks"):
+    for key in ("priority", "fallbacks", "spare"):
         default = Pool.model_fields[key].default
         pools = [name for name, pool in environment.pools.items() if getattr(pool, key) != default]
         if pools:

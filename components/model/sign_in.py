@@ -9,6 +9,7 @@ check."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +33,12 @@ HOUR_S = 3600
 
 PLACEHOLDERS = ("TENANT", "APPLICATION", "ID")
 """Words of docs/sign-in.md for what a company has of its own."""
+ENTRA = "login.microsoftonline.com"
+"""Host of Entra ID's issuers."""
+TENANTS_OWN = re.compile(r"/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/v2\.0")
+"""Path of the issuer that Entra's tokens name, whatever address they were asked for at: the tenant by its id
+(learn.microsoft.com, "ID token claims reference", ``iss``). API servers refuse an address whose own document names
+another issuer than itself, as those of ``common``, of a tenant's domain, and of v1.0 do."""
 CUT = "…"
 """Mark of docs/sign-in.md for the rest of a group's name."""
 
@@ -89,6 +96,7 @@ def check_sign_in(environment: Environment) -> Iterator[Fault]:
             wrong = "it is the cluster itself, as the issuer of service accounts' tokens"
             yield Fault(at=(*at, "url"), wrong=wrong, write="your identity provider's")
         yield from _check_placeholders(issuer, at)
+        yield from _check_entra(issuer, at)
         earlier = urls.setdefault(issuer.url.rstrip("/"), name)
         if earlier != name:
             wrong = f"{issuer.url!r} is the issuer {earlier} already"
@@ -117,12 +125,26 @@ def _check_placeholders(issuer: Issuer, at: Location) -> Iterator[Fault]:
     """Yield a fault for each value that stands in our documents for one of the company's own. API servers would not say
     that they wait for such an issuer: they go on with the list from before."""
     write = "your own, as your identity provider says it"
-    examples = Issuer.model_fields["url"].examples or ()
-    if issuer.url in examples or {*urlsplit(issuer.url).path.split("/")} & {*PLACEHOLDERS}:
+    if _is_placeholder(issuer):
         yield Fault(at=(*at, "url"), wrong=f"{issuer.url!r} is an example of our documents", write=write)
     for index, audience in enumerate(issuer.audiences):
         if audience in PLACEHOLDERS:
             yield Fault(at=(*at, "audiences", index), wrong=f"{audience!r} is a word of our documents", write=write)
+
+
+def _check_entra(issuer: Issuer, at: Location) -> Iterator[Fault]:
+    """Yield a fault for an address of Entra's that is no issuer."""
+    parts = urlsplit(issuer.url)
+    if parts.hostname == ENTRA and not TENANTS_OWN.fullmatch(parts.path) and not _is_placeholder(issuer):
+        write = f"https://{ENTRA}/, the tenant's id, and /v2.0"
+        yield Fault(
+            at=(*at, "url"), wrong=f"Entra's tokens do not say that {issuer.url!r} is their issuer", write=write
+        )
+
+
+def _is_placeholder(issuer: Issuer) -> bool:
+    examples = Issuer.model_fields["url"].examples or ()
+    return issuer.url in examples or bool({*urlsplit(issuer.url).path.split("/")} & {*PLACEHOLDERS})
 
 
 def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:

@@ -12,6 +12,7 @@ from clouds.registry import clouds
 from components.model.links import LinkKind, PlannedLink
 from components.model.machines import Role
 from longhaul.show.counts import GpuCount, Span
+from longhaul.show.people import People
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +117,8 @@ class PoolView:
     site: str
     machine_type: str
     nodes: Span
+    spare: int
+    """Number of nodes that are kept free, for whatever comes next."""
     vcpus: int
     """Virtual cores of one machine."""
     memory_gib: int
@@ -202,7 +205,12 @@ class Overview:
     control_plane: ControlPlaneView
     pools: tuple[PoolView, ...]
     """Site by site, in the file's order."""
+    autoscaler: str
+    """``acts``; ``looks``, when it only says what it would do; or ``off``."""
     hosts: tuple[HostsView, ...]
+    people: People
+    queues: bool
+    """True when jobs queue for what teams may use."""
     links: tuple[PlannedLink, ...]
     names: tuple[CloudName, ...]
     """Site by site."""

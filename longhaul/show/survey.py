@@ -15,6 +15,7 @@ from components.model.host_places import GatewayPlace, gateway_places, host_plac
 from components.model.links import links
 from components.model.machines import Machine, Role, learners, members
 from components.model.nodes import api_address, host_node_name, pod_mtu
+from components.model.queues import has_queues
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.names import cloud_names
 from longhaul.show.overview import (
@@ -30,6 +31,7 @@ from longhaul.show.overview import (
     Totals,
     ZoneRanges,
 )
+from longhaul.show.people import people
 
 
 def survey(environment: Environment) -> Overview:
@@ -50,7 +52,10 @@ def survey(environment: Environment) -> Overview:
         sites=tuple(_sites(environment, addresses)),
         control_plane=_control_plane(environment, addresses),
         pools=pools,
+        autoscaler=_autoscaler(environment),
         hosts=hosts,
+        people=people(environment, addresses),
+        queues=has_queues(environment),
         links=links(environment),
         names=tuple(cloud_names(environment)),
     )
@@ -134,6 +139,7 @@ def _pools(environment: Environment) -> Iterator[PoolView]:
             site=pool.site,
             machine_type=pool.machine_type,
             nodes=nodes,
+            spare=pool.spare,
             vcpus=machine.vcpus,
             memory_gib=machine.memory_gib,
             gpus_each=machine.gpus,
@@ -143,6 +149,10 @@ def _pools(environment: Environment) -> Iterator[PoolView]:
             fallbacks=pool.fallbacks,
             groups=pool_groups(environment, name),
         )
+
+
+def _autoscaler(environment: Environment) -> str:
+    return "off" if environment.autoscaler is None else "acts" if environment.scales else "looks"
 
 
 def _hosts(environment: Environment, addresses: AddressPlan) -> Iterator[HostsView]:

@@ -18,6 +18,7 @@ from longhaul.report.text import INDENT, counted, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
 from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, SiteView, Totals, folded, where
+from longhaul.show.people_text import people_lines, team_lines
 
 DRAWN, LISTED = 5, 8
 """Number of pools for each site that the drawing and the table show when they need not show all."""
@@ -27,6 +28,12 @@ _ROLES = {
     Role.EVENTS: "etcd for events",
     Role.API: "API servers",
     Role.VPN: "laptops' VPN",
+}
+
+_SIZED = {
+    "acts": "the autoscaler sizes pools by what waits and what idles",
+    "looks": "the autoscaler changes no size, and says what it would do",
+    "off": "no autoscaler: pools' sizes change by your hand (docs/autoscaler.md)",
 }
 
 
@@ -45,6 +52,8 @@ def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -
         _titled("Control plane", _control_plane(overview, everything=everything)),
         _titled("Pools", _pools(overview, everything=everything)),
         _titled("Hosts", _hosts(overview)),
+        _titled("People", people_lines(overview.people)),
+        _titled("Teams", team_lines(overview.people, queues=overview.queues)),
         _titled("Address plan", _addresses(overview, everything=everything)),
         _titled("Links", _links(overview)),
         _titled("Names in the clouds", _names(overview, everything=everything)),
@@ -105,6 +114,8 @@ def _control_plane(overview: Overview, *, everything: bool) -> Iterator[str]:
     control = overview.control_plane
     yield f"{INDENT}https://{control.api_name}:{control.api_port}, a load balancer at {control.api_address}"
     yield f"{INDENT}Kubernetes {control.kubernetes}, etcd {control.etcd}"
+    if overview.pools:
+        yield f"{INDENT}{_SIZED[overview.autoscaler]}"
     rows = [
         (
             _ROLES[role.role],
@@ -159,7 +170,8 @@ def _of_site(overview: Overview, site: str, *, everything: bool) -> Iterator[tup
     for pool in shown:
         gpus = f"{pool.gpus.count} {pool.gpus.model}".rstrip() if pool.gpus_each else "-"
         machine_type = f"{pool.machine_type}, spot" if pool.spot else pool.machine_type
-        yield pool.name, site, machine_type, str(pool.nodes), gpus, ", ".join(pool.fallbacks) or "-"
+        nodes = f"{pool.nodes}, {pool.spare} spare" if pool.spare else str(pool.nodes)
+        yield pool.name, site, machine_type, nodes, gpus, ", ".join(pool.fallbacks) or "-"
     yield from _rest(own[len(shown) :], site)
 
 

@@ -178,7 +178,7 @@ def placeholder(raw: Raw) -> None:
 
 
 def idle(raw: Raw) -> None:
-    raw["pools"]["gpu"] |= {"priority": 20, "fallbacks": ["a100"]}
+    raw["pools"]["gpu"] |= {"priority": 20, "fallbacks": ["a100"], "spare": 1}
 
 
 def azure_zones(raw: Raw) -> None:
@@ -197,6 +197,10 @@ def lonely_vpn(raw: Raw) -> None:
     """Have people sign in, and none of them connect."""
     raw["vpn"] = {"machine_type": "Standard_D2s_v5"}
     raw["identity"] = {"issuers": {"corp": make.issuer()}, "groups": {"corp:ml": {"everywhere": "view"}}}
+
+
+def lonely_teams(raw: Raw) -> None:
+    raw["teams"] = {"vision": {"groups": ["corp:vision"], "shares": {"cpu": {"cores": 4}}}}
 
 
 def one_key(raw: Raw) -> None:
@@ -307,6 +311,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     ),
     "no-node": (no_node, {}, {"pools": "no pool has a `min`, and there is no host: nothing runs CoreDNS"}),
     "lonely-vpn": (lonely_vpn, {}, {"vpn": "nobody signs in to it: operators alone get in"}),
+    "lonely-teams": (lonely_teams, {}, {"teams": "nobody signs in as one of a team's groups"}),
     "one-key": (one_key, {}, {"sites.colo.gateways.1.host_key": "is one key of gw-0 and gw-1"}),
     "waivers": (
         waivers,
@@ -320,7 +325,9 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     "idle": (
         idle,
         {},
-        dict.fromkeys(("pools.gpu.priority", "pools.gpu.fallbacks"), "nothing acts on it without an autoscaler"),
+        dict.fromkeys(
+            ("pools.gpu.priority", "pools.gpu.fallbacks", "pools.gpu.spare"), "nothing acts on it without an autoscaler"
+        ),
     ),
 }
 

@@ -34,6 +34,9 @@ OlE97UsugshAFdU9LFmxKR53kakM
 """
 """Certificate of a server."""
 
+TENANT = "aaaabbbb-0000-cccc-1111-dddd2222eeee"
+"""A tenant of Entra's own documents."""
+
 
 def identity(*, groups: dict[str, Any] | None = None, **issuers: dict[str, Any]) -> dict[str, Any]:
     """Return the smallest environment with issuers."""
@@ -110,6 +113,17 @@ def test_an_issuer_is_reached_by_https_alone(tmp_path: Path, url: str) -> None:
 def test_the_cluster_is_no_issuer_of_people(tmp_path: Path) -> None:
     problem = only(write(tmp_path, identity(corp=issuer(url="https://api.test.longhaul.internal:6443/"))))
     assert "it is the cluster itself" in problem.wrong
+
+
+@pytest.mark.parametrize("path", ["common/v2.0", "example.com/v2.0", f"{TENANT}/", f"{TENANT}/v2.0/", TENANT])
+def test_an_address_of_entra_s_that_is_no_issuer_is_refused(tmp_path: Path, path: str) -> None:
+    wrong = issuer(url=f"https://login.microsoftonline.com/{path}")
+    assert "Entra's tokens do not say" in only(write(tmp_path, identity(corp=wrong))).wrong
+
+
+def test_a_tenant_of_entra_s_is_an_issuer(tmp_path: Path) -> None:
+    right = issuer(url=f"https://login.microsoftonline.com/{TENANT}/v2.0")
+    assert load(write(tmp_path, identity(corp=right))).identity.issuers["corp"].url == right["url"]
 
 
 def test_what_our_documents_write_for_a_company_s_own_is_no_issuer(tmp_path: Path, root: Path) -> None:

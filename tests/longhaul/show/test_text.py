@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.model import Environment
+from components.model.autoscaler import Autoscaler
 from longhaul.report.text import WIDTH
 from longhaul.show.survey import survey
 from longhaul.show.text import LISTED, to_text
@@ -53,6 +54,41 @@ def test_production_in_two_lines() -> None:
     assert second.startswith("      GPUs: 320..5,180 (0..2,560 H100, ")
 
 
+def test_who_may_do_what() -> None:
+    shown = text(environment("every-key"))
+    assert section(shown, "People").splitlines() == [
+        "  ISSUER  URL",
+        "  corp    https://corp.example.com",
+        "  GROUP    EVERYWHERE  NAMESPACES        LAPTOPS",
+        "  corp:ml  view        edit in research  yes",
+        "  laptops connect to vpn.example.com from 198.51.100.0/24, tunnels in 10.79.192.0/18",
+    ]
+    assert section(shown, "Teams").splitlines() == [
+        "  TEAM    PRIORITY  GROUPS       KIND       GUARANTEED       BORROWS  LENDS",
+        "  vision  5         corp:vision  h100-spot  2 GPUs, 8 cores  1        1",
+    ]
+    assert "1..4, 1 spare" in section(shown, "Pools")
+
+
+@pytest.mark.parametrize(
+    ("autoscaler", "said"),
+    [
+        (None, "no autoscaler: pools' sizes change by your hand"),
+        (Autoscaler(dry_run=True), "the autoscaler changes no size"),
+        (Autoscaler(), "the autoscaler sizes pools"),
+    ],
+)
+def test_who_sizes_pools(autoscaler: Autoscaler | None, said: str) -> None:
+    shown = environment("every-key").model_copy(update={"autoscaler": autoscaler})
+    assert said in section(text(shown), "Control plane")
+
+
+def test_queues_without_a_team() -> None:
+    assert section(text(make.environment({**make.minimal(), "queues": True})), "Teams") == (
+        "  jobs may queue (Kueue, JobSet); no team is declared"
+    )
+
+
 def test_what_there_is_not_has_no_section() -> None:
     shown = text(environment("one-site"))
     assert "no GPUs" in shown
@@ -65,7 +101,7 @@ def test_a_pool_has_everything_that_is_asked_of_it() -> None:
     assert [row.split() for row in rows] == [
         ["POOL", "SITE", "MACHINE", "TYPE", "NODES", "GPUS", "FALLBACKS"],
         ["big", "weu", "Huge", "0..1", "0..1", "A100", "80GB", "-"],
-        ["gpu", "use1", "p5.48xlarge,", "spot", "1..4", "8..32", "H100", "big"],
+        ["gpu", "use1", "p5.48xlarge,", "spot", "1..4,", "1", "spare", "8..32", "H100", "big"],
     ]
 
 
@@ -89,7 +125,7 @@ def test_the_largest_lists_every_pool() -> None:
 def test_addresses_of_machines_are_those_of_the_plan() -> None:
     rows = section(text(environment("prod")), "Control plane").splitlines()
     assert rows[0] == "  https://api.prod.longhaul.internal:6443, a load balancer at 10.0.3.5"
-    assert " ".join(rows[3].split()) == "etcd 5 × Standard_L16s_v3 prod-etcd-0..4 10.0.1.10..14 the loss of 2"
+    assert " ".join(rows[4].split()) == "etcd 5 × Standard_L16s_v3 prod-etcd-0..4 10.0.1.10..14 the loss of 2"
 
 
 def test_every_machine_and_zone_is_there_for_who_wants_all() -> None:
