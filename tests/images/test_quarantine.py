@@ -140,6 +140,7 @@ def node(world: World, name: str) -> Path:
 MANIFEST = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": STOLEN}}
 
 
+@pytest.mark.engine
 def test_a_stolen_certificate_is_worth_nothing_once_its_machine_is_in_quarantine(world: World) -> None:
     stolen, other = node(world, STOLEN), node(world, OTHER)
     created = world.server.kubectl("create", "-f", "-", kubeconfig=stolen, stdin=json.dumps(MANIFEST))
@@ -163,6 +164,7 @@ def test_a_stolen_certificate_is_worth_nothing_once_its_machine_is_in_quarantine
 
 
 @pytest.mark.parametrize("name", ["corp:alice@example.com", "corp:O'Brien", "corp:#{a}:b|c"])
+@pytest.mark.engine
 def test_a_person_whose_access_was_revoked_is_refused_by_name_and_let_in_again(world: World, name: str) -> None:
     groups = ("system:masters-not", "corp:ml")
     person, other = world.server.user(name, organizations=groups), world.server.user("corp:bob", organizations=groups)
@@ -178,6 +180,7 @@ def test_a_person_whose_access_was_revoked_is_refused_by_name_and_let_in_again(w
     eventually(lambda: world.says(person, *may).strip() == "yes", what="the server lets the person in again")
 
 
+@pytest.mark.engine
 def test_the_server_tells_which_list_it_uses(world: World) -> None:
     wanted = f"sha256:{hashlib.sha256(world.file.read_bytes()).hexdigest()}"
     told = world.server.kubectl("get", "--raw", "/metrics")
@@ -186,6 +189,7 @@ def test_the_server_tells_which_list_it_uses(world: World) -> None:
     assert f',hash="{wanted}"' in lines[0]
 
 
+@pytest.mark.engine
 def test_without_its_webhook_it_is_refused_all_the_same(world: World) -> None:
     """Only the words are lost: an authorizer that does not answer refuses (``failurePolicy``)."""
     stolen, other = node(world, STOLEN), node(world, OTHER)
