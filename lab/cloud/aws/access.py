@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from lab.cloud.aws.conditions import holds, listed
 from lab.cloud.aws.errors import AwsError
 from lab.cloud.aws.signing import Key
+from lab.cloud.aws.targets import Target
 
 if TYPE_CHECKING:
     from lab.cloud.aws.account import Account
@@ -34,35 +36,46 @@ def key_of(account: Account, key_id: str) -> Key | None:
     return Key(secret=role.secret_access_key, token=role.session_token, expires=expires)
 
 
-def check_access(account: Account, key_id: str, action: str) -> None:
-    """Raise AwsError when the holder of a key may not do ``action`` (``ec2:DescribeInstances``)."""
+def check_access(account: Account, key_id: str, action: str, target: Target | None) -> None:
+    """Raise AwsError when the holder of a key may not do ``action`` (``ec2:DescribeInstances``) to ``target``, which is
+    None for actions that the lab does not limit to resources."""
     if action == ALWAYS:
         return
     who, policies = _policies(account, key_id)
-    if not permitted(policies, action):
+    if not permitted(policies, action, target):
         service = action.partition(":")[0]
         code = "UnauthorizedOperation" if service == "ec2" else "AccessDenied"
-        text = f"User: {who} is not authorized to perform: {action} because no identity-based policy allows the action"
+        on = f" on resource: {target.arn}" if target else ""
+        text = (
+            f"User: {who} is not authorized to perform: {action}{on} because no identity-based policy allows the action"
+        )
         raise AwsError(code, text, status=403)
 
 
-def permitted(policies: list[Mapping[str, Any]], action: str) -> bool:
-    """Return whether policies allow an action on all resources (``Resource: *``). An Allow for named resources or with
-    a condition does not count here; a Deny counts in any case."""
-    statements = [statement for policy in policies for statement in _list(policy.get("Statement"))]
+def permitted(policies: list[Mapping[str, Any]], action: str, target: Target | None = None) -> bool:
+    """Return whether policies allow an action. An Allow counts for the resources that it names, if its conditions hold;
+    one that cannot be evaluated here does not. A Deny counts in any case."""
+    statements = [statement for policy in policies for statement in listed(policy.get("Statement"))]
     meant = [one for one in statements if _matches(one, action)]
     if any(one.get("Effect") == "Deny" for one in meant):
         return False
+    values = {f"aws:ResourceTag/{name}": value for name, value in target.tags.items()} if target else {}
     return any(
-        one.get("Effect") == "Allow" and "*" in _list(one.get("Resource")) and not one.get("Condition") for one in meant
+        one.get("Effect") == "Allow" and _names(one, target) and holds(one.get("Condition") or {}, values) is True
+        for one in meant
     )
+
+
+def _names(statement: Mapping[str, Any], target: Target | None) -> bool:
+    arn = target.arn if target else ""
+    return any(one == "*" or fnmatchcase(arn, str(one)) for one in listed(statement.get("Resource")))
 
 
 def _matches(statement: Mapping[str, Any], action: str) -> bool:
     if "NotAction" in statement:
-        named = any(fnmatchcase(action.lower(), str(one).lower()) for one in _list(statement["NotAction"]))
+        named = any(fnmatchcase(action.lower(), str(one).lower()) for one in listed(statement["NotAction"]))
         return not named
-    return any(fnmatchcase(action.lower(), str(one).lower()) for one in _list(statement.get("Action")))
+    return any(fnmatchcase(action.lower(), str(one).lower()) for one in listed(statement.get("Action")))
 
 
 def _policies(account: Account, key_id: str) -> tuple[str, list[Mapping[str, Any]]]:
@@ -84,9 +97,3 @@ def _role_policies(role: Any) -> Iterator[str]:
     yield from role.policies.values()
     for policy in role.managed_policies.values():
         yield policy.document
-
-
-def _list(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]

@@ -231,6 +231,7 @@ class AwsCloud:
 
         from lab.cloud.aws.access import check_access, key_of
         from lab.cloud.aws.responders import Context, responder
+        from lab.cloud.aws.targets import target_of
 
         service = endpoint.service
         request = MotoRequest.from_primitives(signed.method, url, dict(signed.headers), signed.body)
@@ -240,7 +241,8 @@ class AwsCloud:
         if (service, action) not in UNSIGNED:
             key = signer(signed, service=service, keys=lambda key_id: key_of(account, key_id))
             check_action(service, action)
-            check_access(account, key, f"{service}:{action}")
+            named = f"{service}:{action}"
+            check_access(account, key, named, target_of(account, endpoint.region, named, request.form))
         context = Context(account=account, claims=self._claims, tunnels=self._hypervisor.tunnel_states)
         found = responder(service, context)
         found.setup_class(request, url, request.headers)

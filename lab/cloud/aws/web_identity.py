@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from lab.cloud.aws.conditions import holds, listed
 from lab.cloud.aws.errors import AwsError
 from lab.cloud.azure.identity import TokenError
 
@@ -83,48 +84,14 @@ def grant(
 def trusted(policy: Mapping[str, Any], provider: str, values: Mapping[str, Any]) -> bool:
     """Return whether a trust policy admits a caller with these claims from this provider. A statement that cannot be
     evaluated here admits no caller if it allows, and denies every caller if it denies."""
-    statements = [one for one in _list(policy.get("Statement")) if _meant(one, provider)]
-    denied = any(
-        one["Effect"] == "Deny" and _holds(one.get("Condition", {}), values) is not False for one in statements
-    )
-    allowed = any(one["Effect"] == "Allow" and _holds(one.get("Condition", {}), values) for one in statements)
+    statements = [one for one in listed(policy.get("Statement")) if _meant(one, provider)]
+    denied = any(one["Effect"] == "Deny" and holds(one.get("Condition", {}), values) is not False for one in statements)
+    allowed = any(one["Effect"] == "Allow" and holds(one.get("Condition", {}), values) for one in statements)
     return allowed and not denied
 
 
 def _meant(statement: Mapping[str, Any], provider: str) -> bool:
     principal = statement.get("Principal", {})
-    federated = _list(principal.get("Federated")) if isinstance(principal, Mapping) else []
-    actions = _list(statement.get("Action"))
+    federated = listed(principal.get("Federated")) if isinstance(principal, Mapping) else []
+    actions = listed(statement.get("Action"))
     return provider in federated and any(fnmatchcase(ACTION.lower(), str(one).lower()) for one in actions)
-
-
-def _holds(conditions: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]) -> bool | None:
-    """Return whether all conditions hold; None when one of them cannot be evaluated here."""
-    verdicts = [
-        _meets(operator, _list(wanted), _list(values.get(key)))
-        for operator, keys in conditions.items()
-        for key, wanted in keys.items()
-    ]
-    if None in verdicts:
-        return None
-    return all(verdicts)
-
-
-def _meets(operator: str, wanted: list[Any], given: list[Any]) -> bool | None:
-    """Evaluate one condition; several values on either side are alternatives. None for an unknown operator, and for a
-    claim with several values without ``ForAnyValue:``."""
-    bare = operator.removeprefix("ForAnyValue:")
-    if bare == operator and len(given) > 1:
-        return None
-    match bare:
-        case "StringEquals":
-            return any(str(one) in [str(want) for want in wanted] for one in given)
-        case "StringLike":
-            return any(fnmatchcase(str(one), str(want)) for one in given for want in wanted)
-    return None
-
-
-def _list(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 import requests
 from botocore.exceptions import ClientError
 
+from components.aws.scaling import policy
+from components.model.autoscaler import Autoscaler
+from components.model.cloud_names import pool_groups
 from lab.cloud.aws.access import permitted
-from tests.lab.cloud.aws.site import client
+from lab.cloud.aws.targets import Target
+from longhaul.examples import example
+from tests.lab.cloud.aws.site import Site, client, until
+from tests.lab.cloud.aws.test_web_identity import prepare, session
 from tests.lab.cloud.conftest import Live
 
 
@@ -33,6 +40,51 @@ def allow(*actions: str, resource: Any = "*", effect: str = "Allow", **more: Any
 )
 def test_policies(statements: list[dict[str, Any]], expected: bool) -> None:
     assert permitted([{"Statement": one} for one in statements], "ec2:DescribeInstances") is expected
+
+
+GROUP = "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:0:autoScalingGroupName/pool"
+ITS = "arn:aws:autoscaling:us-east-1:*:autoScalingGroup:*:autoScalingGroupName/pool"
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ({"resource": ITS}, True),
+        ({"resource": [ITS.replace("pool", "other"), ITS]}, True),
+        ({"resource": ITS.replace("pool", "other")}, False),
+        ({"resource": ITS, "Condition": {"StringEquals": {"aws:ResourceTag/env": "test"}}}, True),
+        ({"resource": ITS, "Condition": {"StringEquals": {"aws:ResourceTag/env": "prod"}}}, False),
+        ({"resource": "*", "Condition": {"StringEquals": {"aws:ResourceTag/none": "test"}}}, False),
+        ({"resource": ITS, "Condition": {"ArnLike": {"aws:ResourceTag/env": "test"}}}, False),
+        ({"resource": ITS, "Condition": {"StringEquals": {"aws:PrincipalTag/env": "test"}}}, False),
+    ],
+)
+def test_policies_of_named_resources(statement: dict[str, Any], expected: bool) -> None:
+    target = Target(arn=GROUP, tags={"env": "test"})
+    policies = [{"Statement": allow("autoscaling:SetDesiredCapacity", **statement)}]
+    assert permitted(policies, "autoscaling:SetDesiredCapacity", target) is expected
+
+
+def test_the_autoscaler_s_role_sizes_its_environment_s_groups_alone(aws: Live, site: Site) -> None:
+    environment = example("prod").model_copy(update={"autoscaler": Autoscaler()})
+    (own,) = [group.name for group in pool_groups(environment, "cpu")]
+    tagged = {"Key": "longhaul-environment", "Value": environment.name, "PropagateAtLaunch": True}
+    site.pool(0, name=own, Tags=[tagged])
+    site.pool(0, name="another", Tags=[tagged])
+    prepare(json.loads(policy(environment)))
+    scaling = client("autoscaling", **session(aws))
+    scaling.set_desired_capacity(AutoScalingGroupName=own, DesiredCapacity=1)
+    (machine,) = until(lambda: site.instances("pending", "running"))
+    scaling.terminate_instance_in_auto_scaling_group(
+        InstanceId=machine["InstanceId"], ShouldDecrementDesiredCapacity=True
+    )
+    with pytest.raises(ClientError, match="AccessDenied"):
+        scaling.set_desired_capacity(AutoScalingGroupName="another", DesiredCapacity=1)
+    # In another region a group may have the same name, and not the tag.
+    tags = [{"ResourceId": own, "ResourceType": "auto-scaling-group", **tagged, "Value": "other"}]
+    site.scaling.create_or_update_tags(Tags=tags)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        scaling.set_desired_capacity(AutoScalingGroupName=own, DesiredCapacity=1)
 
 
 def test_who_is_not_known_is_refused(aws: Live) -> None:

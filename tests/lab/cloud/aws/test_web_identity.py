@@ -63,16 +63,26 @@ def assume(token: str, **changes: Any) -> Any:
     return sts.assume_role_with_web_identity(**given)
 
 
-def prepare() -> None:
+def prepare(policy: dict[str, Any] | None = None) -> None:
+    """Make the provider and the role; ``policy`` is what the role may do, to look at instances unless given."""
     iam = client("iam")
     iam.create_open_id_connect_provider(Url=f"https://{ISSUER}", ClientIDList=[AUDIENCE])
     conditions = {f"{ISSUER}:sub": [SUBJECT], f"{ISSUER}:aud": [AUDIENCE]}
-    policy = json.dumps(statement({"StringEquals": conditions}))
-    iam.create_role(RoleName="controller", AssumeRolePolicyDocument=policy)
+    trust = json.dumps(statement({"StringEquals": conditions}))
+    iam.create_role(RoleName="controller", AssumeRolePolicyDocument=trust)
     document = {"Statement": [{"Effect": "Allow", "Action": ["ec2:DescribeInstances"], "Resource": "*"}]}
-    iam.put_role_policy(
-        RoleName="controller", PolicyName="look", PolicyDocument=json.dumps({"Version": "2012-10-17", **document})
-    )
+    held = policy or {"Version": "2012-10-17", **document}
+    iam.put_role_policy(RoleName="controller", PolicyName="look", PolicyDocument=json.dumps(held))
+
+
+def session(live: Live) -> dict[str, str]:
+    """Return credentials of the role."""
+    given = assume(token(live))["Credentials"]
+    return {
+        "aws_access_key_id": given["AccessKeyId"],
+        "aws_secret_access_key": given["SecretAccessKey"],
+        "aws_session_token": given["SessionToken"],
+    }
 
 
 def token(live: Live, *, subject: str = SUBJECT, audience: str = AUDIENCE, life_s: int = 600) -> str:
@@ -83,12 +93,7 @@ def test_a_token_of_the_tenant_becomes_a_session(aws: Live) -> None:
     prepare()
     answer = assume(token(aws))
     assert (answer["SubjectFromWebIdentityToken"], answer["Audience"]) == (SUBJECT, AUDIENCE)
-    given = answer["Credentials"]
-    credentials: dict[str, Any] = {
-        "aws_access_key_id": given["AccessKeyId"],
-        "aws_secret_access_key": given["SecretAccessKey"],
-        "aws_session_token": given["SessionToken"],
-    }
+    credentials = session(aws)
     assert client("sts", **credentials).get_caller_identity()["Arn"].endswith("assumed-role/controller/api-0")
     assert client("ec2", **credentials).describe_instances()["Reservations"] == []
     with pytest.raises(ClientError, match="UnauthorizedOperation"):

@@ -1,0 +1,42 @@
+"""Resources that an action is limited to, where policies name some: auto scaling groups whose size is set or whose
+machine is ended (docs.aws.amazon.com, Service Authorization Reference, "Actions, resources, and condition keys for
+Amazon EC2 Auto Scaling": both require ``autoScalingGroup`` and know ``aws:ResourceTag``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.scaling import LabGroup
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One resource."""
+
+    arn: str
+    tags: Mapping[str, str]
+
+
+def target_of(account: Account, region: str, action: str, form: Mapping[str, str]) -> Target | None:
+    """Return what a request is about; None for other actions, and when there is no such resource."""
+    groups = account.held.scaling[region].groups() if region in account.held.scaling else ()
+    match action:
+        case "autoscaling:SetDesiredCapacity":
+            found = [one for one in groups if one.name == form.get("AutoScalingGroupName")]
+        case "autoscaling:TerminateInstanceInAutoScalingGroup":
+            found = [one for one in groups if _holds(one, form.get("InstanceId"))]
+        case _:
+            return None
+    return next((Target(arn=one.arn, tags=_tags(one)) for one in found), None)
+
+
+def _holds(group: LabGroup, instance_id: str | None) -> bool:
+    return any(state.instance.id == instance_id for state in group.instance_states)
+
+
+def _tags(group: LabGroup) -> dict[str, str]:
+    return {str(tag["Key"]): str(tag["Value"]) for tag in group.tags}
