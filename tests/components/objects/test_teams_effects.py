@@ -66,7 +66,15 @@ def _server(
     managers.start_all()
     # A policy holds some time after it was made.
     eventually(lambda: _admits_no_other_queue(cluster), what="the teams' policies are in force")
+    eventually(lambda: all(_counted(cluster, team) for team in TEAMS), what="the teams' objects are counted")
     return cluster
+
+
+def _counted(cluster: ApiServer, team: str) -> bool:
+    """Return whether every quota of a team says what is used. Kubernetes looks every half minute for new kinds, and
+    refuses until then what it has yet to count."""
+    quotas = cluster.get("resourcequotas", f"--namespace={team}")["items"]
+    return all(one["spec"]["hard"].keys() <= one.get("status", {}).get("used", {}).keys() for one in quotas)
 
 
 def _admits_no_other_queue(cluster: ApiServer) -> bool:
