@@ -115,6 +115,11 @@ class ApiServer:
             f"--cert-dir={self.folder / 'controllers'}",
         )
 
+    def start_kwok(self) -> None:
+        """Start kwok, which does the work of kubelets for nodes with its annotation ``kwok.x-k8s.io/node: fake``."""
+        which = "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"
+        self._run("kwok", f"--kubeconfig={self.kubeconfig}", "--manage-all-nodes=false", which)
+
     def open_namespace(self, name: str) -> None:
         """Make a namespace, and return once pods may be made in it. The controllers run."""
         self.kubectl("create", "namespace", name)
@@ -191,6 +196,11 @@ class ApiServer:
         path = self.folder / f"{secrets.token_hex(4)}.kubeconfig"
         path.write_text(json.dumps(self._config({"token": token})))
         return path
+
+    @property
+    def pid(self) -> int:
+        """Process of the API server."""
+        return self._server.pid
 
     def pause(self) -> None:
         """Stop answering, without ending."""
