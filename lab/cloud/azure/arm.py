@@ -247,7 +247,7 @@ class ResourceManager:
 
     def _list(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
         scope, documents = queries.listing(self._store, self._types, path=path, query=request.query)
-        access.require(self._store, principal, action="Microsoft.Resources/subscriptions/resources/read", scope=scope)
+        access.require(self._store, principal, action=queries.action_of(self._types, path), scope=scope)
         items = []
         for document in documents:
             body = self._shown(document)

@@ -86,6 +86,17 @@ def listing(
     return scope, found
 
 
+def action_of(types: dict[str, TypeSpec], path: str) -> str:
+    """Return the action of a list: reading the type that is listed, or the resources of a scope whatever they are
+    (learn.microsoft.com, "Azure permissions for Compute", and "for Management and governance")."""
+    _, marker, tail = _cut(path)
+    if marker:
+        parts = tail.split("/")
+        return f"{spec_of(types, '/'.join((parts[0], *parts[1::2]))).type}/read"
+    what = path.rpartition("/")[2].lower()
+    return f"Microsoft.Resources/subscriptions/{'resourceGroups' if what == 'resourcegroups' else 'resources'}/read"
+
+
 def _plain(store: Store, path: str) -> tuple[str, list[Document]]:
     scope, _, what = path.rpartition("/")
     if what.lower() == "resourcegroups":

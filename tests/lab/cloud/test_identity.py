@@ -10,8 +10,8 @@ import requests
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import ClientSecretCredential, EnvironmentCredential
 
-from lab.cloud.azure.roles import READER, SECRETS_USER
-from tests.lab.cloud import estate
+from lab.cloud.azure.roles import AUTOSCALER, READER, SECRETS_USER
+from tests.lab.cloud import estate, sets
 from tests.lab.cloud.conftest import GROUP, SUBSCRIPTION, Live
 
 
@@ -70,6 +70,24 @@ def test_roles_decide_what_a_principal_may_do(live: Live) -> None:
     assert live.arm("GET", estate.NIC, token=token).status_code == 200
     assert live.arm("DELETE", estate.NIC, token=token).status_code == 403
     assert live.arm("POST", f"{estate.VM}/restart", token=token).status_code == 403
+
+
+def test_a_list_needs_the_right_to_read_what_it_lists(live: Live) -> None:
+    """As the autoscaler's role has it of scale sets and their machines, and of nothing else."""
+    estate.build(live)
+    sets.build(live)
+    principal = live.arm("GET", estate.IDENTITY).json()["properties"]["principalId"]
+    token = live.cloud._identity.token(object_id=principal, app_id="a", audience="https://management.azure.com")
+    assign(live, scope=GROUP, role=AUTOSCALER, principal=principal)
+    listed = {
+        "Microsoft.Compute/virtualMachineScaleSets": 200,
+        f"Microsoft.Compute/virtualMachineScaleSets/{sets.SET.rpartition('/')[2]}/virtualMachines": 200,
+        "Microsoft.Compute/virtualMachines": 403,
+        "Microsoft.Network/networkInterfaces": 403,
+    }
+    found = {what: live.arm("GET", f"{GROUP}/providers/{what}", token=token).status_code for what in listed}
+    assert found == listed
+    assert live.arm("GET", f"{GROUP}/resources", token=token).status_code == 403
 
 
 def test_role_assignments(live: Live) -> None:
