@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
@@ -101,27 +102,34 @@ def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[Pod]], ledger: L
 
 
 def _absent(gang: Gang, waiting: Iterable[Pod], ledger: Ledger) -> list[Demand]:
-    """Return the members that a request declares and that are no pods yet. A pod counts for the first set that asks
-    for the same as it does; a member that runs, for the first set that is left."""
+    """Return the members that a request declares and that are no pods yet. A pod, waiting or running, counts for the
+    set that it fits best, and one that fits none for the first that is left."""
     left = [one.count for one in gang.sets]
-    for pod in waiting:
-        index = next((i for i, one in enumerate(gang.sets) if left[i] and _alike(one, pod.shape)), None)
-        if index is not None:
-            left[index] -= 1
-    running = len(gang.on)
+    requests = {one.shape.requests for one in gang.sets}
+    counts = Counter((*gang.runs, *(pod.shape for pod in waiting))) if gang.sets else {}
+    for shape, count in sorted(counts.items(), key=lambda one: (one[0].requests not in requests, str(one[0]))):
+        _take(shape, count, gang.sets, left)
     demands = []
-    for number, one in enumerate(gang.sets):
-        runs = min(running, left[number])
-        running -= runs
-        count = left[number] - runs
+    for number, (one, count) in enumerate(zip(gang.sets, left, strict=True)):
         if count:
             names = tuple(f"{gang.name}[{number}][{index}]" for index in range(count))
             demands.append(Demand(need=ledger.need(one.shape), priority=gang.priority, pods=names, declared=True))
     return demands
 
 
-def _alike(one: Set, shape: Shape) -> bool:
-    return one.shape.requests == shape.requests
+def _take(shape: Shape, count: int, sets: Sequence[Set], left: list[int]) -> None:
+    """Count pods of one shape for the sets that they fit best. What queues write into pods is not in the sets: so of
+    those that ask for the same, one is told from another by where it wants to be."""
+    selector = {*shape.where.selector}
+
+    def fit(place: int) -> tuple[bool, int]:
+        wanted, same = {*sets[place].shape.where.selector}, sets[place].shape.requests == shape.requests
+        return same, len(wanted & selector) - len(wanted - selector)
+
+    for place in sorted(range(len(sets)), key=fit, reverse=True):
+        taken = min(count, left[place])
+        left[place] -= taken
+        count -= taken
 
 
 def shapes_of(pods: Iterable[Pod], gangs: Iterable[Gang]) -> list[Shape]:

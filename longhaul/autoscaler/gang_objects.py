@@ -43,12 +43,12 @@ def gangs(
     groups: Iterable[Object],
     *,
     templates: Mapping[tuple[str, str], Object],
-    running: Mapping[str, list[str]],
+    running: Mapping[str, list[Object]],
     shapes: Shapes,
     now: datetime,
 ) -> list[Gang]:
     """Return every gang that wants something. ``templates`` are pods' templates by namespace and name, ``running`` the
-    node of each member that runs, by the gang's name."""
+    members that run, by the gang's name."""
     found = []
     for item in requests:
         gang = _request(item, templates, running, shapes, now)
@@ -57,7 +57,7 @@ def gangs(
     for item in groups:
         name = _name(item)
         created = moment(item["metadata"].get("creationTimestamp", ""))
-        found.append(Gang(name=name, created=created, on=tuple(sorted(running.get(name, ())))))
+        found.append(Gang(name=name, created=created, on=_on(running.get(name, ()))))
     return found
 
 
@@ -74,7 +74,7 @@ def has_expired(item: Object, now: datetime) -> bool:
 def _request(
     item: Object,
     templates: Mapping[tuple[str, str], Object],
-    running: Mapping[str, list[str]],
+    running: Mapping[str, list[Object]],
     shapes: Shapes,
     now: datetime,
 ) -> Gang | None:
@@ -107,9 +107,14 @@ def _request(
         created=moment(item["metadata"].get("creationTimestamp", "")),
         request=True,
         granted=granted,
-        on=tuple(sorted(running.get(name, ()))),
+        on=_on(running.get(name, ())),
+        runs=tuple(shapes.of(pod) for pod in running.get(name, ())),
         unknown=tuple(unknown),
     )
+
+
+def _on(pods: Iterable[Object]) -> tuple[str, ...]:
+    return tuple(sorted(pod["spec"]["nodeName"] for pod in pods))
 
 
 def _name(item: Object) -> str:

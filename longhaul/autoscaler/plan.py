@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from longhaul.autoscaler.actions import ORDER, Action, Decision, Verb
@@ -26,6 +27,8 @@ NAMED = 3
 def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetime) -> Decision:
     """Return what to do now, why, and what to remember. Nothing but the arguments matters, and no order in them."""
     nodes = sorted(snapshot.nodes, key=lambda one: one.name)
+    pools = tuple(pools)
+    nodes = list(_without_ended(nodes, pools))
     groups = judge(pools, nodes, memory, now, snapshot.settings)
     alone = [pod for pod in snapshot.pods if not pod.gang]
     shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
@@ -62,6 +65,15 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
         ),
         placed=tuple(sorted(placer.placed, key=lambda one: (one.node, one.gang, one.pods))),
     )
+
+
+def _without_ended(nodes: Iterable[Node], pools: Iterable[Pool]) -> Iterator[Node]:
+    """Yield nodes; as ending those that we have cordoned and no group knows any more: their machines were ended, and
+    the node controller has yet to delete them."""
+    told = {pool.name for pool in pools if pool.groups and not any(group.error for group in pool.groups)}
+    for node in nodes:
+        gone = node.cordon is Cordon.OURS and not node.machine and node.pool in told
+        yield replace(node, health=Health.ENDING) if gone else node
 
 
 def _moving(nodes: Iterable[Node]) -> Iterator[Shape]:

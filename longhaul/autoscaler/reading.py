@@ -127,7 +127,7 @@ def read(
     budgets = [one for one in map(budget_of, listed.budgets) if one]
     nodes = Nodes(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
     on: dict[str, list[Object]] = {}
-    running: dict[str, list[str]] = {}
+    running: dict[str, list[Object]] = {}
     waiting: list[Object] = []
     for pod in listed.pods:
         name = pod["spec"].get("nodeName")
@@ -137,7 +137,7 @@ def read(
             on.setdefault(name, []).append(pod)
             gang = gang_of_pod(pod)
             if gang:
-                running.setdefault(gang, []).append(name)
+                running.setdefault(gang, []).append(pod)
         elif waits(pod):
             waiting.append(pod)
     templates = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listed.templates}

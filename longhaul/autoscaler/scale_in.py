@@ -84,7 +84,8 @@ class ScaleIn:
             size = late + len(pool.nodes)
             silent, every = silent + dead, every + size
             most = self._share(size)
-            out = sum(node.cordon is Cordon.OURS for node in pool.nodes)
+            # Of those that are ending, the cloud knows already: its groups want fewer.
+            out = sum(node.cordon is Cordon.OURS and node.health is not Health.ENDING for node in pool.nodes)
             groups = [group.group for group in pool.view.groups]
             pool.total = sum(group.wanted for group in groups) - out
             pool.spare = {group.name: group.wanted - group.min for group in groups}

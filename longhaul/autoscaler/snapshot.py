@@ -205,6 +205,8 @@ class Gang:
     """True when it was told so, and its room is held until its pods come."""
     on: tuple[str, ...] = ()
     """Nodes on which members run already."""
+    runs: tuple[Shape, ...] = ()
+    """Shapes of those members, where the gang declares sets."""
     unknown: tuple[str, ...] = ()
     """Demands that are not understood."""
 

@@ -164,7 +164,7 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Node:
         allocatable=has,
         pool=raw.get("pool", ""),
         group=group,
-        machine=f"i-{name}" if group and not pool.get("error") else "",
+        machine=f"i-{name}" if group and not pool.get("error") and not raw.get("ended") else "",
         health=Health(raw.get("health", "ready")),
         since=ago(raw.get("since")),
         cordon=Cordon(raw.get("cordon", "")),
@@ -246,6 +246,7 @@ def gang(raw: Mapping[str, Any]) -> Gang:
         request=raw.get("request", False),
         granted=raw.get("granted", False),
         on=tuple(raw.get("runs_on", ())),
+        runs=tuple(map(shape, raw.get("runs", ()))),
         unknown=tuple(raw.get("unknown", ())),
     )
 
