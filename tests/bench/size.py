@@ -33,6 +33,9 @@ QUIET_S = 15.0
 """Time without a call to a cloud after which nothing more is expected, seconds: longer than between two passes."""
 MOST_S = 900.0
 """Time limit of one step, seconds."""
+SETTLE_S, WAITS_S = 61.0, 5.0
+"""Time by which the clock is set forward between the autoscaler's steps, and time without a call after which it waits
+for that, seconds."""
 SHAPES = 20
 """Number of different pods, by their cores."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -70,7 +73,7 @@ def measure(folder: Path, size: Size | None = None) -> Iterator[tuple[str, float
         server.start_controllers()
         for namespace in (TEAM, "standing"):
             server.open_namespace(namespace)
-        server.start_kwok()
+        server.start_kwok(Path(__file__).with_name("kwok.yaml"))
         cluster = Cluster(server, TEAM)
         try:
             pools = [f"p{number:02}" for number in range(wanted.pools)]
@@ -137,8 +140,9 @@ def _shrink(cluster: Cluster, served: Served, size: Size) -> Iterator[tuple[str,
     wait(lambda: served.metrics()["passes_total"] > passes + 1)
     began = time.monotonic()
     served.ahead_s.value = IDLE_S
-    wait(lambda: cluster.ended >= size.added)
+    _pass_the_time(cluster, served, size)
     yield f"{size.added:,} idle machines, once they may go: until all are ended, s", cluster.calls[-1].at - began
+    yield "the same by the autoscaler's clock, min", (cluster.calls[-1].at - began + served.ahead_s.value - IDLE_S) / 60
     yield "calls to clouds for that", len(cluster.calls) - calls
     settle(cluster)
     ended = {name for call in cluster.calls for name in call.ended}
@@ -147,6 +151,21 @@ def _shrink(cluster: Cluster, served: Served, size: Size) -> Iterator[tuple[str,
     yield "machines asked for meanwhile", sum(len(call.made) for call in cluster.calls[calls:])
     yield from _passes(before, served.metrics())
     yield "peak memory of the autoscaler's process, MiB", served.metrics()["peak_mib"]
+
+
+def _pass_the_time(cluster: Cluster, served: Served, size: Size) -> None:
+    """Set the clock forward whenever the autoscaler waits: it leaves a minute between a cordon and the end."""
+    deadline, seen, since = time.monotonic() + MOST_S, len(cluster.calls), time.monotonic()
+    while cluster.ended < size.added:
+        now = time.monotonic()
+        if now > deadline:
+            raise TimeoutError(f"{cluster.ended} of {size.added} machines are ended after {MOST_S:g} s")
+        if len(cluster.calls) != seen or cluster.ended + len(cluster.there) > size.grown:
+            seen, since = len(cluster.calls), now
+        elif now - since > WAITS_S:
+            served.ahead_s.value += SETTLE_S
+            since = now
+        time.sleep(0.2)
 
 
 def _passes(before: dict[str, float], after: dict[str, float]) -> Iterator[tuple[str, float]]:

@@ -14,7 +14,7 @@ from node_authorities import FIELD, PUBLISHED, TOLD
 
 from components.model.nodes import GPU_LABEL, POOL_LABEL, SITE_LABEL, ZONE_LABEL
 from components.objects.node_labels import (
-    KEEP,
+    KEPT,
     MARK,
     NOTED,
     PUT_BACK,
@@ -66,7 +66,7 @@ def post_policies(world: World) -> None:
     for name, kind, spec, more in (
         (PUT_BACK, "Mutating", put_back_policy(), {}),
         (MARK, "Mutating", mark_policy(), param),
-        (KEEP, "Validating", keep_policy(), {"validationActions": ["Deny"]}),
+        (KEPT, "Validating", keep_policy(), {"validationActions": ["Deny"]}),
     ):
         made = {"apiVersion": GROUP, "metadata": {"name": name}}
         policy = {**made, "kind": f"{kind}AdmissionPolicy", "spec": as_written(spec)}

@@ -115,10 +115,11 @@ class ApiServer:
             f"--cert-dir={self.folder / 'controllers'}",
         )
 
-    def start_kwok(self) -> None:
+    def start_kwok(self, stages: Path) -> None:
         """Start kwok, which does the work of kubelets for nodes with its annotation ``kwok.x-k8s.io/node: fake``."""
         which = "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"
-        self._run("kwok", f"--kubeconfig={self.kubeconfig}", "--manage-all-nodes=false", which)
+        words = [f"--kubeconfig={self.kubeconfig}", f"--config={stages}", "--manage-all-nodes=false", which]
+        self._run("kwok", *words, "--node-lease-duration-seconds=40", "--v=ERROR")
 
     def open_namespace(self, name: str) -> None:
         """Make a namespace, and return once pods may be made in it. The controllers run."""
