@@ -99,7 +99,7 @@ class Ahead(Api):
 
 @dataclass
 class Served:
-    """What is known of the autoscaler's process."""
+    """Handle of the process of the autoscaler."""
 
     pid: int
     ahead_s: Any

@@ -167,7 +167,7 @@ def test_the_machines_go_when_the_gang_has_ended(project: Project) -> None:
 
 
 class Ends:
-    """When each container of a team's pods ended, and with which code, as the API tells it while it happens."""
+    """Ends of the containers of a team's pods: time and exit code, as the API tells them while they happen."""
 
     def __init__(self, project: Project, team: str) -> None:
         state = ".status.containerStatuses[0].state.terminated"
