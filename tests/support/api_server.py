@@ -103,8 +103,8 @@ class ApiServer:
         """Return whether a configuration of the test's own says who authorizes."""
         return any(word.startswith("--authorization-config=") for word in self._arguments)
 
-    def start_controllers(self) -> None:
-        """Start kube-controller-manager: deployments, garbage collection."""
+    def start_controllers(self, *words: str) -> None:
+        """Start kube-controller-manager: deployments, garbage collection. ``words`` are more of its flags."""
         self._run(
             "kube-controller-manager",
             f"--kubeconfig={self.kubeconfig}",
@@ -113,13 +113,21 @@ class ApiServer:
             f"--secure-port={self._controllers}",
             "--bind-address=127.0.0.1",
             f"--cert-dir={self.folder / 'controllers'}",
+            *words,
         )
 
-    def start_kwok(self, stages: Path) -> None:
-        """Start kwok, which does the work of kubelets for nodes with its annotation ``kwok.x-k8s.io/node: fake``."""
-        which = "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"
-        words = [f"--kubeconfig={self.kubeconfig}", f"--config={stages}", "--manage-all-nodes=false", which]
-        self._run("kwok", *words, "--node-lease-duration-seconds=40", "--v=ERROR")
+    def start_kwok(self, stages: Path, *, lease_s: int) -> None:
+        """Start kwok, which does the work of kubelets for nodes with its annotation ``kwok.x-k8s.io/node: fake``, by
+        ``stages``. A node's lease lasts for ``lease_s`` seconds, and is renewed after a quarter of that."""
+        self._run(
+            "kwok",
+            f"--kubeconfig={self.kubeconfig}",
+            f"--config={stages}",
+            "--manage-all-nodes=false",
+            "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+            f"--node-lease-duration-seconds={lease_s}",
+            "--v=WARN",
+        )
 
     def open_namespace(self, name: str) -> None:
         """Make a namespace, and return once pods may be made in it. The controllers run."""
