@@ -74,7 +74,7 @@ class Cluster:
     wrong: list[str] = field(default_factory=list)
     """Machines that were ended while a pod was on them."""
     trouble: list[BaseException] = field(default_factory=list)
-    """What went wrong with the stand-ins."""
+    """Errors of the stand-ins."""
 
     def __post_init__(self) -> None:
         self._local = threading.local()

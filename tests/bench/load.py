@@ -1,4 +1,4 @@
-"""What an API server has to do over some time, with an autoscaler and without."""
+"""Load of an API server over some time, with an autoscaler and without."""
 
 from __future__ import annotations
 

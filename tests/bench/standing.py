@@ -110,7 +110,7 @@ class Longest(Metrics):
 
 @dataclass(frozen=True)
 class Shared:
-    """What two processes share."""
+    """Values that two processes share."""
 
     ahead_s: Any
     """Seconds by which the autoscaler's clock is ahead."""
