@@ -51,8 +51,8 @@ OF_ANOTHER_RELEASE = {
 FOR_DRILLS = ("kubernetes-tests",)
 """Tools that take minutes to compile, and that drills alone need."""
 TELL_A_CLUSTER = ("kueue", "jobset", "kwok")
-"""Tools that say their version once they have a cluster (tests/components/objects/test_queues.py), or with more beside it
-that depends on the machine."""
+"""Tools that say their version once they have a cluster (tests/components/objects/test_queues.py), or with more that
+depends on the machine."""
 OURS = "longhaul/tools/"
 """Prefix of modules whose code is beside their go.mod."""
 
