@@ -1,4 +1,4 @@
-"""Admission policies that refuse, with the binding that puts each in force in the whole cluster."""
+"""Admission policies, each with the binding that puts it in force in the whole cluster."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pulumi import Resource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
+from pulumi_kubernetes.admissionregistration.v1 import (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
 
 from components.objects.labels import meta
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
+    from pulumi_kubernetes.admissionregistration.v1 import (
+        MutatingAdmissionPolicySpecArgsDict,
+        ParamRefArgsDict,
+        ValidatingAdmissionPolicySpecArgsDict,
+    )
 
 
 def refuse(
@@ -22,7 +31,7 @@ def refuse(
     parent: Resource,
     after: Sequence[Resource] = (),
 ) -> ValidatingAdmissionPolicyBinding:
-    """Make a policy and return its binding, which is made once all of ``after`` are there."""
+    """Make a policy that refuses, and return its binding, which is made once all of ``after`` are there."""
     made = ValidatingAdmissionPolicy(
         name, metadata=meta(name, part=part), spec=spec, opts=ResourceOptions(parent=parent)
     )
@@ -31,4 +40,24 @@ def refuse(
         metadata=meta(name, part=part),
         spec={"policy_name": name, "validation_actions": ["Deny"]},
         opts=ResourceOptions(parent=parent, depends_on=[made, *after]),
+    )
+
+
+def mutate(
+    name: str,
+    spec: MutatingAdmissionPolicySpecArgsDict,
+    *,
+    part: str,
+    parent: Resource,
+    param: ParamRefArgsDict | None = None,
+) -> MutatingAdmissionPolicyBinding:
+    """Make a policy that changes what is written, and return its binding. Without the object that ``param`` names, it
+    changes nothing."""
+    made = MutatingAdmissionPolicy(name, metadata=meta(name, part=part), spec=spec, opts=ResourceOptions(parent=parent))
+    reference: ParamRefArgsDict | None = {**param, "parameter_not_found_action": "Allow"} if param else None
+    return MutatingAdmissionPolicyBinding(
+        f"{name}-everywhere",
+        metadata=meta(name, part=part),
+        spec={"policy_name": name, **({"param_ref": reference} if reference else {})},
+        opts=ResourceOptions(parent=parent, depends_on=[made]),
     )

@@ -21,14 +21,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import (
-    MutatingAdmissionPolicy,
-    MutatingAdmissionPolicyBinding,
-)
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model.nodes import GPU_LABEL, KEEP, REGION_LABEL, SCALE_IN, TYPE_LABEL, UNCHECKED, ZONE_LABEL
-from components.objects.admission import refuse
+from components.objects.admission import mutate, refuse
 from components.objects.labels import SYSTEM, meta
 from components.objects.rbac import LOOKED_AT, NODES
 
@@ -37,7 +33,6 @@ if TYPE_CHECKING:
         MatchConditionArgsDict,
         MutatingAdmissionPolicySpecArgsDict,
         NamedRuleWithOperationsArgsDict,
-        ParamRefArgsDict,
         ValidatingAdmissionPolicySpecArgsDict,
         ValidationArgsDict,
         VariableArgsDict,
@@ -87,27 +82,14 @@ class NodeLabels(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:NodeLabels", name, None, opts)
-        self._child = ResourceOptions(parent=self)
         # What is in it is the controller's alone.
-        ConfigMap(LOOKED_AT, metadata=meta(LOOKED_AT, part=PART, namespace=SYSTEM), opts=self._child)
+        ConfigMap(LOOKED_AT, metadata=meta(LOOKED_AT, part=PART, namespace=SYSTEM), opts=ResourceOptions(parent=self))
         # Put back first: a refusal would stop kubelets.
-        put_back = self._mutating(PUT_BACK, put_back_policy())
-        self._mutating(MARK, mark_policy(), param={"name": LOOKED_AT, "namespace": SYSTEM})
+        put_back = mutate(PUT_BACK, put_back_policy(), part=PART, parent=self)
+        # Without the ConfigMap no Node is marked.
+        mutate(MARK, mark_policy(), part=PART, parent=self, param={"name": LOOKED_AT, "namespace": SYSTEM})
         refuse(KEPT, keep_policy(), part=PART, parent=self, after=[put_back])
         self.register_outputs({})
-
-    def _mutating(
-        self, name: str, spec: MutatingAdmissionPolicySpecArgsDict, *, param: ParamRefArgsDict | None = None
-    ) -> MutatingAdmissionPolicyBinding:
-        made = MutatingAdmissionPolicy(name, metadata=meta(name, part=PART), spec=spec, opts=self._child)
-        # Without the ConfigMap no Node is marked.
-        reference: ParamRefArgsDict | None = {**param, "parameter_not_found_action": "Allow"} if param else None
-        return MutatingAdmissionPolicyBinding(
-            f"{name}-everywhere",
-            metadata=meta(name, part=PART),
-            spec={"policy_name": name, **({"param_ref": reference} if reference else {})},
-            opts=ResourceOptions(parent=self, depends_on=[made]),
-        )
 
 
 def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:

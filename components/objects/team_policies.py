@@ -12,14 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import (
-    MutatingAdmissionPolicy,
-    MutatingAdmissionPolicyBinding,
-)
 
 from components.model.queues import FRAMEWORKS, JOBSET, KUEUE, TEAM_LABEL
-from components.objects.admission import refuse
-from components.objects.labels import meta
+from components.objects.admission import mutate, refuse
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -76,14 +71,7 @@ class TeamPolicies(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:TeamPolicies", name, None, opts)
-        child = ResourceOptions(parent=self)
-        named = MutatingAdmissionPolicy(NAMES, metadata=meta(NAMES, part=PART), spec=names_policy(), opts=child)
-        MutatingAdmissionPolicyBinding(
-            f"{NAMES}-everywhere",
-            metadata=meta(NAMES, part=PART),
-            spec={"policy_name": NAMES},
-            opts=ResourceOptions(parent=self, depends_on=[named]),
-        )
+        named = mutate(NAMES, names_policy(), part=PART, parent=self)
         for policy, spec in {
             KEPT: kept_policy(),
             STARTS: starts_policy(),

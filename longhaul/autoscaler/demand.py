@@ -106,9 +106,11 @@ def _absent(gang: Gang, waiting: Iterable[Pod], ledger: Ledger) -> list[Demand]:
     set that it fits best, and one that fits none for the first that is left."""
     left = [one.count for one in gang.sets]
     requests = {one.shape.requests for one in gang.sets}
-    counts = Counter((*gang.runs, *(pod.shape for pod in waiting))) if gang.sets else {}
-    for shape, count in sorted(counts.items(), key=lambda one: (one[0].requests not in requests, str(one[0]))):
-        _take(shape, count, gang.sets, left)
+    members = [*gang.runs, *(pod.shape for pod in waiting)] if gang.sets else []
+    # Pods share their shapes' objects, as above.
+    shapes, counts = {id(shape): shape for shape in members}, Counter(map(id, members))
+    for shape in sorted(shapes.values(), key=lambda one: (one.requests not in requests, str(one))):
+        _take(shape, counts[id(shape)], gang.sets, left)
     demands = []
     for number, (one, count) in enumerate(zip(gang.sets, left, strict=True)):
         if count:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
+from tests.bench.watched import PROC, look
 from tests.support.api_server import ApiServer
 
 WINDOW_S = 60.0
 """Time over which load is measured, seconds."""
-TICKS = os.sysconf("SC_CLK_TCK")
 LINE = re.compile(r'^apiserver_request_total\{.*verb="(\w+)".*\} (\S+)$', re.MULTILINE)
 
 
@@ -34,13 +32,14 @@ class Load:
     @classmethod
     def over(cls, server: ApiServer, own: int | None = None) -> Load:
         """Measure; ``own`` is the autoscaler's process."""
-        api, mine, requests = cpu_s(server.pid), cpu_s(own), _requests(server)
+        (api_s, _), (own_s, _), requests = _seen(server.pid), _seen(own), _requests(server)
         time.sleep(WINDOW_S)
+        (api_then_s, api_mib), (own_then_s, own_mib) = _seen(server.pid), _seen(own)
         return cls(
-            api_s=cpu_s(server.pid) - api,
-            api_mib=resident_mib(server.pid),
-            own_s=cpu_s(own) - mine,
-            own_mib=resident_mib(own),
+            api_s=api_then_s - api_s,
+            api_mib=api_mib,
+            own_s=own_then_s - own_s,
+            own_mib=own_mib,
             requests=_requests(server) - requests,
         )
 
@@ -66,17 +65,12 @@ def _requests(server: ApiServer) -> Counter[str]:
     return found
 
 
-def cpu_s(pid: int | None) -> float:
-    """Return the processor seconds of a process (proc(5), ``stat``, fields 14 and 15); 0 for none."""
+def _seen(pid: int | None) -> tuple[float, float]:
+    """Return a process's processor seconds and resident memory, MiB; nothing for none. ``ProcessLookupError`` when it
+    is gone."""
     if pid is None:
-        return 0.0
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def resident_mib(pid: int | None) -> float:
-    """Return the resident memory of a process, MiB (proc(5), ``status``, ``VmRSS``); 0 for none."""
-    if pid is None:
-        return 0.0
-    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return int(text.partition("VmRSS:")[2].split()[0]) / 1024
+        return 0.0, 0.0
+    seen = look(PROC / str(pid))
+    if seen is None:
+        raise ProcessLookupError(f"process {pid} is gone")
+    return seen.cpu_s, seen.resident / 2**20

@@ -103,14 +103,14 @@ def _tree(root: int) -> dict[int, Look]:
 
 def _everyone() -> list[tuple[int, Look]]:
     return [
-        (int(entry.name), look)
+        (int(entry.name), seen)
         for entry in PROC.iterdir()
-        if entry.name.isdigit() and (look := _look(entry)) is not None
+        if entry.name.isdigit() and (seen := look(entry)) is not None
     ]
 
 
-def _look(entry: Path) -> Look | None:
-    """Return the state of one process, or None when it is gone."""
+def look(entry: Path) -> Look | None:
+    """Return the state of one process, by its folder in :data:`PROC`; None when it is gone."""
     try:
         # From the third field on: the second, the name, may contain anything.
         fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

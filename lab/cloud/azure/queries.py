@@ -73,9 +73,7 @@ def listing(
         raise group_not_found(group.group(1))
     if not marker:
         return _plain(store, path)
-    parts = tail.split("/")
-    type = "/".join((parts[0], *parts[1::2]))
-    spec = spec_of(types, type)
+    parts, spec = tail.split("/"), _listed(types, tail)
     if spec.type == ASSIGNMENT_TYPE:
         return head, _assignments(store, head, query.get("$filter", ""))
     scope = head if len(parts) == 2 else path.rsplit("/", 1)[0]
@@ -91,10 +89,15 @@ def action_of(types: dict[str, TypeSpec], path: str) -> str:
     (learn.microsoft.com, "Azure permissions for Compute", and "for Management and governance")."""
     _, marker, tail = _cut(path)
     if marker:
-        parts = tail.split("/")
-        return f"{spec_of(types, '/'.join((parts[0], *parts[1::2]))).type}/read"
+        return f"{_listed(types, tail).type}/read"
     what = path.rpartition("/")[2].lower()
     return f"Microsoft.Resources/subscriptions/{'resourceGroups' if what == 'resourcegroups' else 'resources'}/read"
+
+
+def _listed(types: dict[str, TypeSpec], tail: str) -> TypeSpec:
+    """Return the type that a path lists; ``tail`` is its part after the last ``/providers/``."""
+    namespace, *rest = tail.split("/")
+    return spec_of(types, "/".join((namespace, *rest[::2])))
 
 
 def _plain(store: Store, path: str) -> tuple[str, list[Document]]:
