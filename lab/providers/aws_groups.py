@@ -15,10 +15,13 @@ GROUP_SETTINGS = {
     "healthCheckType": "HealthCheckType",
     "healthCheckGracePeriod": "HealthCheckGracePeriod",
     "capacityRebalance": "CapacityRebalance",
+    "protectFromScaleIn": "NewInstancesProtectedFromScaleIn",
 }
 DELETE_S = 600.0
 """Seconds that a group's deletion may take: the default of terraform-provider-aws (internal/service/autoscaling/
 group.go, ``Timeouts``)."""
+MOST_PROTECTED = 50
+"""Largest number of instances in one ``SetInstanceProtection`` (Auto Scaling API)."""
 _BUSY = ("ResourceInUse", "ScalingActivityInProgress", "ResourceInUseFault", "ScalingActivityInProgressFault")
 
 
@@ -135,6 +138,7 @@ def _group_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
         "availabilityZones": sorted(set(found["AvailabilityZones"])),
         "capacityRebalance": bool(found.get("CapacityRebalance", False)),
         "healthCheckType": found["HealthCheckType"],
+        "protectFromScaleIn": bool(found.get("NewInstancesProtectedFromScaleIn", False)),
         "launchTemplate": {
             "id": template.get("LaunchTemplateId", ""),
             "name": template.get("LaunchTemplateName", ""),
@@ -159,18 +163,13 @@ def _text(value: Any) -> str:
 
 
 def _delete_group(call: Call) -> None:
-    """Delete a group as the real plugin does: unless ``forceDelete`` is set, shrink it to 0 and wait for its instances
-    to end; then delete it."""
+    """Delete a group as the real plugin does: unless ``forceDelete`` is set, shrink it to 0, lift the protection of its
+    instances, and wait for them to end; then delete it (group.go, ``drainGroup``)."""
     name = call.id
     force = bool(call.old.get("forceDelete"))
     try:
         if not force:
-            call.autoscaling.update_auto_scaling_group(
-                AutoScalingGroupName=name, MinSize=0, MaxSize=0, DesiredCapacity=0
-            )
-            call.until(
-                lambda: not (_group(call, name) or {}).get("Instances") or None, f"the instances of {name} to end"
-            )
+            _drain(call, (_group(call, name) or {}).get("Instances", []))
         call.retried(
             _BUSY,
             lambda: call.autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=force),
@@ -180,3 +179,16 @@ def _delete_group(call: Call) -> None:
         if not missing(problem) and not (code_of(problem) == "ValidationError" and "not found" in str(problem)):
             raise
     call.until(lambda: _group(call, name) is None or None, f"{name} to be gone")
+
+
+def _drain(call: Call, instances: list[dict[str, Any]]) -> None:
+    name = call.id
+    call.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, MaxSize=0, DesiredCapacity=0)
+    protected = [one["InstanceId"] for one in instances if one["ProtectedFromScaleIn"]]
+    for first in range(0, len(protected), MOST_PROTECTED):
+        call.autoscaling.set_instance_protection(
+            AutoScalingGroupName=name,
+            InstanceIds=protected[first : first + MOST_PROTECTED],
+            ProtectedFromScaleIn=False,
+        )
+    call.until(lambda: not (_group(call, name) or {}).get("Instances") or None, f"the instances of {name} to end")

@@ -71,6 +71,7 @@ def test_a_group_s_size_is_the_autoscaler_s(production: Environment, program: Pr
             assert "desiredCapacity" in group.ignored
             assert group.inputs.get("capacityRebalance", False) is False, "spot machines too"
             assert "AZRebalance" in group.inputs["suspendedProcesses"]
+            assert group.inputs["protectFromScaleIn"] is True, "AWS chooses no machine"
             assert group.delete_timeout == "60m"
     assert scale_set.ignored == ("sku.capacity", "identity")
 

@@ -64,6 +64,7 @@ _GROUP: Mapping[str, str | Member] = {
     "healthCheckType": "HealthCheckType",
     "placementGroup": "PlacementGroup",
     "capacityRebalance": "CapacityRebalance",
+    "protectFromScaleIn": "NewInstancesProtectedFromScaleIn",
     "vpcZoneIdentifiers": Member(path="VPCZoneIdentifier", convert=",".join),
     "launchTemplate": Member(
         path="LaunchTemplate",

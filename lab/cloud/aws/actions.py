@@ -105,9 +105,9 @@ _EC2 = {
 }
 _AUTOSCALING = {
     "CreateAutoScalingGroup": "AutoScalingGroupName MinSize MaxSize DesiredCapacity VPCZoneIdentifier LaunchTemplate "
-    "HealthCheckType HealthCheckGracePeriod CapacityRebalance Tags",
+    "HealthCheckType HealthCheckGracePeriod CapacityRebalance NewInstancesProtectedFromScaleIn Tags",
     "UpdateAutoScalingGroup": "AutoScalingGroupName MinSize MaxSize DesiredCapacity VPCZoneIdentifier LaunchTemplate "
-    "HealthCheckType HealthCheckGracePeriod CapacityRebalance",
+    "HealthCheckType HealthCheckGracePeriod CapacityRebalance NewInstancesProtectedFromScaleIn",
     "DeleteAutoScalingGroup": "AutoScalingGroupName ForceDelete",
     "DescribeAutoScalingGroups": "AutoScalingGroupNames Filters MaxRecords NextToken",
     "DescribeAutoScalingInstances": "InstanceIds MaxRecords NextToken",

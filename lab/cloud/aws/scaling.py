@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lab.cloud.aws.moto_ec2 import LabEc2
 
 KEPT_ACTIVITIES = 100
+MOST_PROTECTED = 50
+"""Largest number of instances in one ``SetInstanceProtection`` (Auto Scaling API)."""
 ENDING = "Terminating"
 DELETING = "Delete in progress"
 """Status of a group that is being deleted: AutoScalingGroup, Auto Scaling's API reference."""
@@ -237,6 +239,22 @@ class LabScaling(AutoScalingBackend):
         group = self._kept(group_name)
         _check_size(desired_capacity or 0, group.min_size, group.max_size)
         group.set_desired_capacity(desired_capacity)
+
+    def set_instance_protection(
+        self, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
+    ) -> None:
+        """Protect instances that are all the group's, or lift that; surplus ones without protection end then (Auto
+        Scaling API, ``SetInstanceProtection``). moto passes over others' instances, and ends none."""
+        group = self._kept(group_name)
+        if len(instance_ids) > MOST_PROTECTED:
+            raise ValidationError(f"The lab takes {MOST_PROTECTED} instances at most, as AWS does")
+        there = {state.instance.id for state in group.active_instances()}
+        for instance_id in instance_ids:
+            if instance_id not in there:
+                raise ValidationError(f"The instance {instance_id} is not part of Auto Scaling group {group_name}.")
+        super().set_instance_protection(group_name, instance_ids, protected_from_scale_in)
+        group.follow(cause="an instance was taken out of service in response to a difference between desired and "
+                     "actual capacity, shrinking the capacity")  # fmt: skip
 
     def delete_auto_scaling_group(self, group_name: str, *, force: bool = False) -> None:
         """Delete a group; refuse while it has instances, unless ``force`` is set. Then the group stays until the last

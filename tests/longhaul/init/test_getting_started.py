@@ -32,13 +32,17 @@ PERMISSION_ONLY = {"iam:PassRole"}
 """Actions without an operation of the same name."""
 
 NOT_THE_OPERATORS = {
-    "autoscaling:SetInstanceProtection",  # used by no program of ours; the lab has it for tests
     "sts:AssumeRoleWithWebIdentity",  # the node controller, with no policy
 }
 """Actions that the lab's AWS knows and the operator's policy does not allow, with their users."""
 
 AWS = {
-    "autoscaling.Group": ("autoscaling:CreateAutoScalingGroup", "iam:PassRole", "ec2:RunInstances"),
+    "autoscaling.Group": (
+        "autoscaling:CreateAutoScalingGroup",
+        "autoscaling:SetInstanceProtection",  # upon deletion
+        "iam:PassRole",
+        "ec2:RunInstances",
+    ),
     "ec2.CustomerGateway": ("ec2:CreateCustomerGateway",),
     "ec2.Eip": ("ec2:AllocateAddress",),
     "ec2.InternetGateway": ("ec2:CreateInternetGateway", "ec2:AttachInternetGateway"),

@@ -18,6 +18,12 @@ def size(site: Site, count: int) -> None:
     site.scaling.set_desired_capacity(AutoScalingGroupName="pool", DesiredCapacity=count)
 
 
+def protect(site: Site, instance: str, *, protected: bool = True) -> None:
+    site.scaling.set_instance_protection(
+        AutoScalingGroupName="pool", InstanceIds=[instance], ProtectedFromScaleIn=protected
+    )
+
+
 def machines(site: Site) -> set[str]:
     return {machine.id for machine in site.live.hypervisor.world.machines}
 
@@ -172,7 +178,7 @@ def test_a_deleted_group_drains(site: Site) -> None:
     until(lambda: len(machines(site)) == 2)
     hold = site.live.hypervisor.hold = asyncio.Event()
     first = site.instances()[0]["InstanceId"]
-    site.scaling.set_instance_protection(AutoScalingGroupName="pool", InstanceIds=[first], ProtectedFromScaleIn=True)
+    protect(site, first)
     site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool", ForceDelete=True)
     until(lambda: not machines(site))
 
@@ -196,9 +202,23 @@ def test_a_deleted_group_drains(site: Site) -> None:
 def test_protected_instances_stay(site: Site) -> None:
     site.pool(2)
     first = site.instances()[0]["InstanceId"]
-    site.scaling.set_instance_protection(AutoScalingGroupName="pool", InstanceIds=[first], ProtectedFromScaleIn=True)
+    protect(site, first)
     size(site, 1)
     assert [one["InstanceId"] for one in site.instances()] == [first]
+
+
+def test_a_group_that_protects_all_ends_none_until_it_is_lifted(site: Site) -> None:
+    """Ends by name and deletions go through all the same."""
+    site.pool(3, NewInstancesProtectedFromScaleIn=True)
+    first, second, third = (one["InstanceId"] for one in site.instances())
+    size(site, 1)
+    assert len(site.instances()) == 3
+    site.scaling.terminate_instance_in_auto_scaling_group(InstanceId=first, ShouldDecrementDesiredCapacity=False)
+    assert {one["InstanceId"] for one in site.instances()} == {second, third}, "two are still one more than wanted"
+    with pytest.raises(ClientError, match="is not part of Auto Scaling group"):
+        protect(site, first, protected=False)
+    protect(site, second, protected=False)
+    assert [one["InstanceId"] for one in site.instances()] == [third]
 
 
 def test_ended_instances_are_forgotten_after_an_hour(site: Site) -> None:
