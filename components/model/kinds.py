@@ -38,6 +38,10 @@ class Kind:
     """Number of virtual cores, in the same way; None with hosts, whose cores nobody declares."""
     cores_each: int | None = None
     """Most virtual cores for each GPU of a machine; None without GPUs, and where only hosts are of the kind."""
+    memory_gib: int | None = 0
+    """Memory of all machines together, GiB, in the same way as the cores."""
+    memory_each_gib: int | None = None
+    """Most memory for each GPU of a machine, GiB; None as for the cores."""
     taints: tuple[Taint, ...] = ()
     """Every taint of one of its pools."""
     sources: tuple[str, ...] = ()
@@ -55,11 +59,15 @@ def kinds(environment: Environment) -> dict[str, Kind]:
         own = kind_name(gpus=machine.gpus, model=machine.gpu_model, spot=pool.spot)
         before = found.get(own, Kind(name=own))
         each = machine.vcpus // machine.gpus if machine.gpus else None
+        # Rounded up: a machine's GPUs together never have less than its memory.
+        memory = -(-machine.memory_gib // machine.gpus) if machine.gpus else None
         found[own] = Kind(
             name=own,
             gpus=before.gpus + pool.max * machine.gpus,
             cores=(before.cores or 0) + pool.max * machine.vcpus,
             cores_each=max(filter(None, (before.cores_each, each)), default=None),
+            memory_gib=(before.memory_gib or 0) + pool.max * machine.memory_gib,
+            memory_each_gib=max(filter(None, (before.memory_each_gib, memory)), default=None),
             taints=tuple(dict.fromkeys((*before.taints, *pool.taints))),
             sources=(*before.sources, name),
         )
@@ -71,6 +79,8 @@ def kinds(environment: Environment) -> dict[str, Kind]:
             gpus=before.gpus + host.gpus,
             cores=None,
             cores_each=before.cores_each,
+            memory_gib=None,
+            memory_each_gib=before.memory_each_gib,
             taints=before.taints,
             sources=tuple(dict.fromkeys((*before.sources, "hosts"))),
         )

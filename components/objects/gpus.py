@@ -21,17 +21,26 @@ from pulumi_kubernetes.node.v1 import RuntimeClass
 
 from components.model.nodes import GPU_LABEL
 from components.model.versions import pinned
+from components.objects.admission import refuse
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
-from components.objects.labels import meta
+from components.objects.labels import SYSTEM, meta
 
 if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import (
+        NamedRuleWithOperationsArgsDict,
+        ValidatingAdmissionPolicySpecArgsDict,
+    )
     from pulumi_kubernetes.apps.v1 import DaemonSetSpecArgsDict
     from pulumi_kubernetes.core.v1 import ContainerArgsDict, PodSpecArgsDict
+    from pulumi_kubernetes.meta.v1 import LabelSelectorArgsDict
 
 PART = "gpus"
 NAME = "nvidia-device-plugin"
 RUNTIME = "nvidia"
 """Name of the runtime class, and of containerd's handler (role nvidia_container_toolkit)."""
+POLICY = "longhaul-gpu-runtime"
+"""Name of the policy that keeps the runtime class in Kubernetes' own namespace."""
+ALL_GPUS = "runtimeClassName nvidia gives a pod all GPUs of its machine: ask for nvidia.com/gpu instead, without it"
 RESOURCE = "nvidia.com/gpu"
 SELECTOR = {"k8s-app": NAME}
 SPECS = "/var/run/cdi"
@@ -68,17 +77,46 @@ class Gpus(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Gpus", name, None, opts)
+        # The policy is there first.
+        kept = refuse(POLICY, runtime_policy(), part=PART, parent=self)
         runtime = RuntimeClass(
             RUNTIME,
             metadata=meta(RUNTIME, part=PART),
             handler=RUNTIME,
             # Other machines' containerd has no such handler: a pod would hang there.
             scheduling={"node_selector": {GPU_LABEL: "true"}},
-            opts=ResourceOptions(parent=self),
+            opts=ResourceOptions(parent=self, depends_on=[kept]),
         )
         own = ResourceOptions(parent=self, depends_on=[runtime])
         device_plugin(NAME, plugin_spec(), part=PART, selector=SELECTOR, opts=own)
         self.register_outputs({})
+
+
+def runtime_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses the runtime class to all but Kubernetes' own namespace. By a variable of its image
+    or of its own, a container of that class has every GPU of the machine, those of other pods too
+    (``NVIDIA_VISIBLE_DEVICES``), and asked for none."""
+    elsewhere: LabelSelectorArgsDict = {
+        "match_expressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]}]
+    }
+    pods: NamedRuleWithOperationsArgsDict = {
+        "api_groups": [""],
+        "api_versions": ["*"],
+        # Nobody changes a pod's class.
+        "operations": ["CREATE"],
+        "resources": ["pods"],
+    }
+    return {
+        "match_constraints": {"resource_rules": [pods], "namespace_selector": elsewhere},
+        "failure_policy": "Fail",
+        "validations": [
+            {
+                "expression": f"object.spec.?runtimeClassName.orValue('') != '{RUNTIME}'",
+                "message": ALL_GPUS,
+                "reason": "Forbidden",
+            }
+        ],
+    }
 
 
 def plugin_spec() -> DaemonSetSpecArgsDict:

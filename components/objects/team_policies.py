@@ -1,5 +1,5 @@
 """Policies of the API servers in teams' namespaces: what queues waits in the team's queue, with the team's priority, is
-started by Kueue alone, and nobody has GPUs past it.
+started by Kueue alone, ends in time, and nobody has GPUs past it.
 
 JobSets make Jobs of their own, which wait as parts of the JobSet: so what the JobSet controller itself makes needs
 no queue. Who pretends to be a part of a JobSet is not that controller. Kueue leaves what belongs to an admitted job
@@ -38,6 +38,10 @@ JOBS = CONTROLLERS.format("job")
 MAKERS = tuple(CONTROLLERS.format(one) for one in ("job", "deployment", "replicaset", "statefulset", "daemon-set"))
 """Users of Kubernetes' controllers, which say truly what they make things for."""
 
+MOST_GRACE_S = 600
+"""Longest time that a team's pod may take to end, seconds: Kueue gives its quota on as soon as it is asked to, and the
+node is not free before."""
+
 KUEUES = "kueue.x-k8s.io/"
 """Begin of the names of labels, annotations and scheduling gates that are Kueue's."""
 GATE = f"{KUEUES}admission"
@@ -52,14 +56,17 @@ NAMES, KEPT = "longhaul-team-queues", "longhaul-teams"
 """Names of two policies: one writes queue and priority, the other keeps them."""
 STARTS, GPUS, OWNERS = "longhaul-team-jobs", "longhaul-team-pods", "longhaul-team-owners"
 """Names of the policies of Jobs and JobSets, of pods, and of what makes pods otherwise."""
+ENDS, ASKED = "longhaul-team-ends", "longhaul-team-deletions"
+"""Names of the policies of the time that pods take to end, by themselves and as who deletes them asks for."""
 TEAMS: LabelSelectorArgsDict = {"match_expressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
 
 ANOTHER = "a team's jobs wait in its own queue, default, with its own priority class"
 NAMED = "Kueue alone names the workload, or the group of pods, that something of a team belongs to"
 STARTED = "a team's jobs are made suspended, and started by Kueue alone"
 ORPHANED = "pods of a team end with their job: delete it without --cascade=orphan"
-OWNED = "who owns jobs, and pods with GPUs, of a team is for Kubernetes' controllers to say; a Job may be a CronJob's"
+OWNED = "who owns jobs and pods of a team is for Kubernetes' controllers to say; a Job may be a CronJob's"
 PAST_THE_QUEUE = "GPUs of a team are had through its queue, as a Job, a JobSet, or a pod that Kueue holds back"
+LATE = f"pods of a team end within {MOST_GRACE_S} s: terminationGracePeriodSeconds is at most that"
 LIFTED = "only Kueue lifts its own gates, and writes its own labels and annotations of pods"
 
 OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
@@ -77,6 +84,8 @@ class TeamPolicies(ComponentResource):
             STARTS: starts_policy(),
             GPUS: gpus_policy(),
             OWNERS: owners_policy(),
+            ENDS: ends_policy(),
+            ASKED: deletions_policy(),
         }.items():
             # Before one refuses what has no queue, the first one names it.
             refuse(policy, spec, part=PART, parent=self, after=[named])
@@ -153,6 +162,7 @@ def gpus_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         _kind("", "pods", "CREATE", "UPDATE"),
         {
             f"!{asks} || {_own(_by(*MAKERS))}": OWNED,
+            f"!({CREATED}) || {_unowned()}": OWNED,
             f"!({CREATED}) || {_by(JOBS)} || {gated} || !{asks}": PAST_THE_QUEUE,
             f"{CREATED} || {kept} && {_unchanged('annotations')} && {_unchanged('labels')}": LIFTED,
         },
@@ -168,7 +178,25 @@ def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
             for one in ("deployments", "replicasets", "statefulsets")
             for rule in _kind("apps", one, "CREATE", "UPDATE")
         ],
-        {f"{_by(*MAKERS)} || !{_owners('object')}.exists(o, o.kind in {list(KNOWN)})": OWNED},
+        {_unowned(): OWNED},
+    )
+
+
+def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses pods, and what they are made from, that take longer to end than they may."""
+    grace = "{}.?terminationGracePeriodSeconds.orValue(0)"
+    template = grace.format("{}.?template.?spec")
+    roles = f"object.spec.?replicatedJobs.orValue([]).map(r, {template.format('r.template.spec')})"
+    every = f"[{grace.format('object.spec')}, {template.format('object.spec')}] + {roles}"
+    return _refusing(_queued("CREATE"), {f"({every}).all(s, s <= {MOST_GRACE_S})": LATE})
+
+
+def deletions_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses to give pods longer when they are deleted or evicted."""
+    options = f"({CREATED} ? object.?deleteOptions : request.?options)"
+    return _refusing(
+        [*_kind("", "pods", "DELETE"), *_kind("", "pods/eviction", "CREATE")],
+        {f"{options}.?gracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}": LATE},
     )
 
 
@@ -198,6 +226,11 @@ def _own(trusted: str) -> str:
     new, old = _owners("object"), _owners("oldObject")
     made = f"{trusted} || {new}.all(o, o.kind == 'CronJob' && o.apiVersion.startsWith('batch/'))"
     return f"({CREATED} ? ({made}) : {new}.map(o, o.uid) == {old}.map(o, o.uid))"
+
+
+def _unowned() -> str:
+    """Return that a thing says of no job that it is its part, unless Kubernetes' own controllers say so."""
+    return f"{_by(*MAKERS)} || !{_owners('object')}.exists(o, o.kind in {list(KNOWN)})"
 
 
 def _owners(one: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 API = "kueue.x-k8s.io/v1beta2"
 COHORT = "longhaul"
-CPU = "cpu"
+CPU, MEMORY = "cpu", "memory"
 PLENTY = "1P"
 """Quota of resources that are not counted: a queue refuses a job that asks for a resource of which it does not speak.
 Kueue adds up quotas of 64 bits, so that it must be far from what they hold."""
@@ -57,8 +57,11 @@ def cohort(environment: Environment, known: Mapping[str, Kind]) -> dict[str, Any
         kind = known[name]
         shares = [team.shares[name] for team in environment.teams.values() if name in team.shares]
         cores = CORES_OF_HOSTS if kind.cores is None else kind.cores - sum(cores_of(one, kind) for one in shares)
-        rest = {CPU: cores, GPU: kind.gpus - sum(one.gpus for one in shares)}
-        flavors.append(_quotas(name, resources, {key: {"nominalQuota": str(rest[key])} for key in rest}))
+        gpus = kind.gpus - sum(one.gpus for one in shares)
+        rest = {CPU: str(cores), GPU: str(gpus)}
+        if kind.memory_each_gib is not None and kind.memory_gib is not None:
+            rest[MEMORY] = f"{max(0, kind.memory_gib - (kind.gpus - gpus) * kind.memory_each_gib)}Gi"
+        flavors.append(_quotas(name, resources, {key: {"nominalQuota": amount} for key, amount in rest.items()}))
     return {"resourceGroups": [{"coveredResources": [*resources], "flavors": flavors}]}
 
 
@@ -86,9 +89,13 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Kind]
 
 
 def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
-    """Return what a share says of cores and GPUs."""
+    """Return what a share says of cores and GPUs, and of the memory that goes with GPUs: a job that asks for little but
+    memory would have a whole machine of them."""
     cores = cores_of(share, kind)
     found = {CPU: {"nominalQuota": str(cores)}, GPU: {"nominalQuota": str(share.gpus)}}
+    each = kind.memory_each_gib
+    if each is not None:
+        found[MEMORY] = {"nominalQuota": f"{share.gpus * each}Gi"}
     for field, number in (("borrowingLimit", share.borrow), ("lendingLimit", share.lend)):
         if number is None:
             continue
@@ -99,6 +106,8 @@ def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
         if kind.cores_each is not None:
             most = number * kind.cores_each
             found[CPU][field] = str(min(most, cores) if field == "lendingLimit" else most)
+        if each is not None:
+            found[MEMORY][field] = f"{number * each}Gi"
     if not kind.gpus:
         found[GPU]["borrowingLimit"] = "0"
     return found
@@ -112,7 +121,7 @@ def _quotas(name: str, resources: tuple[str, ...], counted: Mapping[str, Mapping
 
 def _resources(environment: Environment, gpus: bool) -> tuple[str, ...]:
     """Return the resources that jobs of a team may ask for."""
-    return (CPU, *((GPU,) if gpus else ()), "memory", "ephemeral-storage", *_machines(environment))
+    return (CPU, *((GPU,) if gpus else ()), MEMORY, "ephemeral-storage", *_machines(environment))
 
 
 def _machines(environment: Environment) -> Iterator[str]:

@@ -68,6 +68,19 @@ COUNTS = {
     "count/configmaps": "500",
     "services": "500",
     "persistentvolumeclaims": "1000",
+    "count/deployments.apps": "500",
+    "count/replicasets.apps": "2000",
+    "count/statefulsets.apps": "500",
+    "count/daemonsets.apps": "100",
+    "count/replicationcontrollers": "100",
+    "count/cronjobs.batch": "500",
+    "count/horizontalpodautoscalers.autoscaling": "500",
+    "count/poddisruptionbudgets.policy": "500",
+    "count/ingresses.networking.k8s.io": "500",
+    "count/networkpolicies.networking.k8s.io": "500",
+    "count/serviceaccounts": "500",
+    "count/resourceclaims.resource.k8s.io": "1000",
+    "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
 """Most objects of a namespace: no team fills the main etcd cluster, in which a Secret or ConfigMap may have 1 MiB."""
 NOT_A_TEAMS = tuple(one.name for one in CLASSES if one.preempts and one.value > 0)

@@ -18,6 +18,7 @@ from longhaul.toolchain.spec import load as load_spec
 from tests.support.api_server import ApiServer, eventually
 from tests.support.declared import plain
 from tests.support.hosts import STACKS
+from tests.support.teams import pod
 from tests.support.whole import declare_objects
 
 PROGRAMS = STACKS.parent / "images" / "rootfs" / "usr" / "local" / "lib" / "longhaul"
@@ -143,3 +144,21 @@ def test_the_api_server_takes_it_and_its_pods(
     made = create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod}, "--dry-run=server")
     assert made["spec"]["nodeSelector"] == {GPU_LABEL: "true"}
     assert made["spec"]["priority"] > 2_000_000_000
+
+
+@pytest.mark.engine
+def test_the_class_that_gives_all_gpus_is_had_in_kubernetes_own_namespace_alone(
+    declared: dict[str, Any], cluster: ApiServer
+) -> None:
+    for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
+        cluster.kubectl("create", "--filename=-", stdin=json.dumps(declared[kind]))
+    if "nvidia" not in cluster.kubectl("get", "runtimeclasses", "--output=name"):
+        cluster.kubectl("create", "--filename=-", stdin=json.dumps(declared["RuntimeClass"]))
+
+    def made(namespace: str, **more: Any) -> str:
+        words = ("create", "--dry-run=server", f"--namespace={namespace}", "--filename=-")
+        return cluster.kubectl(*words, stdin=json.dumps(pod("x", **more)), check=False)
+
+    eventually(lambda: gpus.ALL_GPUS in made("default", runtimeClassName="nvidia"), what="the policy is in force")
+    assert "created" in made("default")
+    assert "created" in made("kube-system", runtimeClassName="nvidia")

@@ -50,8 +50,10 @@ def objects(program: Program, kind: str, *, namespace: str | None = None) -> dic
     return {one["metadata"]["name"]: one for one in found if one["metadata"].get("namespace") == namespace}
 
 
-def quotas(spec: dict[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
-    """Quotas of cores and GPUs by flavor and resource."""
+def quotas(
+    spec: dict[str, Any], *, of: tuple[str, ...] = ("cpu", "nvidia.com/gpu")
+) -> dict[str, dict[str, dict[str, str]]]:
+    """Quotas by flavor and resource, of cores and GPUs or of others."""
     (group,) = spec["resourceGroups"]
     for flavor in group["flavors"]:
         assert [one["name"] for one in flavor["resources"]] == group["coveredResources"]
@@ -59,7 +61,7 @@ def quotas(spec: dict[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
         flavor["name"]: {
             one["name"]: {key: value for key, value in one.items() if key != "name"}
             for one in flavor["resources"]
-            if one["name"] in ("cpu", "nvidia.com/gpu")
+            if one["name"] in of
         }
         for flavor in group["flavors"]
     }
@@ -98,6 +100,24 @@ def test_what_nobody_is_guaranteed_is_the_cohort_s(program: Program) -> None:
     assert {one["spec"]["cohortName"] for one in objects(program, "ClusterQueue").values()} == {
         cohort["metadata"]["name"]
     }
+
+
+def test_memory_goes_with_gpus(program: Program) -> None:
+    """A job that asks for little else would have the whole of a machine with GPUs."""
+    queues, (cohort,) = objects(program, "ClusterQueue"), objects(program, "Cohort").values()
+    vision, speech, rest = (
+        {kind: own["memory"] for kind, own in quotas(one["spec"], of=("memory",)).items()}
+        for one in (queues["vision"], queues["speech"], cohort)
+    )
+    # The largest type has 2,048 GiB for its 8 GPUs.
+    assert vision == {
+        "cpu": {"nominalQuota": "1P"},
+        "h100": {"nominalQuota": f"{64 * 256}Gi", "borrowingLimit": f"{128 * 256}Gi"},
+    }
+    assert speech["h100"] == {"nominalQuota": f"{128 * 256}Gi", "lendingLimit": f"{8 * 256}Gi"}
+    assert speech["h100-spot"] == {"nominalQuota": "0Gi"}
+    assert rest["cpu"] == {"nominalQuota": "1P"}
+    assert rest["h100"] != rest["cpu"]
 
 
 def test_an_owner_takes_its_own_back_and_a_borrower_only_from_lower_borrowers(program: Program) -> None:

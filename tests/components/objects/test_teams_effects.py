@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from components.objects.team_policies import (
     ANOTHER,
     GATE,
     KUEUES,
+    LATE,
     LIFTED,
+    MOST_GRACE_S,
     NAMED,
     ORPHANED,
     OWNED,
@@ -169,7 +171,8 @@ def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
     gate = [{"name": GATE}]
     for one in (pod("past", gpus=1), pod("before", initContainers=first), pod("held", gpus=1, schedulingGates=gate)):
         assert OWNED in ada.makes(of_a_job(one, owner))
-    assert "schedulingGates" not in ada.made(of_a_job(pod("plain"), owner))["spec"]
+    # Nor without GPUs: it would run on any machine, of no quota.
+    assert OWNED in ada.makes(of_a_job(pod("plain"), owner))
     maker = controller(server, "replicaset")
     assert PAST_THE_QUEUE in maker.makes(of_a_job(pod("past", gpus=1), owner))
     assert controller(server, "job").made(of_a_job(pod("part", gpus=1), owner))["kind"] == "Pod"
@@ -224,6 +227,38 @@ def test_what_a_job_made_ends_with_it(ada: Person) -> None:
         patch = ("--type=merge", "--patch", '{"metadata":{"finalizers":["orphan"]}}')
         assert ORPHANED in ada.kubectl("patch", "--namespace=vision", plural, *patch)
         assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
+
+
+def test_pods_end_in_time(ada: Person) -> None:
+    """Kueue gives their quota on at once, so that who ends slowly would have it twice."""
+    most, late = ({"terminationGracePeriodSeconds": MOST_GRACE_S + more} for more in (0, 1))
+
+    def templates(grace: dict[str, int]) -> Iterator[dict[str, Any]]:
+        spec = {**JOB["spec"]["template"]["spec"], **grace}
+        job_spec = {**JOB["spec"], "template": {"spec": spec}}
+        yield pod("plain", **grace)
+        yield {**JOB, "spec": job_spec}
+        yield {**ROLES, "spec": {**ROLES["spec"], "replicatedJobs": [{"name": "a", "template": {"spec": job_spec}}]}}
+        for kind in ("Deployment", "StatefulSet"):
+            made = copies(kind)
+            made["spec"]["template"]["spec"] |= grace
+            yield made
+
+    for one in templates(most):
+        assert ada.made(one)["kind"] == one["kind"]
+    for one in templates(late):
+        assert LATE in ada.makes(one), one["kind"]
+    assert ada.made(pod("held", **most), dry=False)["kind"] == "Pod"
+    longer = f"--grace-period={MOST_GRACE_S + 1}"
+    assert LATE in ada.kubectl("delete", "--namespace=vision", "pod/held", "--wait=false", longer)
+    assert LATE in ada.kubectl("delete", "--namespace=vision", "pods", "--all", "--wait=false", longer)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "held", "namespace": "vision"}}
+    path = "/api/v1/namespaces/vision/pods/held/eviction"
+    for seconds, refused in ((MOST_GRACE_S + 1, True), (MOST_GRACE_S, False)):
+        options = {"deleteOptions": {"gracePeriodSeconds": seconds, "dryRun": ["All"]}}
+        said = ada.kubectl("create", "--raw", path, "--filename=-", stdin={**eviction, **options})
+        assert (LATE in said) is refused, said
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
 
 
 def test_nobody_says_to_which_workload_something_belongs(ada: Person) -> None:
