@@ -15,6 +15,7 @@ from components.model.autoscaler_document import KEY, Given, of_text, to_text
 from components.model.hosts import Host
 from longhaul.autoscaler import unit
 from longhaul.examples import example
+from longhaul.prices.book import PriceBook
 from tests.support.hosts import STACKS
 
 
@@ -55,6 +56,41 @@ def test_a_document_of_another_release_is_waited_out(
     said = [record.getMessage() for record in caplog.records]
     assert any("format: is 2" in one and "renew the image" in one for one in said)
     assert any("clouds_of_tomorrow" in one for one in said)
+
+
+class Held:
+    """An API whose document is there or is not."""
+
+    def __init__(self, text: str) -> None:
+        self.text: str | None = text
+
+    def find(self, _path: str) -> Mapping[str, Any] | None:
+        return None if self.text is None else {"data": {KEY: self.text}}
+
+
+def test_a_document_that_is_deleted_ends_the_work_until_it_is_back(
+    environment: Environment, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    good = to_text(Given(environment=environment))
+    api = Held(good)
+    worked: list[bool] = []
+
+    def work(_given: Given, _prices: PriceBook, over: threading.Event) -> None:
+        api.text = None
+        worked.append(over.wait(10))
+
+    run(api, work)
+    assert worked == [True], "it is told to end"
+
+    again = threading.Thread(target=run, args=(api, lambda *_: worked.append(True)))
+    again.start()  # As systemd does.
+    again.join(0.2)
+    assert (again.is_alive(), worked) == (True, [True]), "it waits"
+    assert "the environment has no `autoscaler`: nothing to do" in [one.getMessage() for one in caplog.records]
+    api.text = good
+    again.join(10)
+    assert (again.is_alive(), worked) == (False, [True, True])
 
 
 def test_hosts_and_prices_come_along() -> None:
