@@ -1,7 +1,8 @@
 """Computes the cost of an environment from a price book, by part, as a minimum and a maximum. All arithmetic is
 decimal.
 
-The minimum is what always runs: every pool at its ``min``. The maximum is every pool at its ``max`` at once. Fallbacks
+The minimum is what always runs: every pool at its ``min``, or at its ``spare`` nodes where an autoscaler that acts
+keeps more of those. The maximum is every pool at its ``max`` at once. Fallbacks
 add nothing to it: machines for which a pool has no capacity run in another pool, within that pool's own ``max``. A line
 names the cost of its fallbacks. Spot machines are counted at their own price. Where the book has none, they are counted
 at the ordinary price, and the line says so. The spot price does not exceed the ordinary price: the pools ask for no
@@ -86,7 +87,7 @@ class EnvironmentCost:
 
     @property
     def minimum(self) -> Cost:
-        """Cost with every pool at its ``min``, without what has no price."""
+        """Cost with every pool at its smallest, without what has no price."""
         return _sum(line.minimum for line in self.lines)
 
     @property

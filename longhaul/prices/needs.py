@@ -108,7 +108,7 @@ def _pools(environment: Environment) -> Iterator[Need]:
             group=f"{POOL}{name}",
             what="machines",
             key=key,
-            least=pool.min,
+            least=max(pool.min, min(pool.spare, pool.max)) if environment.scales else pool.min,
             most=pool.max,
             fallbacks=pool.fallbacks,
         )

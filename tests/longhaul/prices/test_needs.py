@@ -7,9 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from clouds.azure import prices as azure
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment, load
+from components.model.autoscaler import Autoscaler
 from longhaul.prices.names import name_of
 from longhaul.prices.needs import needs, wanted
 from tests.longhaul.prices.conftest import hybrid_with_pools
@@ -48,6 +51,20 @@ def test_of_production(root: Path) -> None:
     assert found["site euw1: NAT gateway"] == (2, 2)
     assert found["pool h100: machines"] == (0, 128)
     assert found["racks colo: hosts"] == (40, 40)
+
+
+@pytest.mark.parametrize(("dry_run", "least"), [(False, 3), (True, 1)])
+def test_spare_nodes_are_kept_where_an_autoscaler_acts(environment: Environment, dry_run: bool, least: int) -> None:
+    """More than the maximum is never kept, whatever nobody checked."""
+    pools = {
+        name: pool.model_copy(update={"spare": spare})
+        for (name, pool), spare in zip(environment.pools.items(), (3, 9, 0), strict=True)
+    }
+    scaled = environment.model_copy(update={"pools": pools, "autoscaler": Autoscaler(dry_run=dry_run)})
+    found = counted(scaled)
+    assert found["pool cpu: machines"] == (least, 10)
+    assert found["pool gpu-spot: machines"] == (0 if dry_run else 4, 4)
+    assert found["pool h100: machines"] == (1, 2)
 
 
 def test_without_tunnels_there_is_no_gateway(load_raw: Callable[[dict[str, Any]], Environment]) -> None:
