@@ -85,6 +85,13 @@ def promised_nodes(environment: Environment) -> int:
     return sum(pool.max for pool in environment.pools.values()) + len(environment.hosts)
 
 
+def most_nodes(environment: Environment) -> int:
+    """Return the most nodes that there are at once: those of all pools' maxima and the hosts, or ``max_nodes`` where
+    the autoscaler keeps within fewer."""
+    promised = promised_nodes(environment)
+    return min(promised, environment.max_nodes or promised)
+
+
 def size_of(nodes: int) -> Size:
     """Return the class of so many nodes."""
     return next(size for size in SIZES if size.nodes is None or nodes <= size.nodes)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from clouds.base.words import listed
 from clouds.registry import clouds
 from components.model import AddressPlan, Environment, plan
+from components.model.control_size import most_nodes
 from components.model.gpu_promises import host_promise, pool_promise
 from components.model.links import LinkKind, PlannedLink, links, tunnels
 from components.model.machines import control_machines
@@ -52,7 +53,7 @@ def _summary(environment: Environment) -> str:
 
 def _figures(environment: Environment, addresses: AddressPlan) -> Iterator[tuple[str, str]]:
     promises = {name: pool_promise(environment, name) for name in environment.pools}
-    most = sum(pool.max for pool in environment.pools.values())
+    most = most_nodes(environment) - len(environment.hosts)
     gpus = sum(pool.max * promises[name].gpus for name, pool in environment.pools.items())
     gpus += sum(host_promise(host).gpus for host in environment.hosts)
     yield _counted(len(environment.sites), "site")

@@ -11,6 +11,7 @@ from components.model import Environment, control_machines, plan
 from components.model.address_plan import INFRA_SUBNETS, AddressPlan
 from components.model.capacity import site_uses
 from components.model.cloud_names import pool_groups
+from components.model.control_size import most_nodes
 from components.model.host_places import GatewayPlace, gateway_places, host_places
 from components.model.links import links
 from components.model.machines import Machine, Role, learners, members
@@ -69,7 +70,7 @@ def _totals(environment: Environment, pools: tuple[PoolView, ...], onprem: tuple
         sites=len(environment.sites),
         regions=len({(site.kind, site.region) for site in clouds}),
         onprem_sites=len(onprem),
-        nodes=total(pool.nodes for pool in pools) + exactly(hosts),
+        nodes=Span(min=total(pool.nodes for pool in pools).min + hosts, max=most_nodes(environment)),
         gpus=total(each.count for each in gpus),
         gpus_by_model=gpus,
         control_machines=len(control_machines(environment, plan(environment))),

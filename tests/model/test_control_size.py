@@ -16,6 +16,7 @@ from components.model.control_size import (
     declared_nodes,
     least_memory_gib,
     least_servers,
+    most_nodes,
     raft_times,
     size_of,
 )
@@ -39,6 +40,12 @@ def test_the_declared_nodes_are_max_nodes_or_what_pools_and_hosts_promise() -> N
     assert declared_nodes(environment) == environment.pools["cpu"].max + hosts
     assert declared_nodes(lab(max_nodes=5_000)) == 5_000
     assert declared_nodes(load(stack_file("prod"))) == 1_210
+
+
+def test_there_are_never_more_nodes_than_max_nodes() -> None:
+    promised = most_nodes(lab())
+    assert (promised, most_nodes(lab(max_nodes=5_000))) == (declared_nodes(lab()), promised)
+    assert most_nodes(lab(max_nodes=promised - 1)) == promised - 1
 
 
 @pytest.mark.parametrize(

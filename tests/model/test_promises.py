@@ -362,6 +362,18 @@ def test_the_autoscaler_acts_on_priority_and_fallbacks(tmp_path: Path) -> None:
     assert said(tmp_path, raw) == Said(problems={}, warnings={})
 
 
+def test_an_autoscaler_that_acts_keeps_within_the_most_nodes(tmp_path: Path) -> None:
+    """One that only looks keeps within nothing. Machines that always run are never more than there may be."""
+    raw = valid() | {"autoscaler": {}}
+    raw["pools"]["cpu"]["min"] = 3
+    total(raw)
+    assert said(tmp_path, raw) == Said(problems={}, warnings={})
+    looks = raw | {"autoscaler": {"dry_run": True}}
+    assert "fewer than the pools' maxima" in said(tmp_path, looks).problems["max_nodes"]
+    fewer = said(tmp_path, raw | {"max_nodes": 2}).problems["max_nodes"]
+    assert fewer.startswith("2 are fewer than the pools' `min` and the hosts together: 3 + 0")
+
+
 def test_hosts_without_a_key_are_one_warning_and_those_with_a_wrong_one_are_errors(tmp_path: Path) -> None:
     raw = valid() | {"bare_metal": "hosts.test.yaml", "max_nodes": 305}
     hosts = [make.host(f"node-{index}") for index in range(5)]

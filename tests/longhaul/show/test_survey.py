@@ -8,6 +8,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from components.model import plan
+from components.model.autoscaler import Autoscaler
 from components.model.links import LinkKind
 from components.model.machines import Role
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
@@ -44,6 +45,12 @@ def test_the_totals_of_an_example_that_is_counted_by_hand() -> None:
     assert totals.nodes == Span(min=2 + 4, max=10 + 8 + 4 + 4)
     assert totals.gpus == Span(min=32, max=32 + 8 + 4)
     assert {each.model: each.count.max for each in totals.gpus_by_model} == {"H100": 32, "A10G": 8, "A100 80GB": 4}
+
+
+def test_no_more_nodes_are_told_than_the_autoscaler_allows() -> None:
+    held = environment("hybrid").model_copy(update={"autoscaler": Autoscaler(), "max_nodes": 20})
+    totals = survey(held).totals
+    assert (totals.nodes, totals.gpus.max) == (Span(min=6, max=20), 44)
 
 
 def test_the_totals_of_the_largest() -> None:
