@@ -48,6 +48,12 @@ class Kind:
     """Pools, and ``hosts``, in the file's order."""
 
 
+def pool_kinds(environment: Environment) -> dict[str, str]:
+    """Return the kind of each pool, by the pool's name, of those whose machine type is known."""
+    every = kinds(environment).values()
+    return {name: kind.name for kind in every for name in kind.sources if name in environment.pools}
+
+
 def kinds(environment: Environment) -> dict[str, Kind]:
     """Return every kind by name, those without GPUs first. Pools of a machine type that nobody knows are left out."""
     found: dict[str, Kind] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from clouds.base.fault import Fault, Location
 from clouds.base.words import choices
 from components.model.environment import Environment
-from components.model.kinds import Kind, kinds
+from components.model.kinds import Kind, kinds, pool_kinds
 from components.model.queues import NAMESPACE, has_queues
 from components.model.sign_in import prefix_fault
 from components.model.teams import Share, Team
@@ -31,7 +31,10 @@ def check_teams(environment: Environment) -> Iterator[Fault]:
         yield from _check_people(environment, name, team)
         for kind, share in team.shares.items() if _types_fit(environment) else ():
             at = ("teams", name, "shares", kind)
-            yield from _check_share(at, share, known.get(kind), known=known, basis=_machines(environment))
+            if kind in known:
+                yield from _check_share(at, share, known[kind], basis=_machines(environment))
+            else:
+                yield _no_kind(environment, at, known)
     for one in known.values():
         yield from _check_total(environment, one)
         yield from _check_taints(environment, one)
@@ -82,13 +85,17 @@ def _machines(environment: Environment) -> tuple[Location, ...]:
     return (("pools", "[key]"), ("machine_types", "[key]"), ("bare_metal",), *pools, *types, *hosts)
 
 
-def _check_share(
-    at: Location, share: Share, kind: Kind | None, *, known: Mapping[str, Kind], basis: tuple[Location, ...]
-) -> Iterator[Fault]:
-    if kind is None:
-        wrong = f"neither a pool nor a host is of the kind {at[-1]!r}"
-        yield Fault(at=at, wrong=wrong, write=choices(known, str(at[-1])), basis=basis)
-        return
+def _no_kind(environment: Environment, at: Location, known: Mapping[str, Kind]) -> Fault:
+    """Return the fault of a kind that there is not. Often it is a pool's name."""
+    name, basis = str(at[-1]), _machines(environment)
+    own = pool_kinds(environment).get(name)
+    if own is not None:
+        return Fault(at=at, wrong=f"{name!r} is a pool, of the kind {own}", write=own, basis=basis)
+    wrong = f"neither a pool nor a host is of the kind {name!r}"
+    return Fault(at=at, wrong=wrong, write=choices(known, name), basis=basis)
+
+
+def _check_share(at: Location, share: Share, kind: Kind, *, basis: tuple[Location, ...]) -> Iterator[Fault]:
     if share.gpus and not kind.gpus:
         wrong, write = f"machines of the kind {kind.name} have no GPUs", "`cores`, or another kind"
         yield Fault(at=(*at, "gpus"), wrong=wrong, write=write, basis=basis)
@@ -111,13 +118,17 @@ def _check_total(environment: Environment, kind: Kind) -> Iterator[Fault]:
         if most is None or total <= most or (field == "gpus" and not kind.gpus):
             continue
         last = next(name for name in reversed(each) if each[name])
+        follow = field == "cores" and any(share.gpus and share.cores is None for share in shares.values())
+        each_gpu = f" ({kind.cores_each} for each GPU, the most of any of its machine types)" if follow else ""
         wrong = (
-            f"teams are guaranteed {total:,} {field} of {kind.name} together, and {', '.join(kind.sources)} have at "
-            f"most {most:,}: {', '.join(f'{name} {number:,}' for name, number in each.items() if number)}"
+            f"teams are guaranteed {total:,} {field} of {kind.name} together{each_gpu}, and {', '.join(kind.sources)} "
+            f"have at most {most:,}: {', '.join(f'{name} {number:,}' for name, number in each.items() if number)}"
         )
         named = "gpus" if shares[last].cores is None and kind.gpus else field
         basis = (*(("teams", name, "shares", kind.name) for name in shares), *_machines(environment))
         write = f"{most:,} {field} together at most, or larger pools"
+        if follow:
+            write = f"`cores` beside `gpus`: {most:,} together at most"
         yield Fault(at=("teams", last, "shares", kind.name, named), wrong=wrong, write=write, basis=basis)
         return
 

@@ -45,6 +45,7 @@ def test_kinds_are_models_of_gpus_and_how_they_are_bought(tmp_path: Path) -> Non
     ("declared", "key", "wrong"),
     [
         ({"vision": share("h200", gpus=1)}, "vision.shares.h200", "neither a pool nor a host is of the kind 'h200'"),
+        ({"vision": share("near", gpus=1)}, "vision.shares.near", "'near' is a pool, of the kind h100"),
         ({"vision": share("cpu", gpus=1)}, "vision.shares.cpu.gpus", "machines of the kind cpu have no GPUs"),
         ({"vision": share("h100", gpus=9)}, "vision.shares.h100.gpus", "9 gpus of h100 together, and near have at"),
         ({"vision": share("cpu", cores=33)}, "vision.shares.cpu.cores", "33 cores of cpu together, and cpu have at"),
@@ -75,6 +76,25 @@ def test_what_cannot_hold_is_refused(declared: dict[str, Any], key: str, wrong: 
     problem = only(write(tmp_path, teams(**declared)))
     assert problem.key == f"teams.{key}"
     assert wrong in problem.wrong
+
+
+def test_a_pool_s_name_is_answered_with_its_kind(tmp_path: Path) -> None:
+    assert only(write(tmp_path, teams(vision=share("far", gpus=1)))).write == "h100-spot"
+
+
+def test_cores_that_follow_from_gpus_are_told_as_such(tmp_path: Path) -> None:
+    """Of two types of one kind, each GPU is counted with the cores of the one that has more."""
+    raw = teams(vision=share("h100", gpus=16))
+    raw["pools"] = {**POOLS, "azure": {"site": "weu", "machine_type": "Standard_ND96isr_H100_v5", "max": 1}}
+    problem = only(write(tmp_path, raw))
+    assert problem.key == "teams.vision.shares.h100.gpus"
+    assert problem.wrong == (
+        "teams are guaranteed 384 cores of h100 together (24 for each GPU, the most of any of its machine types), and "
+        "near, azure have at most 288: vision 384"
+    )
+    assert problem.write == "`cores` beside `gpus`: 288 together at most"
+    raw["teams"]["vision"]["shares"]["h100"]["cores"] = 288
+    load(write(tmp_path, raw))
 
 
 def test_a_team_s_namespace_keeps_pod_security(tmp_path: Path) -> None:
