@@ -71,7 +71,8 @@ class Pool(Section):
     priority: int = Field(default=100, ge=0, le=1000)
     """Priority of the pool: pools with a lower number are filled first."""
     fallbacks: tuple[Name, ...] = ()
-    """Pools to use instead when this one has no capacity, in order."""
+    """Pools that come right after this one in the order in which pools are asked. A pool that fits is asked anyway.
+    Work of teams stays within its kind."""
     idle_minutes: int | None = Field(default=None, ge=1, le=10_080)
     """Minutes without work after which a node of the pool may go. Left out, the autoscaler's own."""
     join_minutes: int | None = Field(default=None, ge=2, le=240)

@@ -65,7 +65,7 @@ def check_fallbacks(environment: Environment) -> Iterator[Fault]:
             told.update(loop)
             wrong = f"the fallbacks come back to {name}: {' -> '.join(loop)}"
             at: Location = ("pools", name, "fallbacks")
-            yield Fault(at=at, wrong=wrong, write="an order that ends", basis=(("pools",),))
+            yield Fault(at=at, wrong=wrong, write="leave it out of one of them", basis=(("pools",),))
 
 
 def _loop(environment: Environment, start: str) -> tuple[str, ...]:

@@ -97,3 +97,10 @@ def test_an_autoscaler_that_acts_leaves_a_node(tmp_path: Path) -> None:
     racks = raw | {"bare_metal": "hosts.test.yaml"}
     for one in (kept, looks, racks):
         load(write(tmp_path, one, hosts=make.hosts()))
+
+
+def test_fallbacks_that_loop_are_left_out_of_one_pool(tmp_path: Path) -> None:
+    raw = pool(AWS, fallbacks=["other"])
+    raw["pools"]["other"] = {**AWS, "fallbacks": ["gpu"]}
+    problem = only(write(tmp_path, raw))
+    assert (problem.key, problem.write) == ("pools.gpu.fallbacks", "leave it out of one of them")
