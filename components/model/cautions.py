@@ -15,6 +15,7 @@ from components.model.control_size import NODES_PER_SERVER, declared_nodes, leas
 from components.model.depot_checks import depot_cautions
 from components.model.environment import Environment
 from components.model.host_keys import pinned
+from components.model.kinds import SPOT, pool_kinds
 from components.model.learner_checks import learner_cautions
 from components.model.places import place_of
 from components.model.versions import Versions
@@ -23,6 +24,8 @@ from components.model.waiver_checks import ended
 
 _NAMED = 3
 """Largest number of pools or machines that are named one by one."""
+_OF_KIND = ("machine_type", "spot")
+"""Keys of a pool that its kind follows from."""
 
 
 def cautions(environment: Environment, *, today: date | None = None) -> Iterator[Caution]:
@@ -44,11 +47,14 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
             )
     yield from depot_cautions(environment, today)
     yield from _idle_keys(environment)
+    yield from _never_empty(environment)
+    yield from _fallbacks_of_other_kinds(environment)
     yield from _no_node(environment)
     yield from small_control_plane(environment)
     yield from learner_cautions(environment)
     yield from _lonely_vpn(environment)
     yield from _lonely_teams(environment)
+    yield from _guaranteed_spot(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
     yield from ended(environment, today)
@@ -147,6 +153,51 @@ def _idle_keys(environment: Environment) -> Iterator[Caution]:
                 wrong=f"nothing acts on it without an autoscaler, in {_few(pools)}: each pool is filled by itself",
                 write="`autoscaler: {}`",
             )
+
+
+def _never_empty(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each pool all of whose machines are to be spare ones."""
+    for name, pool in environment.pools.items():
+        if environment.autoscaler is not None and pool.spare == pool.max:
+            yield Caution(
+                name="spare-is-all",
+                at=("pools", name, "spare"),
+                pool=name,
+                basis=(("pools", name, "max"),),
+                wrong=f"{pool.spare:,} are all that the pool may have: the whole pool always runs",
+                write="fewer than its `max`, or `min` if it is meant to",
+            )
+
+
+def _fallbacks_of_other_kinds(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each fallback that work of teams does not go on to."""
+    kinds_of = pool_kinds(environment) if environment.teams else {}
+    for name, pool in environment.pools.items():
+        own = kinds_of.get(name)
+        for index, fallback in enumerate(pool.fallbacks):
+            other = kinds_of.get(fallback)
+            if own and other and own != other:
+                yield Caution(
+                    name=f"fallback-of-another-kind-{fallback}",
+                    at=("pools", name, "fallbacks", index),
+                    pool=name,
+                    basis=(("teams",), *(("pools", one, key) for one in (name, fallback) for key in _OF_KIND)),
+                    wrong=f"{fallback} is of the kind {other} and {name} of {own}: work of teams stays within its kind",
+                    write="a pool of the same kind, or leave it out",
+                )
+
+
+def _guaranteed_spot(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each guarantee of machines that a cloud may take back."""
+    for name, team in environment.teams.items():
+        for kind, share in team.shares.items():
+            if kind.endswith(SPOT) and (share.gpus or share.cores):
+                yield Caution(
+                    name=f"guaranteed-spot-{name}-{kind}",
+                    at=("teams", name, "shares", kind, "gpus" if share.gpus else "cores"),
+                    wrong="the cloud may take these machines back, so nobody can be guaranteed them",
+                    write="leave it out: a team borrows what is there",
+                )
 
 
 def _missing_keys(environment: Environment) -> Iterator[Caution]:

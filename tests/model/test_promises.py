@@ -203,6 +203,16 @@ def lonely_teams(raw: Raw) -> None:
     raw["teams"] = {"vision": {"groups": ["corp:vision"], "shares": {"cpu": {"cores": 4}}}}
 
 
+def other_kinds(raw: Raw) -> None:
+    """Have one fallback within its kind, and one that work of teams does not go on to."""
+    raw |= {"autoscaler": {}, "identity": {"issuers": {"corp": make.issuer()}}}
+    raw["pools"]["spot"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 8, "spot": True}
+    raw["pools"]["near"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 8, "spare": 8}
+    raw["pools"]["gpu"]["fallbacks"] = ["near", "spot"]
+    shares = {"h100": {"gpus": 8}, "h100-spot": {"gpus": 1}}
+    raw["teams"] = {"vision": {"groups": ["corp:vision"], "shares": shares}}
+
+
 def one_key(raw: Raw) -> None:
     raw["sites"]["colo"]["gateways"] = [gateway("gw-0", "203.0.113.10"), gateway("gw-1", "203.0.113.11")]
 
@@ -312,6 +322,15 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     "no-node": (no_node, {}, {"pools": "no pool has a `min`, and there is no host: nothing runs CoreDNS"}),
     "lonely-vpn": (lonely_vpn, {}, {"vpn": "nobody signs in to it: operators alone get in"}),
     "lonely-teams": (lonely_teams, {}, {"teams": "nobody signs in as one of a team's groups"}),
+    "other-kinds": (
+        other_kinds,
+        {},
+        {
+            "pools.near.spare": "8 are all that the pool may have: the whole pool always runs",
+            "pools.gpu.fallbacks.1": "spot is of the kind h100-spot and gpu of h100: work of teams stays within its",
+            "teams.vision.shares.h100-spot.gpus": "the cloud may take these machines back",
+        },
+    ),
     "one-key": (one_key, {}, {"sites.colo.gateways.1.host_key": "is one key of gw-0 and gw-1"}),
     "waivers": (
         waivers,
@@ -372,6 +391,16 @@ def test_an_autoscaler_that_acts_keeps_within_the_most_nodes(tmp_path: Path) -> 
     assert "fewer than the pools' maxima" in said(tmp_path, looks).problems["max_nodes"]
     fewer = said(tmp_path, raw | {"max_nodes": 2}).problems["max_nodes"]
     assert fewer.startswith("2 are fewer than the pools' `min` and the hosts together: 3 + 0")
+
+
+@pytest.mark.parametrize("section", ["teams", "autoscaler"])
+def test_without_teams_or_an_autoscaler_less_is_in_doubt(section: str, tmp_path: Path) -> None:
+    raw = valid()
+    other_kinds(raw)
+    del raw[section]
+    warnings = said(tmp_path, raw).warnings
+    assert ("pools.gpu.fallbacks.1" in warnings) == (section != "teams")
+    assert ("always runs" in warnings["pools.near.spare"]) == (section != "autoscaler")
 
 
 def test_hosts_without_a_key_are_one_warning_and_those_with_a_wrong_one_are_errors(tmp_path: Path) -> None:
