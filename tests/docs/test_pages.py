@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
+import yaml
 
 from clouds.registry import clouds as clouds_by_name
 from components.model.address_plan import POD_PREFIX
@@ -54,6 +58,40 @@ def test_what_follows_the_size_is_the_models(root: Path) -> None:
     ]
     for nodes, memory, servers in rows(text, "memory"):
         assert (memory, servers) == (least_memory_gib(nodes), least_servers(nodes))
+
+
+def manifests(text: str) -> list[dict[str, Any]]:
+    """Return the Kubernetes objects that a page shows in full."""
+    blocks = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
+    return [yaml.safe_load(block) for block in blocks if block.startswith("    apiVersion:")]
+
+
+def unknown(value: Any, schema: dict[str, Any]) -> list[str]:
+    """Return the keys that a schema describes no property for, which an API server would drop."""
+    if isinstance(value, list):
+        return [key for one in value for key in unknown(one, schema.get("items", {}))]
+    if not isinstance(value, dict) or "properties" not in schema:
+        return []
+    known = schema["properties"]
+    below = [key for name, one in value.items() if name in known for key in unknown(one, known[name])]
+    return [*below, *(name for name in value if name not in known)]
+
+
+def test_a_job_set_that_a_page_shows_is_as_the_definition_has_it(root: Path) -> None:
+    objects = json.loads((root / "components/objects/queue_objects/jobset.json").read_text(encoding="utf-8"))
+    (definition,) = objects["definitions"]
+    (version,) = definition["spec"]["versions"]
+    job, job_set = manifests(page(root, "teams"))
+    assert job["kind"] == "Job"
+    assert job_set["apiVersion"] == f"{definition['spec']['group']}/{version['name']}"
+    schema = version["schema"]["openAPIV3Schema"]
+    jsonschema.validate(job_set, schema)
+    assert unknown(job_set["spec"], schema["properties"]["spec"]) == []
+    roles = {one["name"]: one["template"]["spec"] for one in job_set["spec"]["replicatedJobs"]}
+    assert {name: (one["parallelism"], one["completions"]) for name, one in roles.items()} == {
+        "leader": (1, 1),
+        "worker": (4, 4),
+    }
 
 
 @pytest.mark.parametrize("name", PAGES)
