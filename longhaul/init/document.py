@@ -159,6 +159,8 @@ def _machine_types(answers: Answers) -> Iterator[str]:
 
 def _pools(answers: Answers) -> Iterator[str]:
     if answers.places.pools:
+        yield "# `autoscaler: {}` sizes them by what waits, on Azure once its role is there (docs/autoscaler.md)."
+        yield "# `teams` says who is guaranteed how much of them (docs/teams.md)."
         yield "pools:"
     # What the cluster itself runs needs a node: one pool without GPUs is never at zero.
     steady = next((pool for pool in answers.places.pools if not pool.gpus and pool.min is None), None)
