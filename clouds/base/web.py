@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -40,6 +41,8 @@ class Web:
     silence_s: float = 60.0
     """Longest time without data from the server, in seconds."""
     session: requests.Session = field(default_factory=requests.Session)
+    unreachable: set[str] = field(default_factory=set)
+    """Hosts, with their ports, that gave no connection. They are not asked again: each question would wait as long."""
 
     def __post_init__(self) -> None:
         retry = Retry(
@@ -80,9 +83,14 @@ class Web:
                 say(f"{url}: broke off, once more from its beginning")
 
     def _answer(self, url: str, *, stream: bool) -> requests.Response:
+        host = urlsplit(url).netloc
+        if host in self.unreachable:
+            raise WebError(f"not asked: {host} gave no connection before")
         try:
             answer = self.session.get(url, stream=stream, timeout=(self.connect_s, self.silence_s))
         except requests.RequestException as error:
+            if isinstance(error, requests.ConnectionError) and not isinstance(error, requests.exceptions.SSLError):
+                self.unreachable.add(host)
             raise WebError(f"{url}: {_reason(error)}") from None
         if answer.status_code != requests.codes.ok:
             with answer:

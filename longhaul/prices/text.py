@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from clouds.base.prices import Key, plain
+from clouds.base.prices import plain
 from longhaul.prices.age import Check
 from longhaul.prices.cost import Cost, CostLine, EnvironmentCost
 from longhaul.prices.gather import Gathered
@@ -14,6 +14,8 @@ from longhaul.prices.money import total
 from longhaul.prices.names import name_of
 from longhaul.prices.needs import NOT_COUNTED
 from longhaul.report.text import table, wrapped
+
+T = TypeVar("T")
 
 HOURLY = Decimal("0.0001")
 """Unit to which hourly amounts are rounded. A public address costs less than a cent an hour."""
@@ -29,8 +31,8 @@ def gathered_text(result: Gathered, *, to: Path) -> str:
             lines.append(f"      {why}")
     if result.failed:
         lines.append("not read; another run asks for these only:")
-        for name, why in result.failed.items():
-            lines += [f"  {name}", f"      {why}"]
+        for why, names in _by_reason(result.failed).items():
+            lines += [*(f"  {name}" for name in names), f"      {why}"]
     return "\n".join(lines)
 
 
@@ -134,10 +136,10 @@ def _sum(lines: tuple[CostLine, ...], *, least: bool) -> str:
     return f"{known} and ?" if any(line.unpriced for line in lines) else known
 
 
-def _by_reason(missing: dict[Key, str]) -> dict[str, list[Key]]:
-    found: dict[str, list[Key]] = {}
-    for key, why in missing.items():
-        found.setdefault(why, []).append(key)
+def _by_reason(left_out: dict[T, str]) -> dict[str, list[T]]:
+    found: dict[str, list[T]] = {}
+    for one, why in left_out.items():
+        found.setdefault(why, []).append(one)
     return found
 
 

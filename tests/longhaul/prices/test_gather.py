@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -16,6 +17,7 @@ from longhaul.prices.book import BookError, PriceBook
 from longhaul.prices.gather import Gathered, Sources, gather
 from longhaul.prices.names import name_of
 from longhaul.prices.needs import wanted
+from longhaul.prices.text import gathered_text
 from longhaul.prices.write import save
 from tests.longhaul.prices.conftest import price
 from tests.longhaul.prices.price_server import PriceServer
@@ -111,6 +113,19 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_read(
         PartKey(cloud="aws", region="us-east-1", part="vpn-connection"),
     }
     assert not [target for target in server.asked if "AmazonEC2" in target]
+
+
+def test_a_host_without_a_connection_is_told_of_once(
+    environment: Environment, file: Path, sources: Sources, server: PriceServer
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        nobody = f"127.0.0.1:{free.getsockname()[1]}"
+    result = read(environment, file, replace(sources, urls={**sources.urls, "azure": f"http://{nobody}/prices"}))
+    first, *rest = (why for name, why in result.failed.items() if "Azure" in name)
+    assert first.endswith(": no connection")
+    assert {*rest} == {f"not asked: {nobody} gave no connection before"}
+    assert CPU in result.read, "the other cloud's prices are read"
+    assert gathered_text(result, to=file).count("not asked") == 1
 
 
 def test_an_interruption_keeps_what_was_read(environment: Environment, file: Path, sources: Sources) -> None:

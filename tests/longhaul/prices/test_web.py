@@ -58,7 +58,23 @@ def test_nobody_there_is_said_in_words() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(WebError, match=rf"^http://127\.0\.0\.1:{port}/x: no connection$"):
-        PATIENT.document(f"http://127.0.0.1:{port}/x")
+        Web(tries=3, pause_s=0).document(f"http://127.0.0.1:{port}/x")
+
+
+def test_a_host_that_gave_no_connection_is_not_asked_again(server: PriceServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        nobody = f"127.0.0.1:{free.getsockname()[1]}"
+    web = Web(tries=1, pause_s=0)
+    with pytest.raises(WebError, match=r": no connection$"):
+        web.document(f"http://{nobody}/x")
+    with socket.create_server(("127.0.0.1", int(nobody.split(":")[1]))) as late:
+        late.setblocking(False)
+        with pytest.raises(WebError, match=f"^not asked: {nobody} gave no connection before$"):
+            web.document(f"http://{nobody}/y")
+        with pytest.raises(BlockingIOError):
+            late.accept()
+    server.replaced["/x"] = b"{}"
+    assert web.document(f"{server.address}/x") == {}, "others are asked"
 
 
 def test_silence_is_said_in_words() -> None:
