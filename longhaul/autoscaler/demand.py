@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
-from longhaul.autoscaler.rooms import COMMON, Ledger, Need
-from longhaul.autoscaler.shapes import Shape
+from longhaul.autoscaler.rooms import Ledger, Need
+from longhaul.autoscaler.shapes import COMMON, Shape
 from longhaul.autoscaler.snapshot import Gang, Pod, Set
 
 

@@ -44,14 +44,15 @@ def gangs(
     *,
     templates: Mapping[tuple[str, str], Object],
     running: Mapping[str, list[Object]],
+    over: Mapping[str, list[Object]],
     shapes: Shapes,
     now: datetime,
 ) -> list[Gang]:
-    """Return every gang that wants something. ``templates`` are pods' templates by namespace and name, ``running`` the
-    members that run, by the gang's name."""
+    """Return every gang that wants something. ``templates`` are pods' templates by namespace and name, ``running`` and
+    ``over`` the members that run and that have succeeded, by the gang's name."""
     found = []
     for item in requests:
-        gang = _request(item, templates, running, shapes, now)
+        gang = _request(item, templates, running, over, shapes, now)
         if gang is not None:
             found.append(gang)
     for item in groups:
@@ -75,6 +76,7 @@ def _request(
     item: Object,
     templates: Mapping[tuple[str, str], Object],
     running: Mapping[str, list[Object]],
+    over: Mapping[str, list[Object]],
     shapes: Shapes,
     now: datetime,
 ) -> Gang | None:
@@ -108,7 +110,7 @@ def _request(
         request=True,
         granted=granted,
         on=_on(running.get(name, ())),
-        runs=tuple(shapes.of(pod) for pod in running.get(name, ())),
+        runs=tuple(shapes.of(pod) for pod in (*running.get(name, ()), *over.get(name, ()))),
         unknown=tuple(unknown),
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clouds.base import fleet
@@ -39,6 +39,7 @@ class Asked:
     """Times at which machines that are no nodes were made, by their ids."""
     refusals: Sequence[Refusal] = ()
     error: str = ""
+    """Reason for which it does not tell now; all else is then what it told last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,8 @@ class GroupReader:
         self._pools = tuple(environment.pools)
         self._clock, self._patience = clock, Patience(clock=clock)
         self._answers: dict[str, tuple[float, Asked]] = {}
+        self._last: dict[str, Asked] = {}
+        """The last answers of those that have told."""
         self._late: dict[str, Future[Asked]] = {}
         self._threads = {
             cloud: ThreadPoolExecutor(max_workers=AT_ONCE) for cloud in {one.cloud for one in self.groups.values()}
@@ -92,9 +95,9 @@ class GroupReader:
             if answer is not None and self._clock() - at < keeps_s(name):
                 found[name] = answer
             elif name in self._late and not self._late[name].done():
-                found[name] = Asked(declared=live.declared, error=f"{live.cloud} has not answered yet")
+                found[name] = self._untold(live, f"{live.cloud} has not answered yet")
             elif closed := self._patience.closed(live.cloud):
-                found[name] = Asked(declared=live.declared, error=closed)
+                found[name] = self._untold(live, closed)
             else:
                 self._late.pop(name, None)
                 begun[name] = self._threads[live.cloud].submit(self._ask, live, nodes)
@@ -120,13 +123,20 @@ class GroupReader:
             self._late[name] = future
             error = f"{live.cloud} has not answered within {limit_s:g} s"
             self._patience.failed(live.cloud, error)
-            return Asked(declared=live.declared, error=error)
+            return self._untold(live, error)
         answer = future.result()
-        if not answer.error:
+        if answer.error:
+            answer = self._untold(live, answer.error)
+        else:
             # One that came too late ends no pause: those after it would be late as well.
             self._patience.answered(live.cloud)
+            self._last[name] = answer
         self._answers[name] = (self._clock(), answer)
         return answer
+
+    def _untold(self, live: Live, error: str) -> Asked:
+        """Return what a group told last, with the reason for which it does not now."""
+        return replace(self._last.get(live.declared.name, Asked(declared=live.declared)), error=error)
 
     def _ask(self, live: Live, nodes: frozenset[str]) -> Asked:
         try:

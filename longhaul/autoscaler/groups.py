@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.memory import Backoff, Memory
@@ -23,6 +24,8 @@ the request by so much still belongs to it."""
 LEARNED = ("memory", "ephemeral-storage")
 """Resources of which nodes know more than their pool's declaration. Cores and devices are the machine type's: a node
 that has lost some, or claims more, says nothing of the next one."""
+FEW = 3
+"""Least number of a pool's nodes of which the one in the middle is asked."""
 LEAST_SHARE, MOST_SHARE = 0.85, 1.1
 """Bounds of what nodes are believed, as parts of the declared amount. All that a system sees of a machine's memory is
 1.08 times the share that a declaration reckons with (:data:`longhaul.autoscaler.pools.SEEN_SHARE`)."""
@@ -31,14 +34,22 @@ LEAST_SHARE, MOST_SHARE = 0.85, 1.1
 class GroupView:
     """A group, with what follows from its state."""
 
-    def __init__(self, group: Group, *, nodes: int, now: datetime, join: timedelta) -> None:
-        """``nodes`` is the number of its machines that are nodes."""
+    def __init__(
+        self, group: Group, *, nodes: int, now: datetime, join: timedelta, owed: int = 0, joined: datetime | None = None
+    ) -> None:
+        """``nodes`` is the number of its machines that are nodes and stay, ``owed`` of those that it had yet to make,
+        ``joined`` the newest time at which one of its machines became a node."""
         self.group, self.name = group, group.name
         self.late = tuple(one for one in group.unjoined if one.made_at is not None and now - one.made_at > join)
         """Machines that should have been nodes for long."""
+        self.lost = sum(joined is not None and one.made_at is not None and one.made_at <= joined for one in self.late)
+        """Number of those that may have been nodes: somebody may have deleted these, with work on the machines."""
         self.nodes = nodes
         self.size = group.wanted - len(group.refused)
         """Number of machines that it should have after this decision's first steps."""
+        if group.error:
+            # What it was asked for after its cloud last told of it comes all the same.
+            self.size = max(self.size, nodes + owed)
         self.failed = ""
         """Reason for which it has not made what it was asked for; empty when it has, or still may."""
 
@@ -55,8 +66,6 @@ class GroupView:
     @property
     def coming(self) -> int:
         """Number of machines that are expected to become nodes."""
-        if self.group.error:
-            return 0
         return max(0, self.present - self.nodes - len(self.late))
 
 
@@ -70,6 +79,13 @@ class PoolView:
         """Reason for which it is asked for nothing; empty when it may be asked."""
         self.bought = 0
         """Number of machines that this decision asks for."""
+
+    @property
+    def untold(self) -> str:
+        """Reason for which its nodes stay as they are: its size is somebody else's at the moment, or its cloud does not
+        tell of it. Empty when there is none."""
+        blind = (f"its cloud does not tell of {one.name}" for one in self.groups if one.group.error)
+        return self.pool.closed or next(blind, "")
 
     @property
     def present(self) -> int:
@@ -91,14 +107,33 @@ class Groups:
     asked: dict[str, datetime]
     backoff: dict[str, Backoff]
     learned: dict[str, Resources]
+    joined: dict[str, datetime]
 
 
 def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: datetime, settings: Settings) -> Groups:
     """Return every pool with what may be expected of it, the groups to put back, and the memory of all that."""
-    joined = Counter(node.group for node in nodes if node.group)
-    found = Groups(pools={}, actions=[], asked={}, backoff={}, learned=_learned(nodes, memory))
+    # Machines that are being removed are nodes for some minutes yet, and no group wants them.
+    counts = Counter(node.group for node in nodes if node.group and not node.leaves)
+    found = Groups(
+        pools={},
+        actions=[],
+        asked={},
+        backoff={},
+        learned=_learned(nodes, memory),
+        joined=_joined(nodes, pools, memory),
+    )
     for pool in sorted(pools, key=lambda one: one.name):
-        groups = [GroupView(group, nodes=joined[group.name], now=now, join=pool.join) for group in pool.groups]
+        groups = [
+            GroupView(
+                group,
+                nodes=counts[group.name],
+                owed=memory.owed.get(group.name, 0),
+                joined=found.joined.get(group.name),
+                now=now,
+                join=pool.join,
+            )
+            for group in pool.groups
+        ]
         learned = _believed(pool, found.learned.pop(pool.name, {}))
         if learned:
             found.learned[pool.name] = learned
@@ -129,22 +164,46 @@ def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: dat
     return found
 
 
+def _joined(nodes: Iterable[Node], pools: Iterable[Pool], memory: Memory) -> dict[str, datetime]:
+    """Return the newest time at which a machine of each group became a node."""
+    found = {one.name: memory.joined[one.name] for pool in pools for one in pool.groups if one.name in memory.joined}
+    for node in nodes:
+        if node.group and node.registered:
+            found[node.group] = max(found.get(node.group, node.registered), node.registered)
+    return found
+
+
 def _learned(nodes: Iterable[Node], memory: Memory) -> dict[str, Resources]:
-    """Return what nodes of each pool really have: of those that are ready, the least; without any, as before."""
-    least: dict[str, Resources] = {}
+    """Return what nodes of each pool really have, by those that are ready: of three and more the amounts that half of
+    them have at least, so that one that has lost its memory, or lies, says nothing of the next; of fewer the least.
+    Without any it is as before."""
+    alike: dict[str, Counter[tuple[tuple[str, int], ...]]] = {}
     for node in nodes:
         if node.pool and node.health is Health.READY and node.allocatable:
-            known = least.get(node.pool)
-            if known is None:
-                least[node.pool] = dict(node.allocatable)
-            elif known != node.allocatable:
-                least[node.pool] = _least(known, node.allocatable)
-    return {**memory.learned, **least}
+            alike.setdefault(node.pool, Counter())[tuple(node.allocatable.items())] += 1
+    return {**memory.learned, **{pool: _typical(counts) for pool, counts in alike.items()}}
 
 
-def _least(one: Resources, other: Resources) -> Resources:
-    """Return of each resource the smaller amount."""
-    return {name: min(amount, other.get(name, 0)) for name, amount in one.items()}
+def _typical(counts: Counter[tuple[tuple[str, int], ...]]) -> Resources:
+    """Return the amounts that a pool's nodes have, of which some are alike."""
+    every = [(dict(amounts), count) for amounts, count in counts.items()]
+    if len(every) == 1:
+        return every[0][0]
+    total = counts.total()
+    skipped = (total - 1) // 2 if total >= FEW else 0
+    return {
+        name: _ranked(((one.get(name, 0), count) for one, count in every), skipped)
+        for name in {*chain(*(one for one, _ in every))}
+    }
+
+
+def _ranked(amounts: Iterable[tuple[int, int]], skipped: int) -> int:
+    """Return the smallest amount after so many, each given with its number."""
+    for amount, count in sorted(amounts):
+        skipped -= count
+        if skipped < 0:
+            return amount
+    return 0
 
 
 def _believed(pool: Pool, learned: Resources) -> Resources:

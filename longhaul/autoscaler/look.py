@@ -76,7 +76,7 @@ def decide(
         nodes=cluster.nodes,
         gangs=cluster.gangs,
         daemons=cluster.daemons,
-        limits=tuple(limits(environment, known, len(environment.hosts))),
+        limits=tuple(limits(environment, known, cluster.nodes)),
         settings=settings or numbers(environment),
     )
     return Looked(

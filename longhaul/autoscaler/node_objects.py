@@ -9,7 +9,7 @@ from typing import Any
 
 from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, KEEP, POOL_LABEL, SCALE_IN
 from longhaul.autoscaler.matching import holds
-from longhaul.autoscaler.pod_objects import Object, Shapes, label_requirements, requests
+from longhaul.autoscaler.pod_objects import TOO_MANY_APART, Object, Shapes, label_requirements, requests
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.shapes import HOSTNAME, PODS, Apart, Kind, Requirement, Resources, Taint
 from longhaul.autoscaler.snapshot import Cordon, Health, LabelPairs, Moving, Node
@@ -81,11 +81,13 @@ class Nodes:
         return Node(
             name=metadata["name"],
             kind=self._kind(labels, [one for one in found if one not in starting and one["key"] != CORDON]),
-            free={name: amount - load.used.get(name, 0) for name, amount in has.items()},
+            free={} if load.crowded else {name: amount - load.used.get(name, 0) for name, amount in has.items()},
             allocatable=has,
             pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
             group=known.group,
             machine=known.machine,
+            leaves=known.leaving,
+            registered=moment(metadata.get("creationTimestamp", "")),
             health=Health.ENDING if known.leaving else health,
             since=since,
             cordon=_cordon(item, annotations),
@@ -127,6 +129,8 @@ class _Load:
         self._shapes, self._budgets, self._now, self._answers = shapes, budgets, now, answers
         self.used: Resources = {}
         self.work = self.leaving = 0
+        self.crowded = False
+        """True when one of them keeps apart from more than is reckoned with: nothing is placed beside it."""
         self.moving: list[Moving] = []
         self.identities: list[tuple[str, LabelPairs]] = []
         self.apart: list[Apart] = []
@@ -145,6 +149,7 @@ class _Load:
             shape = self._shapes.of(item)
             self.apart += shape.apart
             self.ports += shape.ports
+            self.crowded |= TOO_MANY_APART in shape.unknown
         if pod.stays:
             return
         if pod.leaving:

@@ -59,6 +59,8 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
         actions=tuple(sorted(actions, key=lambda one: (ORDER[one.verb], one.target, one.reason))),
         memory=Memory(
             asked={**groups.asked, **_asked(market, groups, now)},
+            owed=_owed(market, groups),
+            joined=groups.joined,
             backoff=groups.backoff,
             idle=scale_in.idle,
             learned=groups.learned,
@@ -120,7 +122,8 @@ def _tier(node: Node, pool: PoolView | None, now: datetime) -> Tier | None:
         stuck = pool is not None and is_stuck(node, pool.pool.join, now)
         return None if stuck or node.cordon is not Cordon.NONE else Tier.COMING
     if node.cordon is Cordon.OURS:
-        return None if node.keep else Tier.CORDONED
+        # Its end may be on its way where nobody knows.
+        return None if node.keep or (pool is not None and pool.untold) else Tier.CORDONED
     if pool is None or not pool.groups:
         return Tier.RACK
     return Tier.BUSY if node.work else Tier.IDLE
@@ -194,6 +197,14 @@ def _asked(market: Market, groups: Groups, now: datetime) -> dict[str, datetime]
             owes = group.wanted > group.machines and group.name in groups.asked
             found[group.name] = groups.asked[group.name] if owes else now
     return found
+
+
+def _owed(market: Market, groups: Groups) -> dict[str, int]:
+    """Return the number of machines that groups have yet to make or to have as nodes."""
+    found = {group.name: group.coming for pool in groups.pools.values() for group in pool.groups}
+    for offer in market.offers:
+        found[offer.group.name] += offer.bought
+    return {name: count for name, count in found.items() if count}
 
 
 def _grants(placer: Placer) -> Iterator[Action]:

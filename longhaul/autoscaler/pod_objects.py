@@ -8,6 +8,7 @@ from typing import Any
 
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.shapes import (
+    COMMON,
     HOSTNAME,
     PODS,
     Apart,
@@ -26,6 +27,13 @@ Volumes = Mapping[tuple[str, str], tuple[tuple[tuple[Term, ...], ...], str]]
 """Claims of volumes by namespace and name: where their volumes can be used, and why one cannot be used yet."""
 
 
+MOST_APART, MOST_RESOURCES = 8, 16
+"""Most anti-affinities and most resources of a pod that are reckoned with. Each is compared with every node, in every
+pass, so that one pod with thousands would keep everybody waiting."""
+TOO_MANY_APART = f"it keeps apart from more than {MOST_APART} kinds of pods, which is not reckoned with"
+TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which is not reckoned with"
+
+
 class Shapes:
     """Shapes of pods; equal ones are one object."""
 
@@ -40,8 +48,12 @@ class Shapes:
         volumes = [self._volume(namespace, one) for one in spec.get("volumes") or ()]
         where, unknown = _where(spec, affinity, [terms for terms, _ in volumes])
         apart, strange = _apart(namespace, affinity)
+        asked = requests(spec)
+        if len(asked) > MOST_RESOURCES:
+            strange.append(TOO_MANY_RESOURCES)
+            asked = {name: amount for name, amount in asked.items() if name in COMMON}
         shape = Shape(
-            requests=amounts({**requests(spec), PODS: 1}),
+            requests=amounts({**asked, PODS: 1}),
             where=where,
             apart=apart,
             ports=tuple(sorted(_ports(spec))),
@@ -154,7 +166,10 @@ def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[st
         elif term.get("labelSelector") is not None:
             spaces = tuple(sorted(term.get("namespaces") or (namespace,)))
             found.append(Apart(None if selects is not None else spaces, label_requirements(term["labelSelector"])))
-    return tuple(dict.fromkeys(found)), unknown
+    found = list(dict.fromkeys(found))
+    if len(found) > MOST_APART or any(len(one.labels) > MOST_APART for one in found):
+        return (), [*unknown, TOO_MANY_APART]
+    return tuple(found), unknown
 
 
 def _ports(spec: Object) -> Iterator[str]:

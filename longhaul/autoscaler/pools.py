@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
@@ -134,6 +135,7 @@ def _group(asked: Asked, nodes: set[str], *, labelled: bool) -> Group:
         refused=tuple(sorted(refused)),
         failures=tuple(Failure(at=one.at, reason=_reason(one)) for one in asked.refusals),
         labels=labels,
+        error=asked.error,
     )
 
 
@@ -199,10 +201,16 @@ def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
     return {name: price.hourly for name, price in found.items()}
 
 
-def limits(environment: Environment, known: Sequence[Pool], hosts: int) -> Iterator[Limit]:
-    """Yield what pools share: ``max_nodes``, and the addresses of sites and zones."""
+def limits(environment: Environment, known: Sequence[Pool], nodes: Sequence[Node]) -> Iterator[Limit]:
+    """Yield what pools share: ``max_nodes``, and the addresses of sites and zones. Of a pool whose cloud does not tell
+    of it, its nodes count."""
+    hosts, there = len(environment.hosts), Counter(node.pool for node in nodes)
     present = {
-        pool.name: sum(max(one.wanted - len(one.refused), one.machines) for one in pool.groups) for pool in known
+        pool.name: max(
+            sum(max(one.wanted - len(one.refused), one.machines) for one in pool.groups),
+            there[pool.name] if any(one.error for one in pool.groups) else 0,
+        )
+        for pool in known
     }
     if environment.max_nodes is not None:
         left = environment.max_nodes - hosts - sum(present.values())

@@ -128,10 +128,13 @@ def read(
     nodes = Nodes(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
     on: dict[str, list[Object]] = {}
     running: dict[str, list[Object]] = {}
+    over: dict[str, list[Object]] = {}
     waiting: list[Object] = []
     for pod in listed.pods:
         name = pod["spec"].get("nodeName")
         if pod.get("status", {}).get("phase") in OVER:
+            if pod["status"]["phase"] == "Succeeded" and (gang := gang_of_pod(pod)):
+                over.setdefault(gang, []).append(pod)
             continue
         if name:
             on.setdefault(name, []).append(pod)
@@ -145,7 +148,15 @@ def read(
         pods=tuple(_pod(item, shapes) for item in waiting),
         nodes=tuple(nodes.of(item, on.get(item["metadata"]["name"], ())) for item in listed.nodes),
         gangs=tuple(
-            gangs(listed.requests, listed.pod_groups, templates=templates, running=running, shapes=shapes, now=now)
+            gangs(
+                listed.requests,
+                listed.pod_groups,
+                templates=templates,
+                running=running,
+                over=over,
+                shapes=shapes,
+                now=now,
+            )
         ),
         daemons=tuple(_daemons(listed, shapes)),
     )

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from longhaul.autoscaler.matching import keeps_apart, mismatch
-from longhaul.autoscaler.shapes import Apart, Kind, Resources, Shape, Where
+from longhaul.autoscaler.shapes import COMMON, Apart, Kind, Operator, Resources, Shape, Where
 from longhaul.autoscaler.snapshot import LabelPairs, Node
 
-COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
-"""Resources that every machine has. Others, GPUs above all, decide first whether a pod has room."""
 ROW = 32
 """Number of nodes of a row."""
 
@@ -35,6 +33,9 @@ class Tier(IntEnum):
     CORDONED = 5
     """Nodes that the autoscaler cordoned: before others are bought."""
 
+
+ANY = ("", "")
+"""Stands for the label of anti-affinities that name none."""
 
 NOW = (Tier.RACK, Tier.BUSY, Tier.IDLE)
 """Tiers whose nodes take pods at once."""
@@ -87,6 +88,15 @@ class Room:
                     return 0
                 count = some
         return count
+
+
+def _labels_of(term: Apart) -> Iterator[tuple[str, str]]:
+    """Yield labels of which a pod must have one for a term to concern it."""
+    exact = next((one for one in term.labels if one.operator is Operator.IN), None)
+    if exact is None:
+        yield ANY
+    else:
+        yield from ((exact.key, value) for value in exact.values)
 
 
 class Row:
@@ -143,6 +153,12 @@ class Ledger:
         self._keys = sorted({*keys, *(key for where in wheres for key in where.labels)})
         terms = dict.fromkeys((*apart, *(term for shape in found for term in shape.apart)))
         self._bits = {term: 1 << number for number, term in enumerate(terms)}
+        self._by_label: dict[tuple[str, str], list[Apart]] = {}
+        """Anti-affinities by a label that a pod must have to be kept away; of none those that name no such label."""
+        for term in terms:
+            for label in _labels_of(term):
+                self._by_label.setdefault(label, []).append(term)
+        self._matched: dict[tuple[str, LabelPairs], int] = {}
         self._classes: dict[object, Class] = {}
         self._kinds: dict[int, tuple[Kind, object]] = {}
         self._fitting: dict[Where, tuple[Class, ...]] = {}
@@ -171,8 +187,13 @@ class Ledger:
         return known
 
     def _matches(self, namespace: str, labels: LabelPairs) -> int:
-        own = dict(labels)
-        return sum(bit for term, bit in self._bits.items() if keeps_apart(term, namespace, own))
+        known = self._matched.get((namespace, labels))
+        if known is None:
+            own = dict(labels)
+            likely = {term for label in (*labels, ANY) for term in self._by_label.get(label, ())}
+            known = sum(self._bits[term] for term in likely if keeps_apart(term, namespace, own))
+            self._matched[namespace, labels] = known
+        return known
 
     def class_of(self, kind: Kind, tier: Tier) -> Class:
         """Return the class of nodes of a kind."""

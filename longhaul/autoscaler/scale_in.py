@@ -62,38 +62,46 @@ class ScaleIn:
             elif node.cordon is Cordon.OURS and self._needed(node):
                 self._uncordon(node)
         self._guard()
-        candidates = []
+        idling = [(node, pool) for pool in self._pools.values() for node in pool.nodes if self._is_idle(node)]
+        for node, _ in idling:
+            self.idle[node.name] = min(idle.get(node.name, self._now), self._now)
         for pool in self._pools.values():
             for node in pool.nodes:
-                if self._is_idle(node):
-                    since = self.idle[node.name] = min(idle.get(node.name, self._now), self._now)
-                    candidates.append((node.cordon is not Cordon.OURS, since, node.name, node, pool))
-                elif node.cordon is Cordon.OURS and not node.keep and (node.work or self._needed(node)):
-                    self._uncordon(node)
-        for _, since, _, node, pool in sorted(candidates, key=lambda one: one[:3]):
-            self._remove(node, pool, since)
+                self._give_back(node, pool)
+        for node, pool in sorted(idling, key=self._turn):
+            self._remove(node, pool, self.idle[node.name])
         for pool in self._pools.values():
             self._bury(pool)
+
+    def _turn(self, one: tuple[Node, _Pool]) -> tuple[bool, datetime, str]:
+        """Return a key that sorts what is on its way out first, then what has been idle for longest."""
+        node = one[0]
+        return node.cordon is not Cordon.OURS, self.idle[node.name], node.name
+
+    def _give_back(self, node: Node, pool: _Pool) -> None:
+        """Take a cordon of ours back from a node that is needed, or that somebody works on."""
+        ours = node.cordon is Cordon.OURS and not node.keep and node.name not in self.idle
+        if ours and not pool.view.untold and (node.work or self._needed(node)):
+            self._uncordon(node)
 
     def _guard(self) -> None:
         """Work out how much of each pool may go, and hold those of which too much looks dead."""
         silent = every = 0
         for pool in self._pools.values():
-            late = sum(len(group.late) for group in pool.view.groups)
-            dead = late + sum(map(self._silent, pool.nodes))
-            size = late + len(pool.nodes)
+            # A machine that never was a node has no work, however many of them there are.
+            dead = sum(group.lost for group in pool.view.groups) + sum(map(self._silent, pool.nodes))
+            size = sum(len(group.late) for group in pool.view.groups) + len(pool.nodes)
             silent, every = silent + dead, every + size
             most = self._share(size)
             # Of those that are ending, the cloud knows already: its groups want fewer.
-            out = sum(node.cordon is Cordon.OURS and node.health is not Health.ENDING for node in pool.nodes)
+            out = sum(self._is_going(node) for node in pool.nodes)
             groups = [group.group for group in pool.view.groups]
-            pool.total = sum(group.wanted for group in groups) - out
+            pool.total = sum(min(group.wanted, group.machines) for group in groups) - out
             pool.spare = {group.name: group.wanted - group.min for group in groups}
             leaving = sum(group.leaving for group in groups)
             pool.slots = min(most - out - leaving, pool.total - pool.view.pool.min)
-            blind = next((f"its cloud does not tell of {one.name}" for one in groups if one.error), "")
             many = f"{dead} of {size} machines look dead at once, {most} may" if dead > most else ""
-            pool.held = pool.view.pool.closed or many or blind
+            pool.held = many or pool.view.untold
             if many:
                 self._hold(f"pool {pool.view.name}", f"{many}: none of it is touched")
         most = self._share(every)
@@ -102,6 +110,12 @@ class ScaleIn:
             self._hold("all pools", reason)
             for pool in self._pools.values():
                 pool.held = pool.held or reason
+
+    @staticmethod
+    def _is_going(node: Node) -> bool:
+        """Return whether a node is on its way out and its group does not know that yet. One that somebody wants kept
+        stays."""
+        return node.cordon is Cordon.OURS and node.health is not Health.ENDING and not node.keep
 
     def _silent(self, node: Node) -> bool:
         """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool takes."""
@@ -130,9 +144,13 @@ class ScaleIn:
     def _remove(self, node: Node, pool: _Pool, since: datetime) -> None:
         """Take the next step towards the end of an idle node."""
         ours = node.cordon is Cordon.OURS
+        if pool.view.untold:
+            return
         if self._needed(node) or (ours and pool.total < pool.view.pool.min):
             # What moves from another node has come here meanwhile, or the pool's least number has been raised.
             self._stay(node)
+        elif ours and not pool.held and self._is_stuck(node):
+            self._stay(node, f"its pods have not left within {told(self._settings.leave)}")
         elif not pool.held and node.machine and (ours or self._is_due(node, pool, since)):
             if not self._moved(node):
                 self._stay(node)
@@ -144,14 +162,23 @@ class ScaleIn:
                 self._act(Verb.CORDON, node, f"nobody has worked on it for {told(self._now - since)}")
 
     def _is_due(self, node: Node, pool: _Pool, since: datetime) -> bool:
+        """Return whether a node is idle for long enough and may go. One that cannot be emptied now would keep others
+        from going."""
+        if node.leaving or any(pod.held for pod in node.moving):
+            return False
         long = self._now - since >= pool.view.pool.idle
         return long and pool.slots > 0 and pool.spare.get(node.group, 0) > 0
 
-    def _stay(self, node: Node) -> None:
+    def _is_stuck(self, node: Node) -> bool:
+        """Return whether a node that is on its way out is not emptied in time, or nobody knows since when it is."""
+        late = node.cordoned_at is None or self._now - node.cordoned_at > self._settings.leave
+        return late and (node.cordoned_at is None or bool(node.moving or node.leaving))
+
+    def _stay(self, node: Node, reason: str = "") -> None:
         """Let a node stay, with its clock from the beginning."""
         if node.cordon is Cordon.OURS:
             self.idle.pop(node.name)
-            self._uncordon(node)
+            self._uncordon(node, reason)
 
     def _moved(self, node: Node) -> bool:
         """Count the pods that a node would lose on other nodes. Return False, and count none, when one has no room."""
@@ -191,11 +218,12 @@ class ScaleIn:
         if pool.held:
             return
         room = max(0, pool.slots)
-        dead = [node for node in pool.nodes if self._is_dead(node)]
-        for node in sorted(dead, key=lambda one: one.name)[:room]:
+        for node in sorted(filter(self._is_dead, pool.nodes), key=lambda one: one.name):
+            if not (room or self._is_going(node)):
+                continue
+            room -= not self._is_going(node)
             silent = told(self._now - node.since) if node.since else ""
             self._end(node, f"it has not been ready for {silent}, and no work is on it")
-        room -= min(room, len(dead))
         for group in pool.view.groups:
             for machine in unjoined(group)[:room]:
                 room -= 1
@@ -223,13 +251,13 @@ class ScaleIn:
             )
         )
 
-    def _uncordon(self, node: Node) -> None:
+    def _uncordon(self, node: Node, reason: str = "") -> None:
         room = self._rooms.get(node.name)
         if room is not None and room.spare:
             self._act(Verb.UNCORDON, node, "it is one of its pool's spare nodes")
             return
         why = f"{counted(node.work, 'pod')} at work on it" if node.work else "its pods have no room elsewhere"
-        self._act(Verb.UNCORDON, node, "pods that wait have room on it" if self._needed(node) else why)
+        self._act(Verb.UNCORDON, node, reason or ("pods that wait have room on it" if self._needed(node) else why))
 
     def _act(self, verb: Verb, node: Node, reason: str) -> None:
         self.actions.append(Action(verb=verb, target=node.name, pool=node.pool, reason=reason))

@@ -10,6 +10,8 @@ Resources = dict[str, int]
 """Amounts by Kubernetes' name of the resource: ``cpu`` in thousandths of a core, memory and storage in bytes, all else
 in pieces. ``pods`` is the number of pods."""
 
+COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
+"""Resources that every machine has. Others, GPUs above all, decide first whether a pod has room."""
 PODS = "pods"
 HOSTNAME = "kubernetes.io/hostname"
 """Label that differs on every node, so it is no part of a :class:`Kind`."""

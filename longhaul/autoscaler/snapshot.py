@@ -79,6 +79,10 @@ class Node:
     """Name of its group in the cloud; empty for a host."""
     machine: str = ""
     """The cloud's id of its machine; empty when no group knows it."""
+    leaves: bool = False
+    """True when its group is removing the machine, and wants it no more."""
+    registered: datetime | None = None
+    """Time at which it became a node."""
     health: Health = Health.READY
     since: datetime | None = None
     """Time since which the health is as it is; None when that is not known."""
@@ -140,7 +144,7 @@ class Group:
     labels: LabelPairs = ()
     """Labels of its nodes beyond the pool's."""
     error: str = ""
-    """Reason for which its state is not known; empty when it is."""
+    """Reason for which its state is not known now; empty when it is. All else is then what was known last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +210,7 @@ class Gang:
     on: tuple[str, ...] = ()
     """Nodes on which members run already."""
     runs: tuple[Shape, ...] = ()
-    """Shapes of those members, where the gang declares sets."""
+    """Shapes of those members, and of those that have succeeded, where the gang declares sets."""
     unknown: tuple[str, ...] = ()
     """Demands that are not understood."""
 
@@ -230,6 +234,9 @@ class Settings:
     """Part of a pool that may be on its way out at once; one node always may. When more look dead, none is touched."""
     dead: timedelta = timedelta(minutes=60)
     """Time after which a node that does not answer is taken for dead."""
+    leave: timedelta = timedelta(minutes=30)
+    """Time in which the pods of a cordoned node have to leave. After that it is given back: it would keep others from
+    going."""
     settle: timedelta = timedelta(minutes=1)
     """Least time between a cordon and the end of the machine: what the scheduler had decided meanwhile is seen."""
     joining: int = 500

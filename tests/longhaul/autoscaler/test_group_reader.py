@@ -14,6 +14,7 @@ from clouds.azure import fleet as azure
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group
 from clouds.base.place import Place
+from clouds.base.refusals import Refusal
 from longhaul.autoscaler.group_reader import GroupReader
 from longhaul.examples import example
 
@@ -25,6 +26,7 @@ class Empty:
     """A group of no machine, which may be slow or refuse."""
 
     looks: int = 0
+    wanted: int = 0
     slow: threading.Event | None = None
     refuses: CloudError | None = None
     sizes: dict[str, int] = field(default_factory=dict)
@@ -35,7 +37,10 @@ class Empty:
             self.slow.wait()
         if self.refuses:
             raise self.refuses
-        return Group(target="v1", wanted=0, machines=())
+        return Group(target="v1", wanted=self.wanted, machines=())
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        return ()
 
 
 class Clock:
@@ -108,3 +113,22 @@ def test_a_region_that_throttles_is_asked_for_none_of_its_groups(
     clock.now += 5
     assert errors(reader) == {"a100": "you may not do that"}
     assert errors(reader) == {"a100": "you may not do that"}, "a refusal is about one group"
+
+
+def test_what_a_cloud_told_last_is_known_while_it_does_not_tell(
+    reader: GroupReader, groups: dict[str, Empty], clock: Clock
+) -> None:
+    """Machines that it was asked for would be asked for again, elsewhere or there."""
+
+    def known() -> tuple[int | None, bool]:
+        (one,) = reader.read(NOBODY)["a100"]
+        return one.group and one.group.wanted, bool(one.error)
+
+    groups["a100"].refuses = CloudError("too many requests", passing=True)
+    assert known() == (None, True)
+    clock.now += 5
+    groups["a100"].refuses, groups["a100"].wanted = None, 12
+    assert known() == (12, False)
+    groups["a100"].refuses = CloudError("too many requests", passing=True)
+    assert known() == (12, True)
+    assert known() == (12, True), "in the pause, too"

@@ -10,7 +10,14 @@ import pytest
 from longhaul.autoscaler.gang_objects import CLASS, gang_of_pod, gangs
 from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.node_objects import Budget, Known, Nodes, budget_of
-from longhaul.autoscaler.pod_objects import Shapes, requests
+from longhaul.autoscaler.pod_objects import (
+    MOST_APART,
+    MOST_RESOURCES,
+    TOO_MANY_APART,
+    TOO_MANY_RESOURCES,
+    Shapes,
+    requests,
+)
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.reading import DAEMON_SETS, NAMESPACES, Listed, gathered, read
 from longhaul.autoscaler.shapes import Apart, Operator, Requirement, Taint, Term, Toleration
@@ -116,6 +123,7 @@ def test_pods_that_keep_apart_by_host() -> None:
     assert Shapes().of(pod("p", affinity=anti(labelSelector=None))).apart == ()
 
 
+HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -134,6 +142,27 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 def test_what_is_not_understood_is_said(spec: Object, word: str) -> None:
     (unknown,) = Shapes().of(pod("p", **spec)).unknown
     assert word in unknown
+
+
+def many_apart(count: int) -> Object:
+    terms = [{"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": str(one)}}} for one in range(count)]
+    return {"podAntiAffinity": {REQUIRED: terms}}
+
+
+def test_more_than_is_reckoned_with_is_said() -> None:
+    shapes = Shapes()
+    assert shapes.of(pod("p", affinity=many_apart(MOST_APART))).unknown == ()
+    crowded = shapes.of(pod("p", affinity=many_apart(MOST_APART + 1)))
+    assert (crowded.apart, crowded.unknown) == ((), (TOO_MANY_APART,))
+    asked = {f"example.com/{one}": "1" for one in range(MOST_RESOURCES)}
+    assert len(shapes.of(pod("p", requests=asked)).requests) == MOST_RESOURCES + 1
+    greedy = shapes.of(pod("p", requests={"cpu": "1", **asked}))
+    assert (greedy.requests, greedy.unknown) == ((("cpu", 1000), ("pods", 1)), (TOO_MANY_RESOURCES,))
+
+
+def test_a_node_takes_nothing_beside_a_pod_that_keeps_apart_from_too_much() -> None:
+    assert nodes().of(node("n"), [pod("p", node="n", affinity=many_apart(MOST_APART))]).free["pods"] > 0
+    assert nodes().of(node("n"), [pod("p", node="n", affinity=many_apart(MOST_APART + 1))]).free == {}
 
 
 def test_a_wish_is_no_demand() -> None:
@@ -233,7 +262,7 @@ def provisioned(at: str) -> Object:
 
 def read_gangs(item: Object) -> Any:
     template = {"template": {"spec": pod("t", requests={"nvidia.com/gpu": "8"})["spec"]}}
-    found = gangs([item], [], templates={("team", "t"): template}, running={}, shapes=Shapes(), now=NOW)
+    found = gangs([item], [], templates={("team", "t"): template}, running={}, over={}, shapes=Shapes(), now=NOW)
     return found[0] if found else None
 
 
@@ -258,6 +287,17 @@ def test_the_gang_of_a_pod() -> None:
     assert gang_of_pod(pod("p", annotations=consumes)) == "team/r"
     assert gang_of_pod(pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"})) == "team/g"
     assert gang_of_pod(pod("p")) == ""
+
+
+def test_members_that_have_succeeded_are_asked_for_no_more() -> None:
+    consumes = {"autoscaling.x-k8s.io/consume-provisioning-request": "r"}
+    over = [pod(f"p-{one}", node="n", annotations=consumes, status={"phase": "Succeeded"}) for one in range(3)]
+    failed = pod("p-3", node="n", annotations=consumes, status={"phase": "Failed"})
+    template = {"metadata": {"namespace": "team", "name": "t"}, "template": {"spec": pod("t")["spec"]}}
+    ask = request(status=provisioned("2026-03-01T11:55:00Z"))
+    listed = Listed(pods=[*over, failed], nodes=[], requests=[ask], templates=[template])
+    (gang,) = read(listed, machines={}, taints={}, now=NOW).gangs
+    assert (gang.granted, gang.on, len(gang.runs)) == (True, (), 3)
 
 
 def test_which_pods_wait() -> None:

@@ -29,4 +29,4 @@ def test_scenario(scenario: dict[str, Any]) -> None:
     assert [line(action) for action in decision.actions] == scenario["actions"]
     for group, expected in scenario.get("remembers", {}).items():
         found = getattr(decision.memory, group)
-        assert sorted(found) == sorted(expected)
+        assert (found == expected) if isinstance(expected, dict) else (sorted(found) == sorted(expected))

@@ -165,7 +165,9 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Node:
         pool=raw.get("pool", ""),
         group=group,
         machine=f"i-{name}" if group and not pool.get("error") and not raw.get("ended") else "",
-        health=Health(raw.get("health", "ready")),
+        leaves=raw.get("leaves", False),
+        registered=ago(raw.get("registered")),
+        health=Health(raw.get("health", "ending" if raw.get("leaves") else "ready")),
         since=ago(raw.get("since")),
         cordon=Cordon(raw.get("cordon", "")),
         cordoned_at=ago(raw.get("cordoned")),
@@ -192,7 +194,7 @@ def pool(name: str, raw: Mapping[str, Any], there: Sequence[Node]) -> Pool:
     if not raw.get("racks"):
         for own in raw.get("groups", [{}]):
             group_name = own.get("name", name)
-            count = sum(node.group == group_name for node in mine)
+            count = sum(node.group == group_name and not node.leaves for node in mine)
             groups.append(_group(group_name, {**raw, **own}, count))
     return Pool(
         name=name,
@@ -262,6 +264,8 @@ def pairs_of_numbers(raw: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def memory(raw: Mapping[str, Any]) -> Memory:
     return Memory(
         asked={name: ago(text) or NOW for name, text in raw.get("asked", {}).items()},
+        owed=raw.get("owed", {}),
+        joined={name: ago(text) or NOW for name, text in raw.get("joined", {}).items()},
         backoff={
             name: Backoff(failures=one["failures"], until=ago(one["until"]) or NOW, reason=one["reason"])
             for name, one in raw.get("backoff", {}).items()
