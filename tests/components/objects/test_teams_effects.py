@@ -229,7 +229,7 @@ def test_what_a_job_made_ends_with_it(ada: Person) -> None:
         assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
 
 
-def test_pods_end_in_time(ada: Person) -> None:
+def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
     """Kueue gives their quota on at once, so that who ends slowly would have it twice."""
     most, late = ({"terminationGracePeriodSeconds": MOST_GRACE_S + more} for more in (0, 1))
 
@@ -248,7 +248,9 @@ def test_pods_end_in_time(ada: Person) -> None:
         assert ada.made(one)["kind"] == one["kind"]
     for one in templates(late):
         assert LATE in ada.makes(one), one["kind"]
-    assert ada.made(pod("held", **most), dry=False)["kind"] == "Pod"
+    # One that has no node ends at once, whatever is asked for.
+    owner = ada.made(JOB, dry=False)["metadata"]["uid"]
+    controller(server, "job").made(of_a_job(pod("held", nodeName="node", **most), owner), dry=False)
     longer = f"--grace-period={MOST_GRACE_S + 1}"
     assert LATE in ada.kubectl("delete", "--namespace=vision", "pod/held", "--wait=false", longer)
     assert LATE in ada.kubectl("delete", "--namespace=vision", "pods", "--all", "--wait=false", longer)
@@ -259,6 +261,7 @@ def test_pods_end_in_time(ada: Person) -> None:
         said = ada.kubectl("create", "--raw", path, "--filename=-", stdin={**eviction, **options})
         assert (LATE in said) is refused, said
     assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job/train")
 
 
 def test_nobody_says_to_which_workload_something_belongs(ada: Person) -> None:
