@@ -104,22 +104,25 @@ class GroupHands:
     def _write_group(self, name: str, actions: Sequence[Action], asked: Asked, looked: Looked, guard: Guard) -> None:
         live = self._reader.groups[name].group
         size = asked.group.wanted if asked.group else -1
-        for step in self._steps(actions, asked, looked, at_once=live.ends_at_once):
-            action = step[0]
+        for step in _steps(actions, asked, at_once=live.ends_at_once):
             try:
                 guard.check()
-                why = _why_not(live, action, size)
+                why = _why_not(live, step[0], size)
                 if why:
-                    self._journal.left(action, why)
+                    self._journal.left(step[0], why)
                     return
+                agreed = self._agreed(step, asked, looked)
+                if not agreed:
+                    continue
                 guard.check()
-                size = self._write(live, step, size)
+                size = self._write(live, agreed, size)
             except CloudError as error:
-                self._fail(name, action, error)
+                self._fail(name, step[0], error)
                 return
             finally:
                 self._reader.forget(name)
-            for one in step:
+            self._patience.answered(name)
+            for one in agreed:
                 self._journal.done(one)
 
     def _write(self, live: LiveGroup, step: Sequence[Action], size: int) -> int:
@@ -132,32 +135,17 @@ class GroupHands:
         self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)
         return action.size
 
-    def _steps(
-        self, actions: Sequence[Action], asked: Asked, looked: Looked, *, at_once: int
-    ) -> Iterator[Sequence[Action]]:
-        """Yield the writes of a group in their order; as many ends go together as its cloud takes. What was never made
-        counts in the size that growth begins from, and other ends lower what it reaches."""
-        never = {one.machine for one in asked.refusals if one.machine}
-        ends = [action for action in actions if action.verb is Verb.END]
-        yield from ([action] for action in actions if action.verb is Verb.SHRINK)
-        yield from self._agreed([one for one in ends if one.machine in never], asked, looked, at_once=at_once)
-        yield from ([action] for action in actions if action.verb is Verb.GROW)
-        yield from self._agreed([one for one in ends if one.machine not in never], asked, looked, at_once=at_once)
-
-    def _agreed(
-        self, ends: Sequence[Action], asked: Asked, looked: Looked, *, at_once: int
-    ) -> Iterator[Sequence[Action]]:
-        """Yield the ends of which what was seen still holds, so many at a time, each looked at right before."""
-        for first in range(0, len(ends), at_once):
-            agreed = []
-            for action in ends[first : first + at_once]:
-                why = self._ending.why_not(action, asked, looked)
-                if why:
-                    self._journal.left(action, why)
-                else:
-                    agreed.append(action)
-            if agreed:
-                yield agreed
+    def _agreed(self, step: Sequence[Action], asked: Asked, looked: Looked) -> Sequence[Action]:
+        """Return what of a step still holds. Each end is looked at once more, and nothing that may take long comes
+        between that and the write."""
+        agreed = []
+        for action in step:
+            why = self._ending.why_not(action, asked, looked) if action.verb is Verb.END else ""
+            if why:
+                self._journal.left(action, why)
+            else:
+                agreed.append(action)
+        return agreed
 
     def _fail(self, name: str, action: Action, error: CloudError) -> None:
         """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
@@ -170,6 +158,21 @@ class GroupHands:
                 self._refused[action.pool] = str(error)
 
 
+def _steps(actions: Sequence[Action], asked: Asked, *, at_once: int) -> Iterator[Sequence[Action]]:
+    """Yield the writes of a group in their order; as many ends go together as its cloud takes. What was never made
+    counts in the size that growth begins from, and other ends lower what it reaches."""
+    never = {one.machine for one in asked.refusals if one.machine}
+    ends = [action for action in actions if action.verb is Verb.END]
+    yield from ([action] for action in actions if action.verb is Verb.SHRINK)
+    yield from _together([one for one in ends if one.machine in never], at_once)
+    yield from ([action] for action in actions if action.verb is Verb.GROW)
+    yield from _together([one for one in ends if one.machine not in never], at_once)
+
+
+def _together(ends: Sequence[Action], most: int) -> Iterator[Sequence[Action]]:
+    return (ends[first : first + most] for first in range(0, len(ends), most))
+
+
 def _why_not(live: LiveGroup, action: Action, size: int) -> str:
     """Return why a group is not written now, which had this size when it was decided; empty when it may be."""
     if action.verb is Verb.SHRINK and action.size is not None:
@@ -177,4 +180,8 @@ def _why_not(live: LiveGroup, action: Action, size: int) -> str:
         if there > action.size:
             return f"it has {counted(there, 'machine')} by now"
     now = live.size()
-    return f"its size is {now} and no longer {size}" if now != size else ""
+    if now != size:
+        return f"its size is {now} and no longer {size}"
+    # Ends that growth reckons with may have been left: it would lower the size, and the cloud choose what goes.
+    lowers = action.verb is Verb.GROW and action.size is not None and action.size <= now
+    return f"its size is {now} already" if lowers else ""
