@@ -17,12 +17,13 @@ from typing import Any
 
 from clouds.azure import groups
 from clouds.azure.names import resource_group_path
+from clouds.azure.refusals import SIGNS
 from clouds.azure.session import Requests, ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
 from clouds.base.place import Place
-from clouds.base.refusals import Cause, Refusal, cause_of
+from clouds.base.refusals import Refusal, cause_of
 
 COMPUTE_VERSION = "2024-07-01"
 LOOK_S = 5.0
@@ -33,13 +34,6 @@ LIVES = {"deleting": Life.LEAVING, "creating": Life.CHANGING, "updating": Life.C
 
 FAILED = "ProvisioningState/failed"
 POWER, UNMADE = "PowerState/", ("PowerState/deallocated", "PowerState/deallocating")
-SIGNS = {
-    Cause.SPOT: ("skunotavailable", "spotpricegreaterthanprovidedmaxprice", "spot"),
-    Cause.QUOTA: ("quota",),
-    Cause.CAPACITY: ("allocationfailed", "overconstrained", "allocation failed", "capacity"),
-}
-"""Signs of a cause in a status's code and message: learn.microsoft.com, "Troubleshoot allocation failures", "Resolve
-errors for resource quotas" and "Error messages for Azure Spot Virtual Machines and scale sets"."""
 
 
 SCALES = (

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
+from clouds.azure.refusals import refuses_machines
 from clouds.azure.tokens import KeptTokens, default_credential
 from clouds.base.errors import CloudError
 from clouds.base.once import once
@@ -38,7 +39,7 @@ TRIES = 5
 """Number of repeats of one request; the pauses between them double."""
 PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
 """Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``, and 409, which means another
-operation on the same resource."""
+operation on the same resource unless its words refuse machines."""
 CONNECTIONS = 64
 """Largest number of simultaneous connections to one host."""
 LONGEST_PAUSE_S = 10.0
@@ -52,7 +53,8 @@ class AzureError(CloudError):
     def __init__(self, message: str, *, status: int = 0, code: str = "", said: str = "") -> None:
         """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words, which are empty where
         there was no credential to ask with."""
-        super().__init__(message, passing=status in PASSING, answered=status != 0)
+        passing = status in PASSING and not (status == 409 and refuses_machines(code, said))
+        super().__init__(message, passing=passing, answered=status != 0)
         self.status, self.code, self.said = status, code, said
 
 

@@ -104,6 +104,23 @@ def test_what_may_pass(status: int, passing: bool) -> None:
     assert AzureError("no", status=status).passing is passing
 
 
+@pytest.mark.parametrize(
+    ("code", "said", "passing"),
+    [
+        ("OperationNotAllowed", "Operation results in exceeding quota limits of Core. Maximum allowed: 4", False),
+        ("QuotaExceeded", "It exceeds the approved limit.", False),
+        ("SkuNotAvailable", "The requested size is currently not available in location 'westeurope'.", False),
+        ("AllocationFailed", "We do not have what was asked for.", False),
+        ("OverconstrainedZonalAllocationRequest", "The condition is too restrictive.", False),
+        ("OperationNotAllowed", "Another operation on 'prod-a10g-spot' is in progress.", True),
+        ("Conflict", "A change of /subscriptions/s/resourceGroups/spot/x/capacity is under way.", True),
+        ("Conflict", "The request failed due to conflict with a concurrent request.", True),
+    ],
+)
+def test_a_409_that_refuses_machines_does_not_pass(code: str, said: str, passing: bool) -> None:
+    assert AzureError("no", status=409, code=code, said=said).passing is passing
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("status", [429, 502, 503])
 def test_what_azure_is_too_busy_for_is_asked_for_again(method: str, status: int) -> None:

@@ -22,5 +22,6 @@ class Operator:
         self.asked.append((method, f"{parts.path.rpartition('/')[2]}?{parts.query}"))
         answer = self._live.arm(method, parts.path, body, **dict(parse_qsl(parts.query)))
         if answer.status_code >= 400:
-            raise AzureError(answer.text, status=answer.status_code)
+            error = answer.json()["error"]
+            raise AzureError(answer.text, status=answer.status_code, code=error["code"], said=error["message"])
         return answer

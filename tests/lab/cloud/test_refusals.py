@@ -39,6 +39,16 @@ def test_a_machine_that_was_not_allocated_says_why(live: Live, error: str, cause
     assert (sets.capacity(live), group.refusals()) == (1, ())
 
 
+@pytest.mark.parametrize("error", ["QuotaExceeded", "OperationNotAllowed"])
+def test_a_size_beyond_the_quota_is_refused_at_once_and_for_good(live: Live, error: str) -> None:
+    sets.build(live, 1)
+    sets.limit(live, 1, error)
+    group = AzureGroup("lab-gpu", resource_group=GROUP, session=Operator(live))
+    with pytest.raises(CloudError, match="exceeding approved standard cores quota") as refused:
+        group.resize(2)
+    assert (refused.value.passing, group.size()) == (False, 1)
+
+
 def test_what_is_ended_goes_and_the_set_is_smaller_by_it(live: Live) -> None:
     sets.build(live, 3)
     group = AzureGroup("lab-gpu", resource_group=GROUP, session=Operator(live))

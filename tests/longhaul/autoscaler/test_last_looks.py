@@ -17,6 +17,7 @@ from longhaul.autoscaler.guard import LostError
 from longhaul.autoscaler.look import Looked, decide
 from longhaul.autoscaler.patience import Patience
 from longhaul.drain import NODES
+from tests.lab.cloud import sets
 from tests.longhaul.autoscaler.acting import GROUPS, PODS, SPEC, World
 from tests.support.api_server import eventually
 
@@ -38,8 +39,8 @@ def _told(monkeypatch: pytest.MonkeyPatch) -> list[Action]:
     return actions
 
 
-def grow(was: int, size: int) -> Action:
-    return Action(verb=Verb.GROW, target=GROUPS["h100"], pool="h100", was=was, size=size, reason="a test")
+def grow(was: int, size: int, *, pool: str = "h100") -> Action:
+    return Action(verb=Verb.GROW, target=GROUPS[pool], pool=pool, was=was, size=size, reason="a test")
 
 
 def idle_nodes(world: World, count: int) -> list[str]:
@@ -174,3 +175,15 @@ def test_a_write_that_succeeds_makes_the_next_pause_short_again(
         told[:] = [grow(1, 2)]
         world.once(process)
         assert process._groups.closed() == {"h100": "too many requests; it is asked again in 5 s"}
+
+
+def test_a_quota_on_azure_is_a_failure_of_its_pool_and_no_pause(world: World, told: list[Action]) -> None:
+    told.append(grow(0, 1, pool="h100-azure"))
+    sets.limit(world.live, 0, "OperationNotAllowed")
+    try:
+        with world.process() as process:
+            passed = world.once(process)
+            assert passed.refused.keys() == {"h100-azure"}
+            assert process._groups.closed() == {}
+    finally:
+        sets.limit(world.live, None)
