@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,12 @@ MOST_ACTIVITIES = 100
 """Largest number of activities in one answer (Auto Scaling API, ``DescribeScalingActivities``)."""
 LAUNCH = "Launching a new EC2 instance"
 """First words of the description of an activity that launches."""
+OVER = ("Successful", "Failed", "Cancelled")
+"""Status codes of activities that have ended (Auto Scaling API, ``Activity``)."""
+HANGS = timedelta(minutes=15)
+"""Time after which a launch that has not ended is not waited for."""
+NEXT_ZONE = timedelta(seconds=30)
+"""Time that a group in several zones has to try the next one, once a launch has failed."""
 SIGNS = {
     Cause.QUOTA: (
         "vcpulimitexceeded", "vcpu limit", "instancelimitexceeded", "instance limit", "quota",
@@ -65,9 +72,17 @@ class AwsGroup:
     in_place = False
     ends_at_once = 1
 
-    def __init__(self, name: str, *, region: str, client: Callable[[str], Any] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        region: str,
+        client: Callable[[str], Any] | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         """``client`` returns the SDK's client of a service."""
-        self._name, self._region = name, region
+        self._name, self._region, self._clock = name, region, clock
+        self._zones = 1
         self._client = client or partial(shared().client, region=region)
         self._promptly = client or partial(prompt().client, region=region)
         self._said = f"AWS {region}, {name}"
@@ -78,6 +93,7 @@ class AwsGroup:
         with asked(f"{self._said}, what it is"):
             group = self._group()
             template, version = self._template(group)
+        self._zones = len(group.get("AvailabilityZones") or ())
         return Group(
             target=f"{template}:{version}",
             wanted=int(group["DesiredCapacity"]),
@@ -133,12 +149,13 @@ class AwsGroup:
 
     def refusals(self) -> tuple[Refusal, ...]:
         """Return the failed launches that no other launch has followed. The newest activities tell that, so that one
-        call does."""
+        call does. A group that :meth:`look` saw in several zones is given time to try the next one."""
         with asked(f"{self._said}, its scaling activities"):
             answer = self._client("autoscaling").describe_scaling_activities(
                 AutoScalingGroupName=self._name, MaxRecords=MOST_ACTIVITIES
             )
-        return tuple(refused(answer["Activities"]))
+        grace = NEXT_ZONE if self._zones > 1 else timedelta()
+        return tuple(refused(answer["Activities"], now=self._clock(), grace=grace))
 
     def console(self, machine: Machine) -> str:
         """Return the command for EC2's copy of the serial console."""
@@ -189,14 +206,22 @@ def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[
         )
 
 
-def refused(activities: Iterable[Mapping[str, Any]]) -> Iterator[Refusal]:
-    """Yield the failed launches among scaling activities, without those after which another launch has begun or ended
-    well: a group that has no luck in one zone goes on in the next."""
+def refused(
+    activities: Iterable[Mapping[str, Any]], *, now: datetime | None = None, grace: timedelta = timedelta()
+) -> Iterator[Refusal]:
+    """Yield the failed launches among scaling activities; none while another launch is under way, and none after which
+    another has succeeded: a group that has no luck in one zone goes on in the next. A failure counts once it is as old
+    as ``grace``. Without ``now``, the time is that of the newest launch."""
     launches = [one for one in activities if str(one.get("Description", "")).startswith(LAUNCH)]
-    given = [one["StartTime"] for one in launches if one["StatusCode"] not in ("Failed", "Cancelled")]
-    last = max(given, default=None)
+    if not launches:
+        return
+    at = now or max(one["StartTime"] for one in launches)
+    if any(one["StatusCode"] not in OVER and at - one["StartTime"] < HANGS for one in launches):
+        return
+    last = max((one["StartTime"] for one in launches if one["StatusCode"] == "Successful"), default=None)
     for one in launches:
-        if one["StatusCode"] == "Failed" and (last is None or one["StartTime"] >= last):
+        stands = one["StatusCode"] == "Failed" and (last is None or one["StartTime"] >= last)
+        if stands and at - one.get("EndTime", one["StartTime"]) >= grace:
             words = _words(str(one.get("StatusMessage") or one["Description"]))
             yield Refusal(cause=cause_of(words, SIGNS), at=one["StartTime"], words=words)
 

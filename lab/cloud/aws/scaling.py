@@ -161,8 +161,9 @@ class LabGroup(FakeAutoScalingGroup):
 
     def _note(self, description: str, cause: str, subnet: Any, problem: EC2ClientError | None = None) -> None:
         now = utcnow()
+        where = json.dumps({"Subnet ID": subnet.id, "Availability Zone": subnet.availability_zone})
         last = self.activities[0] if self.activities else {}
-        if problem and last.get("Description") == description and last["StatusCode"] == "Failed":
+        if problem and (description, where, "Failed") == tuple(map(last.get, ("Description", "Details", "StatusCode"))):
             last["StartTime"] = last["EndTime"] = now  # a retry with the same result
             return
         note = {
@@ -175,7 +176,7 @@ class LabGroup(FakeAutoScalingGroup):
             "EndTime": now,
             "StatusCode": "Failed" if problem else "Successful",
             "Progress": 100,
-            "Details": json.dumps({"Subnet ID": subnet.id, "Availability Zone": subnet.availability_zone}),
+            "Details": where,
         }
         if problem:
             note["StatusMessage"] = f"{problem.message} Launching EC2 instance failed."

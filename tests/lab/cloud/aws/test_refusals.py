@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,8 @@ def _group(site: Site) -> AwsGroup:
     return AwsGroup("pool", region=REGIONS[0], client=client)
 
 
-async def limit(site: Site, count: int | None, code: str = "") -> None:
-    site.live.cloud.limit_machines("m6id.xlarge", "us-east-1a", count, code)
+async def limit(site: Site, count: int | None, code: str = "", *, zone: str = "us-east-1a") -> None:
+    site.live.cloud.limit_machines("m6id.xlarge", zone, count, code)
 
 
 @pytest.mark.parametrize(
@@ -90,5 +91,43 @@ def test_messages_that_the_lab_does_not_send(message: str, cause: Cause, words: 
     ends = {"Description": "Terminating EC2 instance: i-1", "StatusCode": "Failed", "StartTime": AT}
     (found,) = refused([{**activity, "StatusMessage": message}, ends])
     assert (found.cause, found.words, found.at) == (cause, words, AT)
-    later = {**activity, "StatusCode": "InProgress", "StartTime": AT + timedelta(seconds=1)}
-    assert list(refused([later, {**activity, "StatusMessage": message}])) == []
+
+
+def launch(status: str, after_s: float = 0.0) -> dict[str, Any]:
+    at = AT + timedelta(seconds=after_s)
+    return {"Description": "Launching a new EC2 instance: i-1.", "StatusCode": status, "StartTime": at, "EndTime": at}
+
+
+@pytest.mark.parametrize("status", ["WaitingForInstanceId", "InProgress", "PreInService", "WaitingForSpotInstanceId"])
+@pytest.mark.parametrize("after_s", [-60.0, -0.3, 0.3])
+def test_nothing_is_refused_while_another_launch_is_under_way(status: str, after_s: float) -> None:
+    assert list(refused([launch("Failed"), launch(status, after_s)])) == []
+
+
+@pytest.mark.parametrize(("status", "count"), [("Cancelled", 1), ("Successful", 0)])
+def test_a_launch_that_succeeded_hides_failures_before_it(status: str, count: int) -> None:
+    assert len(list(refused([launch(status, 1.0), launch("Failed")]))) == count
+    assert len(list(refused([launch("Failed"), launch(status, -1.0)]))) == 1
+
+
+def test_a_launch_that_hangs_hides_nothing_for_ever() -> None:
+    hangs, failed = launch("InProgress"), launch("Failed", 60.0)
+    assert list(refused([failed, hangs], now=AT + timedelta(minutes=14))) == []
+    assert len(list(refused([failed, hangs], now=AT + timedelta(minutes=15)))) == 1
+    assert len(list(refused([launch("Failed", 901.0), failed, hangs]))) == 2, "the activities tell the time, too"
+
+
+@pytest.mark.parametrize(("code", "cause"), [("", Cause.CAPACITY), ("VcpuLimitExceeded", Cause.QUOTA)])
+def test_a_group_in_several_zones_is_given_time_for_the_next_one(site: Site, code: str, cause: Cause) -> None:
+    ahead = [timedelta()]
+    group = AwsGroup("pool", region=REGIONS[0], client=client, clock=lambda: datetime.now(UTC) + ahead[0])
+    other = site.ec2.create_subnet(VpcId=site.vpc, CidrBlock="127.9.96.0/24", AvailabilityZone="us-east-1b")
+    for zone in ("us-east-1a", "us-east-1b"):
+        site.live.call(limit(site, 0, code, zone=zone))
+    site.pool(1, subnets=f"{site.subnet},{other['Subnet']['SubnetId']}")
+    group.look()
+    assert group.refusals() == ()
+    ahead[0] = timedelta(seconds=30)
+    assert {one.cause for one in group.refusals()} == {cause}
+    site.scaling.set_desired_capacity(AutoScalingGroupName="pool", DesiredCapacity=1)
+    assert len(site.activities()) == 4, "each try in a zone is one, so that those before it do not become younger"
