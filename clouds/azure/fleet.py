@@ -112,10 +112,12 @@ class AzureGroup:
 
     def resize(self, count: int) -> None:
         """Set the capacity, and leave the rest of the SKU as it is. Each request is sent once: a repeat could come when
-        the size is somebody else's."""
+        the size is somebody else's. Azure answers 412 when somebody has changed the scale set in between (REST
+        reference, "Virtual Machine Scale Sets - Update", ``If-Match``)."""
         document = self._promptly.get(self._path, version=COMPUTE_VERSION)
         body = {"sku": {**document["sku"], "capacity": count}}
-        self._promptly.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
+        only = {"If-Match": str(document["etag"])} if document.get("etag") else {}
+        self._promptly.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body, headers=only)
 
     def end(self, machines: Sequence[str]) -> None:
         """Delete machines in one request, which lowers the capacity by as many (REST reference, "Virtual Machine Scale

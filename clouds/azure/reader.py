@@ -70,18 +70,20 @@ class _OneFirst:
         self._given, self._first, self._signed_in = given, Lock(), False
         self._refusal: AzureError | None = None
 
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
+    def request(
+        self, method: str, url: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
         """Send one request. Raise ``AzureError`` for any answer but success."""
         with self._first:
             if self._refusal is not None:
                 raise self._refusal
             if not self._signed_in:
-                return self._begin(method, url, body)
-        return self._session().request(method, url, body=body)
+                return self._begin(method, url, body, headers)
+        return self._session().request(method, url, body=body, headers=headers)
 
-    def _begin(self, method: str, url: str, body: Mapping[str, Any] | None) -> Any:
+    def _begin(self, method: str, url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None) -> Any:
         try:
-            answer = self._session().request(method, url, body=body)
+            answer = self._session().request(method, url, body=body, headers=headers)
         except AzureError as error:
             if error.status == 401:
                 self._refusal = error

@@ -37,9 +37,9 @@ METHODS = frozenset(("GET", "PUT", "DELETE", "PATCH", "POST"))
 """Methods whose requests are repeated after an error that passes."""
 TRIES = 5
 """Number of repeats of one request; the pauses between them double."""
-PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
+PASSING = (0, 408, 409, 412, 429, 500, 502, 503, 504)
 """Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``, and 409, which means another
-operation on the same resource unless its words refuse machines."""
+operation on the same resource unless its words refuse machines, and 412: somebody else has changed it meanwhile."""
 CONNECTIONS = 64
 """Largest number of simultaneous connections to one host."""
 LONGEST_PAUSE_S = 10.0
@@ -61,8 +61,10 @@ class AzureError(CloudError):
 class Requests(Protocol):
     """Sender of authorised requests."""
 
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
-        """Send one request. Raise ``AzureError`` for any answer but success."""
+    def request(
+        self, method: str, url: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Send one request, with ``headers`` of its own. Raise ``AzureError`` for any answer but success."""
 
 
 class Session:
@@ -97,13 +99,15 @@ class Session:
     def _credential(self) -> Any:
         return self._made()
 
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> HttpResponse:
-        """Send one request. Raise ``AzureError`` for any answer but success."""
+    def request(
+        self, method: str, url: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> HttpResponse:
+        """Send one request, with ``headers`` of its own. Raise ``AzureError`` for any answer but success."""
         from azure.core.rest import HttpRequest
 
         with asked(f"{method} {url.split('?', maxsplit=1)[0]}"):
-            headers = {**self._headers, "Authorization": f"Bearer {self.token()}"}
-            request = HttpRequest(method, url, json=body, headers=headers)
+            sent = {**self._headers, **(headers or {}), "Authorization": f"Bearer {self.token()}"}
+            request = HttpRequest(method, url, json=body, headers=sent)
             # What is posted here may be done twice: starts, restarts, sizes, and commands that only look.
             answer: HttpResponse = self._client.send_request(request, retry_on_methods=METHODS)
             answer.raise_for_status()
@@ -257,11 +261,12 @@ class ResourceManager:
         version: str,
         body: Mapping[str, Any] | None = None,
         options: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         """Send any other request and return its answer. It may start an operation that :meth:`finished` waits for.
         ``options`` are the request's own, which have no ``$``."""
         more = "".join(f"&{name}={quote(value)}" for name, value in (options or {}).items())
-        return self._session.request(method, self._url(path, version, {}) + more, body=body)
+        return self._session.request(method, self._url(path, version, {}) + more, body=body, headers=headers)
 
     def finished(
         self,

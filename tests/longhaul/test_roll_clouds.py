@@ -46,12 +46,18 @@ class Manager:
         self.machines = [instance("0", latest=True), instance("3"), instance("11", state="Updating")]
         self.asked: list[tuple[str, str, Any]] = []
         self.refuses: AzureError | None = None
+        self.etag: dict[str, str] = {}
+        self.headers: dict[str, str] = {}
+        """Those of the last request alone."""
 
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Answer:
+    def request(
+        self, method: str, url: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
         parts = urlsplit(url)
         assert parts.path.startswith(self.root)
         path = parts.path.removeprefix(self.root)
         self.asked.append((method, path, body))
+        self.headers = dict(headers or {})
         assert f"api-version={COMPUTE_VERSION}" in parts.query
         if self.refuses:
             raise self.refuses
@@ -63,6 +69,7 @@ class Manager:
         if path == "":
             profile = {"storageProfile": {"imageReference": {"id": self.image}}}
             return {
+                **self.etag,
                 "sku": {"name": "Standard_ND96isr_H100_v5", "capacity": 3},
                 "properties": {"virtualMachineProfile": profile},
             }
@@ -165,7 +172,9 @@ def test_a_model_that_is_not_taken_over_is_an_error(manager: Manager, scale_set:
     assert not any(path.endswith("reimage") for _, path, _ in manager.asked)
 
 
-@pytest.mark.parametrize(("status", "passing"), [(0, True), (409, True), (429, True), (401, False), (404, False)])
+@pytest.mark.parametrize(
+    ("status", "passing"), [(0, True), (409, True), (412, True), (429, True), (401, False), (404, False)]
+)
 def test_what_azure_refuses(manager: Manager, scale_set: AzureGroup, status: int, passing: bool) -> None:
     manager.refuses = AzureError("refused", status=status)
     with pytest.raises(CloudError, match="refused") as refused:
@@ -178,6 +187,10 @@ def test_a_scale_set_is_resized_and_its_sku_kept(manager: Manager, scale_set: Az
     scale_set.resize(4)
     sku = {"name": "Standard_ND96isr_H100_v5", "capacity": 4}
     assert [asked for asked in manager.asked if asked[0] != "GET"] == [("PATCH", "", {"sku": sku})]
+    assert manager.headers == {}
+    manager.etag = {"etag": '"7"'}
+    scale_set.resize(4)
+    assert manager.headers == {"If-Match": '"7"'}
 
 
 class Scaling:

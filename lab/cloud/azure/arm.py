@@ -26,7 +26,7 @@ from lab.cloud.azure.puts import Puts
 from lab.cloud.azure.render import render
 from lab.cloud.azure.resource_types import known_types, spec_of
 from lab.cloud.azure.scale_sets import ScaleSets
-from lab.cloud.azure.schema import blob_container, gateway_connection, scale_set_instance, virtual_machine
+from lab.cloud.azure.schema import blob_container, gateway_connection, scale_set, scale_set_instance, virtual_machine
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.store import Document, Store
 
@@ -124,10 +124,13 @@ class ResourceManager:
         return await self._resource(request, resource)
 
     async def _resource(self, request: web.Request, resource: ResourceId) -> web.Response:
-        if request.method == "PUT":
-            return self._put(resource, await _json(request))
-        if request.method == "PATCH":
-            return self._written(self._puts.patch(resource, await _json(request)), new=False)
+        if request.method in ("PUT", "PATCH"):
+            body, document = await _json(request), self._store.get(resource.text)
+            if document is not None:
+                scale_set.refuse_other_etag(document, request.headers.get("If-Match"))
+            if request.method == "PUT":
+                return self._put(resource, body)
+            return self._written(self._puts.patch(resource, body), new=False)
         document = self._store.get(resource.text)
         if request.method == "DELETE":
             if document is not None:

@@ -50,7 +50,9 @@ class Answers:
         self.asked: list[tuple[str, str]] = []
         self.waited: list[float] = []
 
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Answer:
+    def request(
+        self, method: str, url: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
         self.asked.append((method, url))
         answer = self.answers.pop(0)
         if isinstance(answer, AzureError):

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -111,7 +111,15 @@ class Live:
         return runner
 
     def arm(
-        self, method: str, path: str, body: Any = None, *, token: str | None = None, wait_s: int = 0, **query: str
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = None,
+        wait_s: int = 0,
+        headers: Mapping[str, str] | None = None,
+        **query: str,
     ) -> requests.Response:
         """Make one call to the resource manager as the operator."""
         if token is None:
@@ -121,7 +129,7 @@ class Live:
             f"https://management.azure.com{path}",
             params={"api-version": "2024-05-01", **query},
             json=body,
-            headers={"Authorization": f"Bearer {token}", "Prefer": f"wait={wait_s}"},
+            headers={"Authorization": f"Bearer {token}", "Prefer": f"wait={wait_s}", **(headers or {})},
             timeout=300,
             verify=str(self.cloud.ca_certificate),
         )

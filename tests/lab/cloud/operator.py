@@ -17,10 +17,12 @@ class Operator:
         self._live = live
         self.asked: list[tuple[str, str]] = []
 
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
+    def request(
+        self, method: str, url: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
         parts = urlsplit(url)
         self.asked.append((method, f"{parts.path.rpartition('/')[2]}?{parts.query}"))
-        answer = self._live.arm(method, parts.path, body, **dict(parse_qsl(parts.query)))
+        answer = self._live.arm(method, parts.path, body, headers=headers, **dict(parse_qsl(parts.query)))
         if answer.status_code >= 400:
             error = answer.json()["error"]
             raise AzureError(answer.text, status=answer.status_code, code=error["code"], said=error["message"])

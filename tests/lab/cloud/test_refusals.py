@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -47,6 +49,30 @@ def test_a_size_beyond_the_quota_is_refused_at_once_and_for_good(live: Live, err
     with pytest.raises(CloudError, match="exceeding approved standard cores quota") as refused:
         group.resize(2)
     assert (refused.value.passing, group.size()) == (False, 1)
+
+
+def test_a_set_that_somebody_else_has_changed_is_not_resized(live: Live) -> None:
+    sets.build(live, 1)
+
+    class Late(Operator):
+        def request(
+            self,
+            method: str,
+            url: str,
+            *,
+            body: Mapping[str, Any] | None = None,
+            headers: Mapping[str, str] | None = None,
+        ) -> Any:
+            if method == "PATCH" and sets.capacity(live) == 1:
+                sets.scale(live, 2)
+            return super().request(method, url, body=body, headers=headers)
+
+    group = AzureGroup("lab-gpu", resource_group=GROUP, session=Late(live))
+    with pytest.raises(CloudError, match=r"Etag provided in if-match header .* does not match etag") as refused:
+        group.resize(3)
+    assert (refused.value.passing, group.size()) == (True, 2)
+    group.resize(3)
+    assert group.size() == 3
 
 
 def test_what_is_ended_goes_and_the_set_is_smaller_by_it(live: Live) -> None:

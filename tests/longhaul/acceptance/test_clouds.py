@@ -37,7 +37,7 @@ class FakeAzure:
     addresses: list[dict[str, Any]] | None = None
     tags: dict[str, str] = field(default_factory=lambda: dict(OURS))
 
-    def request(self, method: str, url: str, *, body: Any = None) -> Answer:
+    def request(self, method: str, url: str, *, body: Any = None, headers: Any = None) -> Answer:
         assert method == "GET"
         path = url.partition("?")[0]
         if self.addresses is None and not path.endswith("publicIPAddresses"):
@@ -175,7 +175,7 @@ def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(target: Target
     assert left(target.environment) == ["address one"]
 
     class Refusing(FakeAzure):
-        def request(self, method: str, url: str, *, body: Any = None) -> Answer:
+        def request(self, method: str, url: str, *, body: Any = None, headers: Any = None) -> Answer:
             raise AzureError(f"{method} {url}: no", status=403)
 
     stand(Refusing(), FakeEc2())

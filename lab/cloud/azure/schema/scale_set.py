@@ -39,6 +39,15 @@ def patched(old: Document, body: Any) -> dict[str, Any]:
     return {**old.body, **body, "sku": {**old.body["sku"], **body.get("sku", {})}}
 
 
+def refuse_other_etag(document: Document, if_match: str | None) -> None:
+    """Refuse a change of a set that names another ETag than it has (REST reference, "Virtual Machine Scale Sets -
+    Update", ``If-Match``; kubernetes-sigs/cloud-provider-azure issue 9728 shows the answer)."""
+    etag = f'W/"{document.etag}"'
+    if document.type == TYPE and if_match not in (None, "*", etag):
+        said = f"Etag provided in if-match header {if_match} does not match etag {etag} of resource."
+        raise ArmError(412, "PreconditionFailed", said)
+
+
 def check(put: Put) -> None:
     """Refuse what Azure refuses before it changes anything: sizes, images, networks, quotas, too few instances that may
     be removed. Count the versions of the model, which ``latestModelApplied`` compares."""
