@@ -45,6 +45,8 @@ class GroupHands:
         self._lock = threading.Lock()
         self._refused: dict[str, str] = {}
         self._jobs: dict[str, Future[None]] = {}
+        self._sent: dict[str, dict[str, int]] = {}
+        """Sizes that the groups of a pool were last asked for, by the pool's name."""
         self._threads = ThreadPoolExecutor(max_workers=max(1, len(reader.groups)))
 
     def closed(self) -> dict[str, str]:
@@ -58,6 +60,11 @@ class GroupHands:
                 found.setdefault(live.pool, pause)
         return found
 
+    def sent(self) -> dict[str, int]:
+        """Return the sizes that groups are being asked for and have not answered: they come all the same."""
+        waits = [pool for pool, job in self._jobs.items() if not job.done()]
+        return {name: size for pool in waits for name, size in self._sent[pool].items()}
+
     def begin(self, looked: Looked) -> None:
         """Start to write the groups of a decision."""
         wanted: dict[str, dict[str, list[Action]]] = {}
@@ -66,6 +73,9 @@ class GroupHands:
                 wanted.setdefault(action.pool, {}).setdefault(action.group or action.target, []).append(action)
         asked = {one.declared.name: one for groups in looked.asked.values() for one in groups}
         for pool, groups in wanted.items():
+            self._sent[pool] = {
+                name: one.size for name, some in groups.items() for one in some if one.verb is Verb.GROW and one.size
+            }
             self._jobs[pool] = self._threads.submit(self._write_pool, pool, groups, asked, looked)
 
     def finish(self, limit_s: float | None) -> dict[str, str]:

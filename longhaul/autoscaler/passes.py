@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from longhaul.autoscaler.actions import Decision, Verb
 from longhaul.autoscaler.group_hands import GroupHands
-from longhaul.autoscaler.group_reader import LIMIT_S, GroupReader
+from longhaul.autoscaler.group_reader import LIMIT_S, Asked, GroupReader
 from longhaul.autoscaler.groups import backed_off
 from longhaul.autoscaler.guard import Guard
 from longhaul.autoscaler.journal import Journal
@@ -110,6 +110,7 @@ class Passes:
         asked = self.reader.read(
             names(listed), keeps_s=lambda name: FRESH_S if name in self._closely else KEPT_S, limit_s=limit_s
         )
+        asked = _with(asked, self._groups.sent())
         if late:
             listed = replace(listed, memory=self._failed(memory, late, now))
         looked = decide(
@@ -160,3 +161,15 @@ class Passes:
         self._metrics.set("pending_pods", looked.waiting)
         self._metrics.set("groups_not_seen", len(looked.blind))
         self._metrics.set("holds", sum(action.verb is Verb.HOLD for action in decision.actions))
+
+
+def _with(asked: Mapping[str, Sequence[Asked]], sent: Mapping[str, int]) -> dict[str, tuple[Asked, ...]]:
+    """Return groups that want at least what they are being asked for."""
+
+    def expected(one: Asked) -> Asked:
+        size = sent.get(one.declared.name, 0)
+        if one.group is None or size <= one.group.wanted:
+            return one
+        return replace(one, group=replace(one.group, wanted=size))
+
+    return {pool: tuple(map(expected, groups)) for pool, groups in asked.items()}

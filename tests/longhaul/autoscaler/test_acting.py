@@ -12,6 +12,7 @@ from datetime import timedelta
 import pytest
 
 from clouds.base.errors import CloudError
+from longhaul.autoscaler.actions import Verb
 from longhaul.autoscaler.guard import LostError
 from longhaul.autoscaler.metrics import Metrics, served
 from longhaul.autoscaler.reading import list_all
@@ -283,6 +284,28 @@ def test_a_pool_that_is_refused_at_once_is_left_and_the_next_is_asked(world: Wor
     finally:
         world.real["h100"].resize = refuses  # type: ignore[method-assign]
     assert world.calls[-1] == "h100-azure size 2"
+
+
+def test_what_a_cloud_is_slow_to_take_is_bought_nowhere_else(world: World) -> None:
+    resize, go = world.real["h100"].resize, threading.Event()
+
+    def slow(count: int) -> None:
+        go.wait()
+        resize(count)
+
+    world.real["h100"].resize = slow  # type: ignore[method-assign]
+    try:
+        world.pods(2)
+        with world.process() as passes:
+            passes.run(limit_s=1.0)
+            again = passes.run(limit_s=1.0)
+            go.set()
+            world.settle(passes)
+    finally:
+        go.set()
+        world.real["h100"].resize = resize  # type: ignore[method-assign]
+    assert [action.verb for action in again.looked.decision.actions] == [Verb.TELL]
+    assert world.calls == ["h100 size 2"]
 
 
 def test_when_much_is_silent_nothing_is_touched(world: World) -> None:
