@@ -113,6 +113,8 @@ class ApiServer:
             f"--secure-port={self._controllers}",
             "--bind-address=127.0.0.1",
             f"--cert-dir={self.folder / 'controllers'}",
+            # A test would wait for as long as the five minutes are until kinds that are new are counted.
+            "--resource-quota-sync-period=10s",
             *words,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,9 @@ def _autoscaler(applied: ApiServer) -> Iterator[Path]:
     for item in (role, binding, node):
         applied.kubectl("apply", "--filename=-", stdin=json.dumps(item))
     kubeconfig = applied.user(USER)
-    unwanted = {"metadata": {"labels": {POOL_LABEL: "other"}}}
-    eventually(lambda: REFUSAL in sent(kubeconfig, "PATCH", NODE, unwanted), what="the policies hold")
+    # One that still goes through changes nothing when it is sent again, and is no reason to refuse.
+    others = ({"metadata": {"labels": {POOL_LABEL: f"other-{number}"}}} for number in count())
+    eventually(lambda: REFUSAL in sent(kubeconfig, "PATCH", NODE, next(others)), what="the policies hold")
     applied.kubectl("label", "node", NAME, f"{POOL_LABEL}=cpu", "--overwrite")
     yield kubeconfig
     applied.kubectl("delete", "node", NAME)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from components.objects.queues import source
 from tests.support.api_server import ApiServer, eventually
 from tests.support.documented import Manifest, Run, manifests, pages, runs
 from tests.support.hosts import STACKS
@@ -50,6 +51,12 @@ def test_pages_are_read() -> None:
 def _member(applied: ApiServer) -> Path:
     """Kubeconfig of somebody with the role ``edit`` in a namespace."""
     applied.kubectl("create", "namespace", TEAM)
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    for one in source("jobset")["definitions"]:
+        definition = {**kind, "metadata": {"name": one["name"]}, "spec": one["spec"]}
+        applied.kubectl("create", "--filename=-", stdin=json.dumps(definition))
+        served = ("get", one["name"], f"--namespace={TEAM}")
+        eventually(lambda words=served: "No resources" in applied.kubectl(*words, check=False), what="it is served")
     applied.kubectl("create", "rolebinding", "a", "--clusterrole=edit", "--user=alice", f"--namespace={TEAM}")
     there = ("get", "serviceaccounts", "default", f"--namespace={TEAM}", "--ignore-not-found", "--output=name")
     eventually(lambda: applied.kubectl(*there), what="the namespace has its service account")

@@ -104,9 +104,6 @@ def test_what_an_api_server_lists_becomes_a_decision(server: ApiServer) -> None:
 
     movable = {"labels": {"app": "web"}, "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}
     pod(api, "web", node="idle", **movable)
-    budget = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
-    body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": budget}
-    api.post(f"/apis/policy/v1/namespaces/{TEAM}/poddisruptionbudgets", body)
     api.delete(f"{PODS}/waits-0", uid=api.get(f"{PODS}/waits-0")["metadata"]["uid"], grace_s=0)
     memory = to_document(Memory(idle={"idle": api.now() - timedelta(hours=1)}))
     remembered = {"metadata": {"name": "longhaul-autoscaler"}, "data": {"memory": json.dumps(memory)}}
@@ -114,6 +111,10 @@ def test_what_an_api_server_lists_becomes_a_decision(server: ApiServer) -> None:
     (cordon,) = said(api)
     assert cordon.startswith("cordon idle: nobody has worked on it for 6")
 
+    budget = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
+    body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": budget}
+    api.post(f"/apis/policy/v1/namespaces/{TEAM}/poddisruptionbudgets", body)
+    assert said(api) == [], "a node that cannot be emptied is not begun with"
     since = (api.now() - timedelta(minutes=5)).isoformat()
     api.patch("/api/v1/nodes/idle", {"metadata": {"annotations": {"longhaul.dev/scale-in-since": since}}})
     api.patch("/api/v1/nodes/idle", {"spec": {"unschedulable": True}})
