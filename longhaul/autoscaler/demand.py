@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 from longhaul.autoscaler.rooms import Ledger, Need
 from longhaul.autoscaler.shapes import COMMON, Shape
 from longhaul.autoscaler.snapshot import Gang, Pod, Set
+from longhaul.report.text import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +93,10 @@ def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[Pod]], ledger: L
     found = []
     for name in known.keys() | pods.keys():
         gang, waiting = known.get(name, Gang(name=name)), pods.get(name, [])
+        there = len(waiting) + len(gang.on)
+        if there < gang.least:
+            few = f"{there} of at least {counted(gang.least, 'member')} are there"
+            gang = replace(gang, unknown=(*gang.unknown, few))
         members = [*grouped(waiting, ledger), *_absent(gang, waiting, ledger)]
         if members:
             priority = max([gang.priority, *(pod.priority for pod in waiting)])

@@ -58,7 +58,9 @@ def gangs(
     for item in groups:
         name = _name(item)
         created = moment(item["metadata"].get("creationTimestamp", ""))
-        found.append(Gang(name=name, created=created, on=_on(running.get(name, ()))))
+        least = int((item.get("spec") or {}).get("minMember") or 0)
+        came = len(over.get(name, ()))
+        found.append(Gang(name=name, created=created, on=_on(running.get(name, ())), least=max(0, least - came)))
     return found
 
 

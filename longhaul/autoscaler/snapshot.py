@@ -211,6 +211,8 @@ class Gang:
     """Nodes on which members run already."""
     runs: tuple[Shape, ...] = ()
     """Shapes of those members, and of those that have succeeded, where the gang declares sets."""
+    least: int = 0
+    """Number of members below which it does not start: while fewer are there as pods, others are still being made."""
     unknown: tuple[str, ...] = ()
     """Demands that are not understood."""
 

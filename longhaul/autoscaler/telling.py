@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
+from itertools import islice, zip_longest
 from uuid import uuid4
 
 from longhaul.autoscaler.actions import Action, Verb
@@ -47,13 +48,14 @@ class Teller:
             self._write(requests[name], conditions, looked)
         tells = [action for action in looked.decision.actions if action.verb is Verb.TELL]
         pods = {_name(item): item for item in looked.listed.pods} if tells else {}
-        left = AT_ONCE
-        for action in tells:
-            for name in (action.pods or (action.target,))[:PODS_TOLD]:
-                if left and name in pods and self._repeats.is_new(name, action.reason):
-                    self._guard.check()
-                    self._say(pods[name], action)
-                    left -= 1
+        new = (
+            (name, action)
+            for name, action in _in_turn(tells)
+            if name in pods and self._repeats.is_new(name, action.reason)
+        )
+        for name, action in islice(new, AT_ONCE):
+            self._guard.check()
+            self._say(pods[name], action)
         self._repeats.forget()
 
     def _conditions(
@@ -127,6 +129,17 @@ class Teller:
             self._api.post(f"/api/v1/namespaces/{metadata['namespace']}/events", event)
         except ApiError as error:
             self._journal.say(f"event on {_name(pod)}", str(error))
+
+
+def _in_turn(tells: Iterable[Action]) -> Iterator[tuple[str, Action]]:
+    """Yield the names of pods with what they are told, one of each namespace in turn: none keeps others from being
+    told."""
+    spaces: dict[str, list[tuple[str, Action]]] = {}
+    for action in tells:
+        for name in (action.pods or (action.target,))[:PODS_TOLD]:
+            spaces.setdefault(name.partition("/")[0], []).append((name, action))
+    for turn in zip_longest(*spaces.values()):
+        yield from (one for one in turn if one)
 
 
 def _name(item: Object) -> str:

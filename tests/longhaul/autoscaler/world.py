@@ -249,6 +249,7 @@ def gang(raw: Mapping[str, Any]) -> Gang:
         granted=raw.get("granted", False),
         on=tuple(raw.get("runs_on", ())),
         runs=tuple(map(shape, raw.get("runs", ()))),
+        least=raw.get("least", 0),
         unknown=tuple(raw.get("unknown", ())),
     )
 
