@@ -202,6 +202,9 @@ def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[
             node=str(item["InstanceId"]),
             current=(made_from.get("LaunchTemplateId"), str(made_from.get("Version"))) == (template, version),
             life=next((life for start, life in LIVES.items() if state.startswith(start)), Life.PRESENT),
+            # An instance in standby is none of the desired capacity (Auto Scaling user guide, "Temporarily remove
+            # instances from your Auto Scaling group").
+            counted=state != "Standby",
             keep_reason=f"AWS has it as {state}" if aside else "AWS protects it from scale-in" if protected else "",
         )
 

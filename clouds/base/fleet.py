@@ -31,6 +31,8 @@ class Machine:
     current: bool
     """True when the machine was made from the group's present model or template."""
     life: Life = Life.PRESENT
+    counted: bool = True
+    """False when the group's size does not include the machine."""
     keep_reason: str = ""
     """Reason why the machine must be left alone; empty when the cloud records none."""
 

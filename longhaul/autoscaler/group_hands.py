@@ -186,7 +186,7 @@ def _together(ends: Sequence[Action], most: int) -> Iterator[Sequence[Action]]:
 def _why_not(live: LiveGroup, action: Action, size: int) -> str:
     """Return why a group is not written now, which had this size when it was decided; empty when it may be."""
     if action.verb is Verb.SHRINK and action.size is not None:
-        there = sum(one.life is not Life.LEAVING for one in live.look().machines)
+        there = sum(one.counted and one.life is not Life.LEAVING for one in live.look().machines)
         if there > action.size:
             return f"it has {counted(there, 'machine')} by now"
     now = live.size()

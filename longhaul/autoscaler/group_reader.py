@@ -153,5 +153,5 @@ def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> Asked:
     unjoined = [one for one in group.machines if one.life is not Life.LEAVING and one.node not in nodes]
     made = live.made_at(unjoined[:MOST]) if unjoined else {}
     # A group that has all it wants, as nodes, is not asked: mostly none is.
-    owes = unjoined or group.wanted > len(group.machines)
+    owes = unjoined or group.wanted > sum(one.counted for one in group.machines)
     return Asked(declared=declared, group=group, made=made, refusals=live.refusals() if owes else ())

@@ -112,8 +112,8 @@ class Groups:
 
 def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: datetime, settings: Settings) -> Groups:
     """Return every pool with what may be expected of it, the groups to put back, and the memory of all that."""
-    # Machines that are being removed are nodes for some minutes yet, and no group wants them.
-    counts = Counter(node.group for node in nodes if node.group and not node.leaves)
+    # Machines that are being removed are nodes for some minutes yet, and no group counts them.
+    counts = Counter(node.group for node in nodes if node.group and node.counted)
     found = Groups(
         pools={},
         actions=[],

@@ -43,6 +43,7 @@ class Known:
     machine: str
     keep: str = ""
     leaving: bool = False
+    counted: bool = True
 
 
 class Nodes:
@@ -86,7 +87,7 @@ class Nodes:
             pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
             group=known.group,
             machine=known.machine,
-            leaves=known.leaving,
+            counted=known.counted and not known.leaving,
             registered=moment(metadata.get("creationTimestamp", "")),
             health=Health.ENDING if known.leaving else health,
             since=since,

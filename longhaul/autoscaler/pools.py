@@ -55,6 +55,7 @@ def machines(asked: Mapping[str, Sequence[Asked]]) -> dict[str, Known]:
             machine=machine.id,
             keep=machine.keep_reason,
             leaving=machine.life is Life.LEAVING,
+            counted=machine.counted,
         )
         for groups in asked.values()
         for one in groups
@@ -121,7 +122,7 @@ def _group(asked: Asked, nodes: set[str], *, labelled: bool) -> Group:
     made = asked.made or {}
     there = [one for one in asked.group.machines if one.life is not Life.LEAVING]
     refused = {one.machine for one in asked.refusals if one.machine} & {one.id for one in there}
-    staying = [one for one in there if one.id not in refused]
+    staying = [one for one in there if one.counted and one.id not in refused]
     return Group(
         name=declared.name,
         wanted=asked.group.wanted,

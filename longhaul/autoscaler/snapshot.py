@@ -79,8 +79,8 @@ class Node:
     """Name of its group in the cloud; empty for a host."""
     machine: str = ""
     """The cloud's id of its machine; empty when no group knows it."""
-    leaves: bool = False
-    """True when its group is removing the machine, and wants it no more."""
+    counted: bool = True
+    """False when its group's size does not include the machine: it is being removed, or stands by."""
     registered: datetime | None = None
     """Time at which it became a node."""
     health: Health = Health.READY
@@ -130,7 +130,8 @@ class Group:
     wanted: int
     """Number of machines that it should have."""
     machines: int
-    """Number of machines that it has, without those that are being removed."""
+    """Number of machines that it has, without those that its size does not include: they are being removed, or stand
+    by."""
     max: int
     min: int = 0
     leaving: int = 0

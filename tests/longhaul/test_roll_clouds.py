@@ -282,6 +282,7 @@ def test_where_aws_is_with_a_machine(state: str, life: Life, held: str) -> None:
     item = {"InstanceId": "i-1", "LifecycleState": state, "LaunchTemplate": {"LaunchTemplateId": "lt", "Version": "2"}}
     (machine,) = aws.machines({"Instances": [item]}, "lt", "3")
     assert (machine.current, machine.life, machine.keep_reason) == (False, life, held)
+    assert machine.counted is (state != "Standby")
 
 
 @pytest.mark.parametrize(("every", "held"), [(False, "AWS protects it from scale-in"), (True, "")])

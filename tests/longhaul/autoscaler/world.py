@@ -165,7 +165,7 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Node:
         pool=raw.get("pool", ""),
         group=group,
         machine=f"i-{name}" if group and not pool.get("error") and not raw.get("ended") else "",
-        leaves=raw.get("leaves", False),
+        counted=not raw.get("leaves", raw.get("standby", False)),
         registered=ago(raw.get("registered")),
         health=Health(raw.get("health", "ending" if raw.get("leaves") else "ready")),
         since=ago(raw.get("since")),
@@ -194,7 +194,7 @@ def pool(name: str, raw: Mapping[str, Any], there: Sequence[Node]) -> Pool:
     if not raw.get("racks"):
         for own in raw.get("groups", [{}]):
             group_name = own.get("name", name)
-            count = sum(node.group == group_name and not node.leaves for node in mine)
+            count = sum(node.group == group_name and node.counted for node in mine)
             groups.append(_group(group_name, {**raw, **own}, count))
     return Pool(
         name=name,
