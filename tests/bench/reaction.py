@@ -1,5 +1,5 @@
-"""Benchmark of the autoscaler's reaction at 1,000 nodes: from a pod to the cloud's call, and from a capacity error to
-the next pool's call. The API server is a real one; groups answer at once."""
+"""Benchmark of the autoscaler's reaction at 1,000 nodes: from a pod to the cloud's call, from a gang of 1,600 GPUs to
+its calls, and from a capacity error to the next pool's call. The API server is a real one; groups answer at once."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from clouds.base.fleet import Group, Machine
 from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal
 from lab import tools
+from longhaul.autoscaler.gang_objects import CLASS
 from longhaul.autoscaler.service import Terms, serve
 from longhaul.autoscaler.store import Store
 from longhaul.drain import NODES, PODS
 from longhaul.kubernetes.api import Api
 from longhaul.prices.book import PriceBook
-from tests.longhaul.autoscaler.acting import GROUPS, HAS, SPEC, environment
+from tests.longhaul.autoscaler.acting import GROUPS, HAS, REQUESTS, SPEC, environment
+from tests.longhaul.autoscaler.test_cluster import REQUESTS as KIND
 from tests.longhaul.autoscaler.test_cluster import TOOLS
 from tests.support.api_server import ApiServer, api_server, eventually
 
@@ -39,6 +41,8 @@ BETWEEN_S = 0.5
 AFTER = timedelta(hours=3)
 """Time after which a pool that failed is asked again, whatever happened before."""
 AT_ONCE = 8
+GPUS, MEMBERS = 8, 200
+"""GPUs of a node, and number of members of the gang, each of which has all of them."""
 
 
 @dataclass
@@ -101,6 +105,7 @@ def measure(folder: Path) -> Iterator[tuple[str, float]]:
         groups = {"h100": Standing(machines=machines, wanted=COUNT), "h100-azure": Standing()}
         with _serving(server, groups):
             yield from _figures("pod to the cloud's call", _pods(server, groups))
+            yield from _gang(server, groups)
             yield from _figures("capacity error to the next pool's call", _errors(server, groups))
 
 
@@ -147,6 +152,27 @@ def _pods(server: ApiServer, groups: dict[str, Standing]) -> list[float]:
         taken.append(group.asked_at[before] - began)
         time.sleep(BETWEEN_S)
     return taken
+
+
+def _gang(server: ApiServer, groups: dict[str, Standing]) -> Iterator[tuple[str, float]]:
+    """Ask for the room of a gang, and yield what its clouds were asked."""
+    api = server.client(timeout_s=30.0)
+    server.define(KIND)
+    template = {"metadata": {"name": "member"}, "template": {"spec": SPEC}}
+    api.post(f"/api/v1/namespaces/{TEAM}/podtemplates", {"apiVersion": "v1", "kind": "PodTemplate", **template})
+    calls = {name: len(group.asked_at) for name, group in groups.items()}
+    wanted = sum(group.wanted for group in groups.values())
+    began = time.monotonic()
+    sets = [{"podTemplateRef": {"name": "member"}, "count": MEMBERS}]
+    body = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "metadata": {"name": "gang"}}
+    api.post(REQUESTS, {**body, "spec": {"provisioningClassName": CLASS, "podSets": sets}})
+    eventually(lambda: "it has room as soon as" in str(api.find(f"{REQUESTS}/gang")), what="the gang is told so")
+    asked = {name: group.asked_at[calls[name] :] for name, group in groups.items()}
+    name = f"gang of {MEMBERS * GPUS:,} GPUs"
+    yield f"{name}, request to the first cloud's call ms", (min(filter(None, asked.values()))[0] - began) * 1000
+    yield f"{name}, machines asked for", sum(group.wanted for group in groups.values()) - wanted
+    yield f"{name}, groups asked", sum(bool(some) for some in asked.values())
+    yield f"{name}, calls", sum(map(len, asked.values()))
 
 
 def _errors(server: ApiServer, groups: dict[str, Standing]) -> list[float]:

@@ -9,7 +9,6 @@ clock.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from components.model import Environment
 from lab import tools
 from tests.bench.crowd import (
     KIND,
-    KIND_NAME,
     NODES_OF_UNIT,
     STANDING,
     UNIT,
@@ -106,8 +104,7 @@ def measure(folder: Path, size: Size | None = None) -> Iterator[tuple[str, float
 
 def _prepare(server: ApiServer, size: Size) -> None:
     server.start_controllers(*CONTROLLERS)
-    server.kubectl("apply", "-f", "-", stdin=json.dumps(KIND))
-    server.kubectl("wait", "--for=condition=Established", "crd", KIND_NAME)
+    server.define(KIND)
     for namespace in (TEAM, STANDING):
         server.open_namespace(namespace)
     server.start_kwok(STAGES, lease_s=LEASE_S)

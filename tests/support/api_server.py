@@ -9,7 +9,7 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Network
@@ -178,6 +178,13 @@ class ApiServer:
     def get(self, *words: str) -> dict[str, Any]:
         """Return the objects of ``kubectl get … -o json``."""
         return dict(json.loads(self.kubectl("get", *words, "-o", "json")))
+
+    def define(self, definition: Mapping[str, Any]) -> None:
+        """Make a CustomResourceDefinition, and return once its kind is served. `kubectl wait` is an error for as long
+        as the definition has no conditions."""
+        self.kubectl("create", "--filename=-", stdin=json.dumps(definition))
+        name = definition["metadata"]["name"]
+        eventually(lambda: self.kubectl("get", name, "--output=name", check=False) == "", what=f"{name} is served")
 
     def user(self, name: str, *, organizations: tuple[str, ...] = ()) -> Path:
         """Return a kubeconfig for another user."""

@@ -54,9 +54,7 @@ def _member(applied: ApiServer) -> Path:
     kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
     for one in source("jobset")["definitions"]:
         definition = {**kind, "metadata": {"name": one["name"]}, "spec": one["spec"]}
-        applied.kubectl("create", "--filename=-", stdin=json.dumps(definition))
-        served = ("get", one["name"], f"--namespace={TEAM}")
-        eventually(lambda words=served: "No resources" in applied.kubectl(*words, check=False), what="it is served")
+        applied.define(definition)
     applied.kubectl("create", "rolebinding", "a", "--clusterrole=edit", "--user=alice", f"--namespace={TEAM}")
     there = ("get", "serviceaccounts", "default", f"--namespace={TEAM}", "--ignore-not-found", "--output=name")
     eventually(lambda: applied.kubectl(*there), what="the namespace has its service account")

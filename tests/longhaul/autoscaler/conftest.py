@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
@@ -27,8 +26,7 @@ def _everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     ):
         server.start_controllers()
         server.open_namespace(TEAM)
-        server.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-        server.kubectl("wait", "--for=condition=Established", "crd", DEFINITION["metadata"]["name"])
+        server.define(DEFINITION)
         world = World(server, live, site)
         eventually(lambda: is_served(world), what="the new kind is served")
         yield world

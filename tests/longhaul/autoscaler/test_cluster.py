@@ -123,8 +123,7 @@ def test_what_an_api_server_lists_becomes_a_decision(server: ApiServer) -> None:
         what="the budget holds the pod",
     )
 
-    api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", REQUESTS)
-    server.kubectl("wait", "--for=condition=Established", "crd", REQUESTS["metadata"]["name"])
+    server.define(REQUESTS)
     template = {"metadata": {"name": "member"}, "template": {"spec": {"containers": [CONTAINER]}}}
     api.post(f"/api/v1/namespaces/{TEAM}/podtemplates", {"apiVersion": "v1", "kind": "PodTemplate", **template})
     wants = {"provisioningClassName": "gangs.longhaul.dev", "parameters": {"within": "site"}}
