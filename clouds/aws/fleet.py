@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from clouds.aws import groups
-from clouds.aws.session import asked, prompt, shared
+from clouds.aws.session import AwsError, asked, prompt, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
@@ -29,6 +29,8 @@ MOST_IDS = 200
 
 MOST_ACTIVITIES = 100
 """Largest number of activities in one answer (Auto Scaling API, ``DescribeScalingActivities``)."""
+AT_LEAST = "violate group's min size constraint"
+"""Part of what AWS says when an end would make a group smaller than its ``MinSize`` (``ValidationError``)."""
 LAUNCH = "Launching a new EC2 instance"
 """First words of the description of an activity that launches."""
 OVER = ("Successful", "Failed", "Cancelled")
@@ -127,12 +129,21 @@ class AwsGroup:
 
     def end(self, machines: Sequence[str]) -> None:
         """Terminate instances. AWS takes one at a time, and lowers the desired capacity by each in the same call
-        (Auto Scaling API, ``ShouldDecrementDesiredCapacity``); it refuses to go below the group's smallest size."""
+        (Auto Scaling API, ``ShouldDecrementDesiredCapacity``). It refuses to go below the group's smallest size: there
+        the group makes another instance."""
         for id_ in machines:
-            with asked(f"{self._said}, the end of {id_}"):
-                self._promptly("autoscaling").terminate_instance_in_auto_scaling_group(
-                    InstanceId=id_, ShouldDecrementDesiredCapacity=True
-                )
+            try:
+                self._terminate(id_, smaller=True)
+            except AwsError as error:
+                if AT_LEAST not in error.said:
+                    raise
+                self._terminate(id_, smaller=False)
+
+    def _terminate(self, instance: str, *, smaller: bool) -> None:
+        with asked(f"{self._said}, the end of {instance}"):
+            self._promptly("autoscaling").terminate_instance_in_auto_scaling_group(
+                InstanceId=instance, ShouldDecrementDesiredCapacity=smaller
+            )
 
     def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:
         """Return the instances' launch times. A filter, unlike a list of ids, may name instances that are gone."""

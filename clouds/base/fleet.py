@@ -90,8 +90,8 @@ class LiveGroup(Rolled, Scaled, Protocol):
 
     def end(self, machines: Sequence[str]) -> None:
         """End the machines with these ids, and let the group be smaller by as many in the same step: it makes no
-        others. What an error leaves out is still there. Raise :class:`CloudError` when the cloud refuses or does not
-        answer."""
+        others, unless it would have fewer than its cloud lets it. What an error leaves out is still there. Raise
+        :class:`CloudError` when the cloud refuses or does not answer."""
 
     def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
         """Return the times at which machines were made, in RFC 3339, by their ids. Leave out what the cloud does not

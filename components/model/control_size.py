@@ -87,9 +87,9 @@ def promised_nodes(environment: Environment) -> int:
 
 def most_nodes(environment: Environment) -> int:
     """Return the most nodes that there are at once: those of all pools' maxima and the hosts, or ``max_nodes`` where
-    the autoscaler keeps within fewer."""
+    an autoscaler that acts keeps within fewer."""
     promised = promised_nodes(environment)
-    return min(promised, environment.max_nodes or promised)
+    return min(promised, environment.max_nodes or promised) if environment.scales else promised
 
 
 def size_of(nodes: int) -> Size:

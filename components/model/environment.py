@@ -231,8 +231,8 @@ class Environment(Section):
     """The autoscaler, which sizes the pools. Left out, pools stand at the size that somebody gives them; `{}` turns
     it on with its defaults."""
     max_nodes: int | None = Field(default=None, ge=1, examples=[5000])
-    """The most nodes that the environment may have. Where the autoscaler acts it asks for no more, whatever the pools'
-    maxima are together, and the hosts and the pools' `min` are at most as many; elsewhere the pools' maxima and the
+    """The most nodes that the environment may have. An autoscaler asks for no more, whatever the pools' maxima are
+    together, so with one the hosts and the pools' `min` are at most as many; without one the pools' maxima and the
     hosts together are. Left out, only the sites' addresses limit them."""
     depots: Depots = Field(default_factory=Depots)
     """Settings of all sites' depots."""

@@ -48,6 +48,14 @@ GATE = f"{KUEUES}admission"
 """Scheduling gate that Kueue's webhook gives a pod which no Job makes, until it is admitted."""
 KNOWN = ("Job", "JobSet", "Pod", "Deployment", "ReplicaSet", "StatefulSet")
 """Kinds of owners that Kueue follows to the job which it admitted."""
+TEMPLATES = (
+    ("apps", "deployments"),
+    ("apps", "statefulsets"),
+    ("apps", "replicasets"),
+    ("apps", "daemonsets"),
+    ("", "replicationcontrollers"),
+)
+"""What has pods made by a template that may be changed: API group and resource."""
 WORKLOADS = (f"{KUEUES}prebuilt-workload-name", f"{KUEUES}pod-group-name")
 """Labels, or annotations, that name a workload which Kueue is to take for this, too. It names those of StatefulSets
 itself, by an update of their pods."""
@@ -183,12 +191,23 @@ def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses pods, and what they are made from, that take longer to end than they may."""
+    """Return the policy that refuses what pods are made from, and pods that nobody made from that, if they take longer
+    to end than they may. What was there before stays as it is."""
     grace = "{}.?terminationGracePeriodSeconds.orValue(0)"
     template = grace.format("{}.?template.?spec")
     roles = f"object.spec.?replicatedJobs.orValue([]).map(r, {template.format('r.template.spec')})"
-    every = f"[{grace.format('object.spec')}, {template.format('object.spec')}] + {roles}"
-    return _refusing(_queued("CREATE"), {f"({every}).all(s, s <= {MOST_GRACE_S})": LATE})
+    own = [
+        grace.format("object.spec"),
+        template.format("object.spec"),
+        template.format("object.spec.?jobTemplate.?spec"),
+    ]
+    every = f"([{', '.join(own)}] + {roles}).all(s, s <= {MOST_GRACE_S})"
+    kept = " && ".join(f"{one} == {one.replace('object', 'oldObject')}" for one in own)
+    same = f"!({CREATED}) && {kept}"
+    made = f"request.resource.resource == 'pods' && {_by(*MAKERS)}"
+    changed = [rule for one in TEMPLATES for rule in _kind(*one, "CREATE", "UPDATE")]
+    rules = [*_jobs("CREATE"), *_kind("batch", "cronjobs", "CREATE", "UPDATE"), *changed, *_kind("", "pods", "CREATE")]
+    return _refusing(rules, {f"{made} || {same} || {every}": LATE})
 
 
 def deletions_policy() -> ValidatingAdmissionPolicySpecArgsDict:

@@ -59,8 +59,8 @@ def cohort(environment: Environment, known: Mapping[str, Kind]) -> dict[str, Any
         cores = CORES_OF_HOSTS if kind.cores is None else kind.cores - sum(cores_of(one, kind) for one in shares)
         gpus = kind.gpus - sum(one.gpus for one in shares)
         rest = {CPU: str(cores), GPU: str(gpus)}
-        if kind.memory_each_gib is not None and kind.memory_gib is not None:
-            rest[MEMORY] = f"{max(0, kind.memory_gib - (kind.gpus - gpus) * kind.memory_each_gib)}Gi"
+        if kind.memory_gib is not None and kind.memory_each_gib is not None:
+            rest[MEMORY] = f"{max(0, kind.memory_gib - sum(_memory(one, kind) for one in shares))}Gi"
         flavors.append(_quotas(name, resources, {key: {"nominalQuota": amount} for key, amount in rest.items()}))
     return {"resourceGroups": [{"coveredResources": [*resources], "flavors": flavors}]}
 
@@ -93,9 +93,10 @@ def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
     memory would have a whole machine of them."""
     cores = cores_of(share, kind)
     found = {CPU: {"nominalQuota": str(cores)}, GPU: {"nominalQuota": str(share.gpus)}}
-    each = kind.memory_each_gib
+    # Hosts' memory nobody declares.
+    each = None if kind.memory_gib is None else kind.memory_each_gib
     if each is not None:
-        found[MEMORY] = {"nominalQuota": f"{share.gpus * each}Gi"}
+        found[MEMORY] = {"nominalQuota": f"{_memory(share, kind)}Gi"}
     for field, number in (("borrowingLimit", share.borrow), ("lendingLimit", share.lend)):
         if number is None:
             continue
@@ -111,6 +112,12 @@ def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
     if not kind.gpus:
         found[GPU]["borrowingLimit"] = "0"
     return found
+
+
+def _memory(share: Share, kind: Kind) -> int:
+    """Return the memory that goes with a share's GPUs, or with its cores where those are more, GiB."""
+    machines = max(share.gpus, -(-cores_of(share, kind) // (kind.cores_each or 1)) if kind.gpus else 0)
+    return machines * (kind.memory_each_gib or 0)
 
 
 def _quotas(name: str, resources: tuple[str, ...], counted: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

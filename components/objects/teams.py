@@ -79,6 +79,7 @@ COUNTS = {
     "count/ingresses.networking.k8s.io": "500",
     "count/networkpolicies.networking.k8s.io": "500",
     "count/serviceaccounts": "500",
+    "count/leases.coordination.k8s.io": "500",
     "count/resourceclaims.resource.k8s.io": "1000",
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }

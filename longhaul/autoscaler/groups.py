@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -35,21 +35,32 @@ class GroupView:
     """A group, with what follows from its state."""
 
     def __init__(
-        self, group: Group, *, nodes: int, now: datetime, join: timedelta, owed: int = 0, joined: datetime | None = None
+        self,
+        group: Group,
+        *,
+        nodes: int,
+        now: datetime,
+        join: timedelta,
+        expected: int = 0,
+        since: datetime | None = None,
+        lost: frozenset[str] = frozenset(),
     ) -> None:
-        """``nodes`` is the number of its machines that are nodes and stay, ``owed`` of those that it had yet to make,
-        ``joined`` the newest time at which one of its machines became a node."""
+        """``nodes`` is the number of its machines that are nodes and stay, ``expected`` of those that it was last
+        known to have or to be asked for, ``since`` the time since which it lacks some, ``lost`` the ids of machines
+        that were nodes once."""
         self.group, self.name = group, group.name
         self.late = tuple(one for one in group.unjoined if one.made_at is not None and now - one.made_at > join)
         """Machines that should have been nodes for long."""
-        self.lost = sum(joined is not None and one.made_at is not None and one.made_at <= joined for one in self.late)
-        """Number of those that may have been nodes: somebody may have deleted these, with work on the machines."""
+        self.lost = sum(one.id in lost for one in self.late)
+        """Number of those that were nodes: somebody may have deleted these, with work on the machines."""
         self.nodes = nodes
         self.size = group.wanted - len(group.refused)
         """Number of machines that it should have after this decision's first steps."""
+        self.overdue = bool(group.error) and (since is None or now - since > join)
+        """True when what it was asked for should be there by now, and its cloud does not tell."""
         if group.error:
             # What it was asked for after its cloud last told of it comes all the same.
-            self.size = max(self.size, nodes + owed)
+            self.size = max(self.size, nodes, expected)
         self.failed = ""
         """Reason for which it has not made what it was asked for; empty when it has, or still may."""
 
@@ -66,7 +77,7 @@ class GroupView:
     @property
     def coming(self) -> int:
         """Number of machines that are expected to become nodes."""
-        return max(0, self.present - self.nodes - len(self.late))
+        return 0 if self.overdue else max(0, self.present - self.nodes - len(self.late))
 
 
 class PoolView:
@@ -107,11 +118,21 @@ class Groups:
     asked: dict[str, datetime]
     backoff: dict[str, Backoff]
     learned: dict[str, Resources]
-    joined: dict[str, datetime]
+    lost: frozenset[str]
 
 
-def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: datetime, settings: Settings) -> Groups:
-    """Return every pool with what may be expected of it, the groups to put back, and the memory of all that."""
+def judge(
+    pools: Iterable[Pool],
+    nodes: Sequence[Node],
+    memory: Memory,
+    now: datetime,
+    *,
+    settings: Settings,
+    were: frozenset[str],
+) -> Groups:
+    """Return every pool with what may be expected of it, the groups to put back, and the memory of all that. ``were``
+    are the machines that were nodes a while ago, by their ids."""
+    strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
     # Machines that are being removed are nodes for some minutes yet, and no group counts them.
     counts = Counter(node.group for node in nodes if node.group and node.counted)
     found = Groups(
@@ -120,20 +141,10 @@ def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: dat
         asked={},
         backoff={},
         learned=_learned(nodes, memory),
-        joined=_joined(nodes, pools, memory),
+        lost=_lost(pools, memory.lost | were),
     )
     for pool in sorted(pools, key=lambda one: one.name):
-        groups = [
-            GroupView(
-                group,
-                nodes=counts[group.name],
-                owed=memory.owed.get(group.name, 0),
-                joined=found.joined.get(group.name),
-                now=now,
-                join=pool.join,
-            )
-            for group in pool.groups
-        ]
+        groups = list(_views(pool, counts, strays[pool.name], memory=memory, lost=found.lost, now=now))
         learned = _believed(pool, found.learned.pop(pool.name, {}))
         if learned:
             found.learned[pool.name] = learned
@@ -141,14 +152,9 @@ def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: dat
         view = found.pools[pool.name] = PoolView(pool, groups, capacity=capacity)
         for group in groups:
             since = _since(group, memory, now)
-            if group.group.error and group.name in memory.asked:
-                # What its cloud does not tell of now goes on as it was.
-                found.asked[group.name] = memory.asked[group.name]
             if since is not None:
                 found.asked[group.name] = since
-                # Nobody knows when a size was raised that is seen for the first time.
-                first = since if group.name in memory.asked else now - pool.join
-                group.failed = _failure(pool, group, since, now, refused_since=first - CLOCKS)
+                group.failed = _failed(pool, group, since, memory, now)
         failure = _skipped(view, memory.backoff.get(pool.name), now, settings)
         if failure:
             found.backoff[pool.name] = failure
@@ -157,20 +163,36 @@ def judge(pools: Iterable[Pool], nodes: Sequence[Node], memory: Memory, now: dat
                 found.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
         if pool.closed:
             view.blocked = pool.closed
-        else:
+        elif not view.untold:
             found.actions.extend(action for group in groups for action in _never_made(view, group))
     for name in found.learned.keys() - found.pools.keys():
         del found.learned[name]
     return found
 
 
-def _joined(nodes: Iterable[Node], pools: Iterable[Pool], memory: Memory) -> dict[str, datetime]:
-    """Return the newest time at which a machine of each group became a node."""
-    found = {one.name: memory.joined[one.name] for pool in pools for one in pool.groups if one.name in memory.joined}
-    for node in nodes:
-        if node.group and node.registered:
-            found[node.group] = max(found.get(node.group, node.registered), node.registered)
-    return found
+def _views(
+    pool: Pool, counts: Mapping[str, int], strays: int, *, memory: Memory, lost: frozenset[str], now: datetime
+) -> Iterator[GroupView]:
+    """Yield a pool's groups. ``counts`` are the nodes of groups by name, ``strays`` the number of those of the pool of
+    which no group tells: a group that does not tell now has them, up to the size that is remembered."""
+    for group in pool.groups:
+        nodes, expected = counts.get(group.name, 0), memory.sizes.get(group.name, 0)
+        own = min(strays, max(0, expected - nodes)) if group.error else 0
+        strays -= own
+        yield GroupView(
+            group,
+            nodes=nodes + own,
+            expected=expected,
+            since=memory.asked.get(group.name),
+            lost=lost,
+            now=now,
+            join=pool.join,
+        )
+
+
+def _lost(pools: Iterable[Pool], known: frozenset[str]) -> frozenset[str]:
+    """Return the ids of machines that are no nodes and are ``known`` to have been some."""
+    return known & {one.id for pool in pools for group in pool.groups for one in group.unjoined}
 
 
 def _learned(nodes: Iterable[Node], memory: Memory) -> dict[str, Resources]:
@@ -220,9 +242,20 @@ def _believed(pool: Pool, learned: Resources) -> Resources:
 
 
 def _since(view: GroupView, memory: Memory, now: datetime) -> datetime | None:
-    """Return the time since which a group has been asked for more than are nodes; None when it has not been."""
-    waits = not view.group.error and view.group.wanted > view.nodes
-    return min(memory.asked.get(view.name, now), now) if waits else None
+    """Return the time since which a group has been asked for more than are nodes; None when it has not been. What its
+    cloud does not tell of now goes on as it was."""
+    if view.group.error:
+        return memory.asked.get(view.name)
+    return min(memory.asked.get(view.name, now), now) if view.group.wanted > view.nodes else None
+
+
+def _failed(pool: Pool, view: GroupView, since: datetime, memory: Memory, now: datetime) -> str:
+    """Return why the group will not give what it was asked for; empty while it may, and while nobody tells."""
+    if view.group.error:
+        return ""
+    # Nobody knows when a size was raised that is seen for the first time.
+    first = since if view.name in memory.asked else now - pool.join
+    return _failure(pool, view, since, now, refused_since=first - CLOCKS)
 
 
 def _failure(pool: Pool, view: GroupView, since: datetime, now: datetime, *, refused_since: datetime) -> str:
@@ -287,9 +320,11 @@ def _put_back(pool: PoolView, view: GroupView, failure: Backoff) -> Action | Non
     """Lower a failed group's size to what exists, and return the action; None when nothing is to be done. What it
     should always have, it is left to try."""
     group = view.group
+    if group.error:
+        return None
     view.size = min(view.size, group.machines)
     least = max(group.machines, group.min) + len(group.refused)
-    if group.error or pool.pool.closed or group.wanted <= least:
+    if pool.pool.closed or group.wanted <= least:
         return None
     return Action(
         verb=Verb.SHRINK,

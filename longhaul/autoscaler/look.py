@@ -35,6 +35,8 @@ class Looked:
     gangs: tuple[Gang, ...] = ()
     waiting: int = 0
     """Number of pods that wait for a node."""
+    machines: frozenset[str] = frozenset()
+    """Machines that are nodes, by their ids."""
 
     @property
     def blind(self) -> tuple[str, ...]:
@@ -65,9 +67,10 @@ def decide(
     *,
     closed: Mapping[str, str] | None = None,
     settings: Settings | None = None,
+    were: frozenset[str] = frozenset(),
 ) -> Looked:
     """Return what is to be done. ``closed`` says of pools, beyond those that are being rolled, why they are to be left
-    alone."""
+    alone; ``were`` are the machines that were nodes at the last look."""
     cluster = read(listed, machines=machines(asked), taints=taints(environment), now=now)
     rolled = {name: "it is being rolled" for name in environment.pools if on_nodes(name) in listed.rolled}
     known = pools(environment, asked, cluster.nodes, prices=prices, closed={**(closed or {}), **rolled})
@@ -76,7 +79,8 @@ def decide(
         nodes=cluster.nodes,
         gangs=cluster.gangs,
         daemons=cluster.daemons,
-        limits=tuple(limits(environment, known, cluster.nodes)),
+        limits=tuple(limits(environment, known, cluster.nodes, sizes=listed.memory.sizes)),
+        were=were,
         settings=settings or numbers(environment),
     )
     return Looked(
@@ -86,6 +90,7 @@ def decide(
         now=now,
         gangs=cluster.gangs,
         waiting=len(cluster.pods),
+        machines=frozenset(node.machine for node in cluster.nodes if node.machine),
     )
 
 

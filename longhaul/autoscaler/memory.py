@@ -27,11 +27,12 @@ class Memory:
 
     asked: Mapping[str, datetime] = field(default_factory=dict)
     """Time since which a group has been asked for more machines than are nodes, by its name."""
-    owed: Mapping[str, int] = field(default_factory=dict)
-    """Number of machines that such a group has yet to make or to have as nodes, by its name: reckoned with while its
-    cloud does not tell."""
-    joined: Mapping[str, datetime] = field(default_factory=dict)
-    """Newest time at which a machine of a group became a node, by its name: one that was made later never was one."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Number of machines that a group has or was asked for, by its name: reckoned with while its cloud does not
+    tell."""
+    lost: frozenset[str] = frozenset()
+    """Machines that were nodes and are none any more, by their ids: somebody may have deleted these, with work on the
+    machines."""
     backoff: Mapping[str, Backoff] = field(default_factory=dict)
     """Failed pools by name."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
@@ -44,8 +45,8 @@ def to_document(memory: Memory) -> dict[str, Any]:
     """Return the memory as JSON's plain values."""
     return {
         "asked": _times(memory.asked),
-        "owed": dict(sorted(memory.owed.items())),
-        "joined": _times(memory.joined),
+        "sizes": dict(sorted(memory.sizes.items())),
+        "lost": sorted(memory.lost),
         "backoff": {
             name: {"failures": one.failures, "until": one.until.isoformat(), "reason": one.reason}
             for name, one in sorted(memory.backoff.items())
@@ -61,8 +62,8 @@ def of_document(document: Mapping[str, Any]) -> Memory:
     return Memory(
         asked=_read(document["asked"]),
         # Those of an earlier version have neither.
-        owed={name: int(count) for name, count in document.get("owed", {}).items()},
-        joined=_read(document.get("joined", {})),
+        sizes={name: int(count) for name, count in document.get("sizes", {}).items()},
+        lost=frozenset(map(str, document.get("lost", ()))),
         backoff={
             name: Backoff(
                 failures=int(one["failures"]), until=datetime.fromisoformat(one["until"]), reason=str(one["reason"])

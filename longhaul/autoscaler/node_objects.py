@@ -88,7 +88,6 @@ class Nodes:
             group=known.group,
             machine=known.machine,
             counted=known.counted and not known.leaving,
-            registered=moment(metadata.get("creationTimestamp", "")),
             health=Health.ENDING if known.leaving else health,
             since=since,
             cordon=_cordon(item, annotations),

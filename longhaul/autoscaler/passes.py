@@ -81,6 +81,7 @@ class Passes:
         self._teller = Teller(api, guard=guard, instance=identity, journal=journal)
         self._guard = guard
         self._closely: frozenset[str] = frozenset()
+        self._were: frozenset[str] = frozenset()
 
     def run(self, *, limit_s: float | None = LIMIT_S) -> Passed:
         """Make one pass. Clouds have ``limit_s`` seconds to answer, once for what is read and once for what is written;
@@ -121,7 +122,9 @@ class Passes:
             now,
             closed=self._groups.closed(),
             settings=self._settings,
+            were=self._were,
         )
+        self._were = looked.machines
         self._note(looked)
         refused: dict[str, str] = {}
         if self._act:

@@ -29,7 +29,7 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
     nodes = sorted(snapshot.nodes, key=lambda one: one.name)
     pools = tuple(pools)
     nodes = list(_without_ended(nodes, pools))
-    groups = judge(pools, nodes, memory, now, snapshot.settings)
+    groups = judge(pools, nodes, memory, now, settings=snapshot.settings, were=snapshot.were)
     alone = [pod for pod in snapshot.pods if not pod.gang]
     shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
     within = {gang.within for gang in snapshot.gangs if gang.within}
@@ -59,8 +59,8 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
         actions=tuple(sorted(actions, key=lambda one: (ORDER[one.verb], one.target, one.reason))),
         memory=Memory(
             asked={**groups.asked, **_asked(market, groups, now)},
-            owed=_owed(market, groups),
-            joined=groups.joined,
+            sizes=_sizes(market, groups),
+            lost=groups.lost,
             backoff=groups.backoff,
             idle=scale_in.idle,
             learned=groups.learned,
@@ -199,12 +199,12 @@ def _asked(market: Market, groups: Groups, now: datetime) -> dict[str, datetime]
     return found
 
 
-def _owed(market: Market, groups: Groups) -> dict[str, int]:
-    """Return the number of machines that groups have yet to make or to have as nodes."""
-    found = {group.name: group.coming for pool in groups.pools.values() for group in pool.groups}
+def _sizes(market: Market, groups: Groups) -> dict[str, int]:
+    """Return the number of machines that each group has or is asked for."""
+    found = {group.name: group.present for pool in groups.pools.values() for group in pool.groups}
     for offer in market.offers:
         found[offer.group.name] += offer.bought
-    return {name: count for name, count in found.items() if count}
+    return found
 
 
 def _grants(placer: Placer) -> Iterator[Action]:

@@ -202,17 +202,13 @@ def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
     return {name: price.hourly for name, price in found.items()}
 
 
-def limits(environment: Environment, known: Sequence[Pool], nodes: Sequence[Node]) -> Iterator[Limit]:
+def limits(
+    environment: Environment, known: Sequence[Pool], nodes: Sequence[Node], *, sizes: Mapping[str, int]
+) -> Iterator[Limit]:
     """Yield what pools share: ``max_nodes``, and the addresses of sites and zones. Of a pool whose cloud does not tell
-    of it, its nodes count."""
+    of it, its nodes count, or the ``sizes`` that its groups are remembered to have."""
     hosts, there = len(environment.hosts), Counter(node.pool for node in nodes)
-    present = {
-        pool.name: max(
-            sum(max(one.wanted - len(one.refused), one.machines) for one in pool.groups),
-            there[pool.name] if any(one.error for one in pool.groups) else 0,
-        )
-        for pool in known
-    }
+    present = {pool.name: _present(pool, there[pool.name], sizes) for pool in known}
     if environment.max_nodes is not None:
         left = environment.max_nodes - hosts - sum(present.values())
         yield Limit(name=f"max_nodes, {environment.max_nodes:,},", left=left, each=_each(environment.pools))
@@ -227,6 +223,14 @@ def limits(environment: Environment, known: Sequence[Pool], nodes: Sequence[Node
         if rooms:
             left = sum(room.nodes for room in rooms) - sum(present[name] for name in own)
             yield Limit(name=f"what has addresses in {site}", left=left, each=_each(own))
+
+
+def _present(pool: Pool, nodes: int, sizes: Mapping[str, int]) -> int:
+    """Return the number of machines that a pool has or is asked for."""
+    told = sum(max(one.wanted - len(one.refused), one.machines) for one in pool.groups)
+    if not any(one.error for one in pool.groups):
+        return told
+    return max(told, nodes, sum(sizes.get(one.name, 0) for one in pool.groups))
 
 
 def numbers(environment: Environment) -> Settings:

@@ -28,6 +28,9 @@ class _Pool:
     """Number of machines that may be taken out of service in addition."""
     total: int = 0
     """Number of machines that its groups should have, without those that are on their way out."""
+    late: int = 0
+    """Number of machines that never became nodes and may be ended in addition: also of those that the pool always
+    has, since they are made anew."""
     spare: dict[str, int] = field(default_factory=dict)
     """Number of machines that a group may lose, by its name."""
     held: str = ""
@@ -99,7 +102,8 @@ class ScaleIn:
             pool.total = sum(min(group.wanted, group.machines) for group in groups) - out
             pool.spare = {group.name: group.wanted - group.min for group in groups}
             leaving = sum(group.leaving for group in groups)
-            pool.slots = min(most - out - leaving, pool.total - pool.view.pool.min)
+            pool.late = max(0, most - out - leaving)
+            pool.slots = min(pool.late, pool.total - pool.view.pool.min)
             many = f"{dead} of {size} machines look dead at once, {most} may" if dead > most else ""
             pool.held = many or pool.view.untold
             if many:
@@ -157,7 +161,7 @@ class ScaleIn:
             elif ours:
                 self._onward(node)
             else:
-                pool.slots -= 1
+                pool.slots, pool.late = pool.slots - 1, pool.late - 1
                 pool.spare[node.group] -= 1
                 self._act(Verb.CORDON, node, f"nobody has worked on it for {told(self._now - since)}")
 
@@ -219,14 +223,17 @@ class ScaleIn:
             return
         room = max(0, pool.slots)
         for node in sorted(filter(self._is_dead, pool.nodes), key=lambda one: one.name):
-            if not (room or self._is_going(node)):
+            going = self._is_going(node)
+            if not (room or going):
                 continue
-            room -= not self._is_going(node)
+            room, pool.late = room - (not going), pool.late - (not going)
             silent = told(self._now - node.since) if node.since else ""
             self._end(node, f"it has not been ready for {silent}, and no work is on it")
         for group in pool.view.groups:
-            for machine in unjoined(group)[:room]:
-                room -= 1
+            for machine in unjoined(group):
+                if pool.late <= 0:
+                    break
+                pool.late -= 1
                 self.actions.append(
                     Action(
                         verb=Verb.END,

@@ -81,8 +81,6 @@ class Node:
     """The cloud's id of its machine; empty when no group knows it."""
     counted: bool = True
     """False when its group's size does not include the machine: it is being removed, or stands by."""
-    registered: datetime | None = None
-    """Time at which it became a node."""
     health: Health = Health.READY
     since: datetime | None = None
     """Time since which the health is as it is; None when that is not known."""
@@ -256,6 +254,8 @@ class Snapshot:
     pods: tuple[Pod, ...] = ()
     """Pods that wait for a node, without those of daemon sets and those that are being held back."""
     nodes: tuple[Node, ...] = ()
+    were: frozenset[str] = frozenset()
+    """Machines that were nodes at the moment before, by their ids; none when nobody has looked before."""
     gangs: tuple[Gang, ...] = ()
     limits: tuple[Limit, ...] = ()
     daemons: tuple[Shape, ...] = ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment, load
+from components.model.autoscaler import Autoscaler
 from components.model.control_size import (
     RAFT_DEFAULTS,
     SIZES,
@@ -45,7 +46,9 @@ def test_the_declared_nodes_are_max_nodes_or_what_pools_and_hosts_promise() -> N
 def test_there_are_never_more_nodes_than_max_nodes() -> None:
     promised = most_nodes(lab())
     assert (promised, most_nodes(lab(max_nodes=5_000))) == (declared_nodes(lab()), promised)
-    assert most_nodes(lab(max_nodes=promised - 1)) == promised - 1
+    fewer = lab(max_nodes=promised - 1)
+    assert most_nodes(fewer) == promised, "one that only looks keeps within nothing"
+    assert most_nodes(fewer.model_copy(update={"autoscaler": Autoscaler()})) == promised - 1
 
 
 @pytest.mark.parametrize(

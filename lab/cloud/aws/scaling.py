@@ -284,7 +284,12 @@ class LabScaling(AutoScalingBackend):
         for group in self.groups():
             if any(state.instance.id == instance_id for state in group.active_instances()):
                 if should_decrement:
-                    _check_size((group.desired_capacity or 0) - 1, group.min_size, group.max_size)
+                    if (group.desired_capacity or 0) - 1 < (group.min_size or 0):
+                        raise ValidationError(
+                            f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without "
+                            "replacement will violate group's min size constraint. Either set "
+                            "shouldDecrementDesiredCapacity flag to false or lower group's min size."
+                        )
                     group.desired_capacity = (group.desired_capacity or 0) - 1
                 group.lose(instance_id, cause="an instance was taken out of service in response to a user request")
                 activity = group.activities[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from components.model import Environment
 from components.model.autoscaler import Autoscaler
 from components.model.issuers import Identity
-from components.model.kinds import KIND_LABEL
+from components.model.kinds import KIND_LABEL, kinds
 from components.model.nodes import host_labels, host_nodes, pool_labels
-from components.model.teams import Team
+from components.model.teams import Share, Team
 from components.objects.priorities import CLASSES
 from components.objects.queues import CHECK
+from components.objects.team_queues import _own
 from tests.model.make import issuer
 from tests.support.declared import Program, plain
 from tests.support.whole import declare_objects
@@ -118,6 +120,13 @@ def test_memory_goes_with_gpus(program: Program) -> None:
     assert speech["h100-spot"] == {"nominalQuota": "0Gi"}
     assert rest["cpu"] == {"nominalQuota": "1P"}
     assert rest["h100"] != rest["cpu"]
+
+
+def test_memory_goes_with_cores_where_these_are_more_and_is_nobody_s_of_hosts(environment: Environment) -> None:
+    known = kinds(environment)["h100"]
+    share = Share(cores=256, borrow=0)
+    assert _own(share, known)["memory"] == {"nominalQuota": f"{11 * 256}Gi", "borrowingLimit": "0Gi"}
+    assert "memory" not in _own(share, replace(known, memory_gib=None))
 
 
 def test_an_owner_takes_its_own_back_and_a_borrower_only_from_lower_borrowers(program: Program) -> None:

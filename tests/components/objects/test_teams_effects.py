@@ -244,6 +244,22 @@ def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
             made["spec"]["template"]["spec"] |= grace
             yield made
 
+    def of(kind: str, seconds: dict[str, int], **more: Any) -> dict[str, Any]:
+        made = copies(kind)
+        made["spec"] |= more
+        made["spec"]["template"]["spec"] |= seconds
+        return made
+
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
+    (job_of,) = (one for one in templates(late) if one["kind"] == "Job")
+    nightly = {**cron, "spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": job_of["spec"]}}}
+    for refused in (nightly, of("DaemonSet", late), of("ReplicaSet", late)):
+        assert LATE in ada.makes(refused), refused["kind"]
+    assert ada.made(of("Deployment", most, replicas=0), dry=False)["kind"] == "Deployment"
+    change = ("patch", "--namespace=vision", "deployment/served", "--type=merge", "--patch")
+    for seconds, said in ((late, LATE), ({"terminationGracePeriodSeconds": 5}, "patched")):
+        assert said in ada.kubectl(*change, json.dumps({"spec": {"template": {"spec": seconds}}}))
+    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "deployment/served")
     for one in templates(most):
         assert ada.made(one)["kind"] == one["kind"]
     for one in templates(late):

@@ -218,7 +218,7 @@ def test_prices_of_one_currency_are_compared(environment: Environment) -> None:
 
 def test_what_pools_share(environment: Environment) -> None:
     smaller = environment.model_copy(update={"max_nodes": 50})
-    known = {one.name: one for one in limits(smaller, _standing(smaller), ())}
+    known = {one.name: one for one in limits(smaller, _standing(smaller), (), sizes={})}
     assert known["max_nodes, 50,"].left == 50 - len(smaller.hosts)
     assert {name for name, _ in known["what has addresses in use1"].each} == {"cpu", "h100", "h100-spot"}
 

@@ -166,7 +166,6 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Node:
         group=group,
         machine=f"i-{name}" if group and not pool.get("error") and not raw.get("ended") else "",
         counted=not raw.get("leaves", raw.get("standby", False)),
-        registered=ago(raw.get("registered")),
         health=Health(raw.get("health", "ending" if raw.get("leaves") else "ready")),
         since=ago(raw.get("since")),
         cordon=Cordon(raw.get("cordon", "")),
@@ -265,8 +264,8 @@ def pairs_of_numbers(raw: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def memory(raw: Mapping[str, Any]) -> Memory:
     return Memory(
         asked={name: ago(text) or NOW for name, text in raw.get("asked", {}).items()},
-        owed=raw.get("owed", {}),
-        joined={name: ago(text) or NOW for name, text in raw.get("joined", {}).items()},
+        sizes=raw.get("sizes", {}),
+        lost=frozenset(raw.get("lost", ())),
         backoff={
             name: Backoff(failures=one["failures"], until=ago(one["until"]) or NOW, reason=one["reason"])
             for name, one in raw.get("backoff", {}).items()
@@ -287,6 +286,7 @@ def snapshot(raw: Mapping[str, Any]) -> tuple[Snapshot, tuple[Pool, ...]]:
     found = Snapshot(
         pods=tuple(pod for one in raw.get("pods", ()) for pod in pods(one)),
         nodes=there,
+        were=frozenset(raw.get("were", ())),
         gangs=tuple(map(gang, raw.get("gangs", ()))),
         limits=tuple(map(limit, raw.get("limits", ()))),
         daemons=tuple(map(shape, raw.get("daemons", ()))),

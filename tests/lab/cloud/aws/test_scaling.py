@@ -257,3 +257,11 @@ def test_a_group_does_not_shrink_below_its_minimum_by_detaching(site: Site) -> N
         site.scaling.detach_instances(
             AutoScalingGroupName="pool", InstanceIds=[only["InstanceId"]], ShouldDecrementDesiredCapacity=True
         )
+
+
+def test_no_instance_ends_below_the_least_size_without_another(site: Site) -> None:
+    site.pool(1, MinSize=1)
+    (first,) = (one["InstanceId"] for one in site.instances())
+    with pytest.raises(ClientError, match="violate group's min size constraint"):
+        site.scaling.terminate_instance_in_auto_scaling_group(InstanceId=first, ShouldDecrementDesiredCapacity=True)
+    assert [one["InstanceId"] for one in site.instances()] == [first]
