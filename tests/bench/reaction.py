@@ -99,6 +99,7 @@ def measure(folder: Path) -> Iterator[tuple[str, float]]:
     with api_server(folder / "cluster", tools=binaries, services=IPv4Network("10.80.0.0/17")) as server:
         server.start_controllers()
         server.open_namespace(TEAM)
+        server.define(KIND)
         names = [f"i-{number:017x}" for number in range(COUNT)]
         _fill(server, names)
         machines = tuple(Machine(id=name, node=name, current=True) for name in names)
@@ -157,7 +158,6 @@ def _pods(server: ApiServer, groups: dict[str, Standing]) -> list[float]:
 def _gang(server: ApiServer, groups: dict[str, Standing]) -> Iterator[tuple[str, float]]:
     """Ask for the room of a gang, and yield what its clouds were asked."""
     api = server.client(timeout_s=30.0)
-    server.define(KIND)
     template = {"metadata": {"name": "member"}, "template": {"spec": SPEC}}
     api.post(f"/api/v1/namespaces/{TEAM}/podtemplates", {"apiVersion": "v1", "kind": "PodTemplate", **template})
     calls = {name: len(group.asked_at) for name, group in groups.items()}
