@@ -55,7 +55,7 @@ TEMPLATES = (
     ("apps", "daemonsets"),
     ("", "replicationcontrollers"),
 )
-"""What has pods made by a template that may be changed: API group and resource."""
+"""Kinds that have pods made by a template which may be changed: API group and resource."""
 WORKLOADS = (f"{KUEUES}prebuilt-workload-name", f"{KUEUES}pod-group-name")
 """Labels, or annotations, that name a workload which Kueue is to take for this, too. It names those of StatefulSets
 itself, by an update of their pods."""
