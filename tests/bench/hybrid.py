@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.cloud import instances, set_desired_capacity
+from tests.support.cloud import instances, resize
 from tests.support.project import Project, hybrid
 
 ENV = "bench"
@@ -73,7 +73,7 @@ def _many(folder: Path) -> dict[str, float]:
 
 def _grow(project: Project, size: int) -> None:
     """Ask for more machines as an autoscaler does, and wait until all are Ready nodes."""
-    set_desired_capacity(project, f"{ENV}-cpu", size)
+    resize(project, f"{ENV}-cpu", size)
     while len(names := instances(project, f"{ENV}-cpu")) < size:
         pass
     nodes = [f"node/{name}" for name in names]

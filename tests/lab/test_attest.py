@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from components.model.versions import pinned
-from tests.support.cloud import instances, set_desired_capacity
+from tests.support.cloud import instances, resize
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import GROUP, HOST, SERVERS, SharedLab, ready
 from tests.support.workload import talkers
@@ -138,7 +138,7 @@ def test_a_service_that_is_away_delays_and_refuses_nobody(project: Project, mach
     """A machine that comes meanwhile joins once the service is back on either of the servers."""
     for server in SERVERS:
         project.on(server, "systemctl stop longhaul-join")
-    set_desired_capacity(project, GROUP, 3)
+    resize(project, GROUP, 3)
     eventually(lambda: len(instances(project, GROUP)) == 3)
     (added,) = set(instances(project, GROUP)) - set(machines)
     journal = "journalctl --unit=kubelet --output=cat"

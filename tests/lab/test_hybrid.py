@@ -10,7 +10,7 @@ import pytest
 
 from components.model import load, plan
 from components.model.versions import pinned
-from tests.support.cloud import aws, instances, set_desired_capacity
+from tests.support.cloud import aws, instances, resize
 from tests.support.project import Project, eventually
 from tests.support.requests import SERVING, Requester, ask_for, node_requester, proved, refusal
 from tests.support.shared_lab import ENV, GROUP, HOST, MACHINES, SPARE_HOSTS, SharedLab
@@ -155,10 +155,10 @@ def test_a_cut_tunnel_is_the_only_path(project: Project, pods: dict[str, Talker]
 
 def test_the_group_follows_the_clouds_own_api(project: Project) -> None:
     before = _await_nodes(project, MACHINES)
-    set_desired_capacity(project, GROUP, MACHINES + 1)
+    resize(project, GROUP, MACHINES + 1)
     added = _await_nodes(project, MACHINES + 1) - before
     assert json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)["update"] == 0
-    set_desired_capacity(project, GROUP, MACHINES)
+    resize(project, GROUP, MACHINES)
     _await_nodes(project, MACHINES)
     assert len(added) == 1
     assert _unchanged(json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout))

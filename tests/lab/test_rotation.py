@@ -14,7 +14,7 @@ import pytest
 from lab import tools
 from longhaul.rotation.servers import digests
 from tests.lab.test_control_plane import ETCD, ETCDCTL
-from tests.support.cloud import instances, set_desired_capacity
+from tests.support.cloud import instances, resize
 from tests.support.killed import command, killed_when
 from tests.support.project import Project, eventually, run
 from tests.support.shared_lab import ENV, GROUP, MACHINES, SERVERS, SharedLab, ready
@@ -213,7 +213,7 @@ def is_known_by(project: Project, authority: str, server: str) -> bool:
 
 def grow(project: Project) -> None:
     """Have one more machine, and wait until all are nodes."""
-    set_desired_capacity(project, GROUP, MACHINES + 1)
+    resize(project, GROUP, MACHINES + 1)
 
     def are_nodes() -> bool:
         found = instances(project, GROUP)
@@ -250,10 +250,10 @@ def test_the_authority_of_api_servers_is_replaced_by_runs_that_are_killed_while_
     assert half["keys"][0] not in digests(told)
     # One that comes afterwards knows the new one alone. `up` issues certificates once more, and changes nothing else.
     project.longhaul("up", "--yes")
-    set_desired_capacity(project, GROUP, MACHINES)
+    resize(project, GROUP, MACHINES)
     eventually(lambda: len(instances(project, GROUP)) == MACHINES)
     grow(project)
-    set_desired_capacity(project, GROUP, MACHINES)
+    resize(project, GROUP, MACHINES)
     assert project.await_healthy()["rotations"] == []
 
 

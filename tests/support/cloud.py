@@ -25,13 +25,29 @@ def aws(project: Project, service: str, method: str, **arguments: Any) -> dict[s
     return dict(json.loads(run([str(project.state / "enter"), sys.executable, "-c", _CALL, call]).stdout))
 
 
-def set_desired_capacity(project: Project, group: str, capacity: int) -> None:
-    """Set a group's size, as an autoscaler does."""
-    aws(project, "autoscaling", "set_desired_capacity", AutoScalingGroupName=group, DesiredCapacity=capacity)
+def resize(project: Project, group: str, size: int) -> None:
+    """Set a group's size. Surplus machines are ended by their ids, as an autoscaler does: Longhaul's groups protect
+    theirs from scale-in, so that a lower desired capacity alone ends none."""
+    found = _group(project, group)
+    desired = found["DesiredCapacity"]
+    for machine in [item for item in found["Instances"] if not item["LifecycleState"].startswith("Terminat")][size:]:
+        aws(
+            project,
+            "autoscaling",
+            "terminate_instance_in_auto_scaling_group",
+            InstanceId=machine["InstanceId"],
+            ShouldDecrementDesiredCapacity=desired > size,
+        )
+        desired -= 1
+    aws(project, "autoscaling", "set_desired_capacity", AutoScalingGroupName=group, DesiredCapacity=size)
 
 
 def instances(project: Project, group: str) -> list[str]:
     """Return the ids of a group's instances in service."""
-    found = aws(project, "autoscaling", "describe_auto_scaling_groups", AutoScalingGroupNames=[group])
-    listed = found["AutoScalingGroups"][0]["Instances"]
+    listed = _group(project, group)["Instances"]
     return sorted(item["InstanceId"] for item in listed if item["LifecycleState"] == "InService")
+
+
+def _group(project: Project, name: str) -> dict[str, Any]:
+    found = aws(project, "autoscaling", "describe_auto_scaling_groups", AutoScalingGroupNames=[name])
+    return dict(found["AutoScalingGroups"][0])

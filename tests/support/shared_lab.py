@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from components.model import load
-from tests.support.cloud import instances, set_desired_capacity
+from tests.support.cloud import instances, resize
 from tests.support.onprem_hosts import add_hosts
 from tests.support.project import Project, eventually, hybrid
 
@@ -99,7 +99,7 @@ def settle(project: Project) -> None:
     so."""
     # Everything except the API's own Service.
     project.kubectl("delete", "pods,services", "--selector=component!=apiserver", "--now", "--timeout=60s")
-    set_desired_capacity(project, GROUP, MACHINES)
+    resize(project, GROUP, MACHINES)
     eventually(lambda: _is_itself(project), limit_s=SETTLE_S)
     eventually(lambda: bool(project.status()["healthy"]), limit_s=SETTLE_S)
 
