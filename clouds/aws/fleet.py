@@ -68,11 +68,11 @@ condition keys for Amazon EC2 Auto Scaling"). Those that describe cannot be limi
 
 
 class AwsGroup:
-    """An auto scaling group. Its machines are terminated one by one; the group replaces each with a new one and keeps
-    its size."""
+    """An auto scaling group. A roll terminates its machines one by one; the group replaces each with a new one and
+    keeps its size."""
 
     in_place = False
-    ends_at_once = 1
+    ends_at_once = 100
 
     def __init__(
         self,
@@ -128,21 +128,24 @@ class AwsGroup:
             self._promptly("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
 
     def end(self, machines: Sequence[str]) -> None:
-        """Terminate instances. AWS takes one at a time, and lowers the desired capacity by each in the same call
-        (Auto Scaling API, ``ShouldDecrementDesiredCapacity``). It refuses to go below the group's smallest size: there
-        the group makes another instance."""
-        for id_ in machines:
-            try:
-                self._terminate(id_, smaller=True)
-            except AwsError as error:
-                if AT_LEAST not in error.said:
-                    raise
-                self._terminate(id_, smaller=False)
+        """Terminate instances in one call, which lowers the desired capacity by as many (Auto Scaling API,
+        ``TerminateInstanceInAutoScalingGroup``). It refuses to go below the group's smallest size: then they go one by
+        one, and there the group makes another instance for each."""
+        try:
+            self._terminate(machines, smaller=True)
+        except AwsError as error:
+            if AT_LEAST not in error.said:
+                raise
+            if len(machines) == 1:
+                self._terminate(machines, smaller=False)
+            else:
+                for id_ in machines:
+                    self.end([id_])
 
-    def _terminate(self, instance: str, *, smaller: bool) -> None:
-        with asked(f"{self._said}, the end of {instance}"):
+    def _terminate(self, instances: Sequence[str], *, smaller: bool) -> None:
+        with asked(f"{self._said}, the end of {', '.join(instances)}"):
             self._promptly("autoscaling").terminate_instance_in_auto_scaling_group(
-                InstanceId=instance, ShouldDecrementDesiredCapacity=smaller
+                AutoScalingGroupName=self._name, InstanceIds=list(instances), ShouldDecrementDesiredCapacity=smaller
             )
 
     def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:

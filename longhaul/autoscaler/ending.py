@@ -22,7 +22,7 @@ class Ending:
         """Return why a machine is not ended now; empty when it may be."""
         machines = asked.group.machines if asked.group else ()
         name = next((one.node for one in machines if one.id == action.machine), action.target)
-        seen = next((item for item in looked.listed.nodes if item["metadata"]["name"] == name), None)
+        seen = looked.nodes.get(name)
         node = self._api.find(NODES + path_of(name))
         if seen is None:
             return "it has become a node" if node else ""

@@ -29,6 +29,9 @@ from longhaul.kubernetes.lease import HeldError, holding
 from longhaul.report.text import counted
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
+MOST_ENDS = 50
+"""Largest number of machines that one call ends, whatever its cloud takes: each is looked at before, and the first look
+should not be old when the last is done."""
 
 
 class GroupHands:
@@ -114,7 +117,7 @@ class GroupHands:
     def _write_group(self, name: str, actions: Sequence[Action], asked: Asked, looked: Looked, guard: Guard) -> None:
         live = self._reader.groups[name].group
         size = asked.group.wanted if asked.group else -1
-        for step in _steps(actions, asked, at_once=live.ends_at_once):
+        for step in _steps(actions, asked, at_once=min(live.ends_at_once, MOST_ENDS)):
             try:
                 guard.check()
                 why = _why_not(live, step[0], size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from components.model.nodes import on_nodes
@@ -17,6 +18,7 @@ from longhaul.autoscaler.snapshot import Gang, Settings, Snapshot
 if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.autoscaler.actions import Decision
+    from longhaul.autoscaler.pod_objects import Object
     from longhaul.kubernetes.api import Api
     from longhaul.prices.book import PriceBook
 
@@ -37,6 +39,11 @@ class Looked:
     """Number of pods that wait for a node."""
     machines: frozenset[str] = frozenset()
     """Machines that are nodes, by their ids."""
+
+    @cached_property
+    def nodes(self) -> dict[str, Object]:
+        """Nodes as they were listed, by name."""
+        return {item["metadata"]["name"]: item for item in self.listed.nodes}
 
     @property
     def blind(self) -> tuple[str, ...]:

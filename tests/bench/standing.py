@@ -42,7 +42,7 @@ class Told:
 class Standing:
     """A group in the autoscaler's memory, whose machines come and go at once."""
 
-    ends_at_once = 1
+    ends_at_once = aws.AwsGroup.ends_at_once
     in_place = False
 
     def __init__(self, name: str, machines: Sequence[str], told: Any, looks: Any) -> None:

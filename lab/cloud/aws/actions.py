@@ -115,7 +115,7 @@ _AUTOSCALING = {
     "SetDesiredCapacity": "AutoScalingGroupName DesiredCapacity HonorCooldown",
     "SetInstanceProtection": "AutoScalingGroupName InstanceIds ProtectedFromScaleIn",
     "DetachInstances": "AutoScalingGroupName InstanceIds ShouldDecrementDesiredCapacity",
-    "TerminateInstanceInAutoScalingGroup": "InstanceId ShouldDecrementDesiredCapacity",
+    "TerminateInstanceInAutoScalingGroup": "InstanceId InstanceIds AutoScalingGroupName ShouldDecrementDesiredCapacity",
     "SuspendProcesses": "AutoScalingGroupName ScalingProcesses",
     "ResumeProcesses": "AutoScalingGroupName ScalingProcesses",
     "CreateOrUpdateTags": "Tags",

@@ -145,6 +145,15 @@ class ScalingResponder(AutoScalingResponse):
             backend.group(self._get_param("AutoScalingGroupName")).capacity_rebalance = rebalance
         return result
 
+    def terminate_instance_in_auto_scaling_group(self) -> ActionResult:
+        ids = self._get_param("InstanceIds", [])
+        if not ids:
+            return super().terminate_instance_in_auto_scaling_group()
+        backend: Any = self.autoscaling_backend
+        smaller = self._get_bool_param("ShouldDecrementDesiredCapacity", False)
+        ended = backend.terminate_instances(self._get_param("AutoScalingGroupName"), ids, smaller=smaller)
+        return ActionResult({"Activities": ended})
+
     def delete_auto_scaling_group(self) -> ActionResult:
         backend: Any = self.autoscaling_backend
         force = self._get_bool_param("ForceDelete", False)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KEPT_ACTIVITIES = 100
 MOST_PROTECTED = 50
 """Largest number of instances in one ``SetInstanceProtection`` (Auto Scaling API)."""
+MOST_ENDED = 100
+"""Largest number of instances in one ``TerminateInstanceInAutoScalingGroup`` (Auto Scaling API, ``InstanceIds``)."""
 ENDING = "Terminating"
 DELETING = "Delete in progress"
 """Status of a group that is being deleted: AutoScalingGroup, Auto Scaling's API reference."""
@@ -54,6 +56,28 @@ class LabGroup(FakeAutoScalingGroup):
         self.desired_capacity = self.min_size if new_capacity is None else new_capacity
         self.follow(cause="a user request explicitly set group desired capacity")
 
+    def has(self, instance_id: str) -> bool:
+        """Return whether an instance is the group's and is not on its way out."""
+        return any(state.instance.id == instance_id for state in self.active_instances())
+
+    def take_out(self, instance_ids: list[str], *, smaller: bool) -> list[dict[str, Any]]:
+        """Terminate instances of the group because somebody wants it, and return the activities. ``smaller``: it makes
+        no others for them."""
+        if smaller:
+            size = (self.desired_capacity or 0) - len(instance_ids)
+            if size < (self.min_size or 0):
+                raise ValidationError(
+                    f"Currently, desiredSize equals minSize ({self.min_size}). Terminating instance without "
+                    "replacement will violate group's min size constraint. Either set "
+                    "shouldDecrementDesiredCapacity flag to false or lower group's min size."
+                )
+            self.desired_capacity = size
+        for instance_id in instance_ids:
+            self.lose(instance_id, cause="an instance was taken out of service in response to a user request")
+        activities = self.activities[: len(instance_ids)]
+        self.follow(cause="an instance was started in response to a difference between desired and actual capacity")
+        return activities
+
     def replace_autoscaling_group_instances(self, *_given: object) -> None:
         """Replace instances that were terminated outside the group."""
         self.follow(cause="an instance was taken out of service in response to an EC2 health check")
@@ -85,9 +109,8 @@ class LabGroup(FakeAutoScalingGroup):
     def rebalance(self, instance_id: str) -> None:
         """Replace an instance that EC2 recommends to replace, if the group rebalances its capacity: another is launched
         first (docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-capacity-rebalancing.html)."""
-        ours = any(state.instance.id == instance_id for state in self.active_instances())
         cause = "an instance was taken out of service in response to an EC2 rebalance recommendation"
-        if self.capacity_rebalance and ours and self._launch(cause):
+        if self.capacity_rebalance and self.has(instance_id) and self._launch(cause):
             self.lose(instance_id, cause=cause)
 
     def detach(self, instance_id: str) -> None:
@@ -282,21 +305,20 @@ class LabScaling(AutoScalingBackend):
 
     def terminate_instance(self, instance_id: str, should_decrement: bool) -> Any:
         for group in self.groups():
-            if any(state.instance.id == instance_id for state in group.active_instances()):
-                if should_decrement:
-                    if (group.desired_capacity or 0) - 1 < (group.min_size or 0):
-                        raise ValidationError(
-                            f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without "
-                            "replacement will violate group's min size constraint. Either set "
-                            "shouldDecrementDesiredCapacity flag to false or lower group's min size."
-                        )
-                    group.desired_capacity = (group.desired_capacity or 0) - 1
-                group.lose(instance_id, cause="an instance was taken out of service in response to a user request")
-                activity = group.activities[0]
-                group.follow(cause="an instance was started in response to a difference between desired and actual "
-                             "capacity")  # fmt: skip
-                return activity
-        raise ValidationError(f"Instance Id not found - No managed instance found for instance ID {instance_id}")
+            if group.has(instance_id):
+                return group.take_out([instance_id], smaller=should_decrement)[0]
+        raise _unknown(instance_id)
+
+    def terminate_instances(self, group_name: str, instance_ids: list[str], *, smaller: bool) -> list[dict[str, Any]]:
+        """Terminate several instances of one group (Auto Scaling API, ``TerminateInstanceInAutoScalingGroup``,
+        ``InstanceIds``); moto has no such thing. Here either all end or none: the documents do not say."""
+        group = self._kept(group_name)
+        if not 1 <= len(instance_ids) <= MOST_ENDED:
+            raise ValidationError(f"InstanceIds takes 1 to {MOST_ENDED} instances, not {len(instance_ids)}")
+        for instance_id in instance_ids:
+            if not group.has(instance_id):
+                raise _unknown(instance_id)
+        return group.take_out(instance_ids, smaller=smaller)
 
     def detach_instances(self, group_name: str, instance_ids: list[str], should_decrement: bool) -> list[Any]:
         """Detach instances that are all the group's; unless its capacity is decremented, it launches others (Auto
@@ -346,6 +368,10 @@ class LabScaling(AutoScalingBackend):
         if group.status == DELETING:
             raise ValidationError(f"AutoScalingGroup '{name}' is pending delete and cannot be changed")
         return group
+
+
+def _unknown(instance_id: str) -> ValidationError:
+    return ValidationError(f"Instance Id not found - No managed instance found for instance ID {instance_id}")
 
 
 def _check_size(desired: int, low: int | None, high: int | None) -> None:

@@ -24,17 +24,18 @@ class Target:
 def target_of(account: Account, region: str, action: str, form: Mapping[str, str]) -> Target | None:
     """Return what a request is about; None for other actions, and when there is no such resource."""
     groups = account.held.scaling[region].groups() if region in account.held.scaling else ()
+    name, instance = form.get("AutoScalingGroupName"), form.get("InstanceId")
     match action:
-        case "autoscaling:SetDesiredCapacity":
-            found = [one for one in groups if one.name == form.get("AutoScalingGroupName")]
-        case "autoscaling:TerminateInstanceInAutoScalingGroup":
-            found = [one for one in groups if _holds(one, form.get("InstanceId"))]
+        case "autoscaling:TerminateInstanceInAutoScalingGroup" if instance:
+            found = [one for one in groups if _holds(one, instance)]
+        case "autoscaling:SetDesiredCapacity" | "autoscaling:TerminateInstanceInAutoScalingGroup":
+            found = [one for one in groups if one.name == name]
         case _:
             return None
     return next((Target(arn=one.arn, tags=_tags(one)) for one in found), None)
 
 
-def _holds(group: LabGroup, instance_id: str | None) -> bool:
+def _holds(group: LabGroup, instance_id: str) -> bool:
     return any(state.instance.id == instance_id for state in group.instance_states)
 
 

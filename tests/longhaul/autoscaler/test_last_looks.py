@@ -89,8 +89,9 @@ def test_no_size_goes_below_what_exists(world: World) -> None:
     assert "not done: shrink prod-h100 from 2 to 1: it has 2 machines by now" in world.lines
 
 
-def test_each_end_on_aws_is_looked_at_right_before(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_machines_of_one_call_are_looked_at_right_before_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     names = idle_nodes(world, 4)
+    monkeypatch.setattr(group_hands, "MOST_ENDS", 2)
     group = world.real["h100"]
     end, ended = group.end, list[str]()
 

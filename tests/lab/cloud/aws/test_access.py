@@ -75,9 +75,10 @@ def test_the_autoscaler_s_role_sizes_its_environment_s_groups_alone(aws: Live, s
     scaling = client("autoscaling", **session(aws))
     scaling.set_desired_capacity(AutoScalingGroupName=own, DesiredCapacity=1)
     (machine,) = until(lambda: site.instances("pending", "running"))
-    scaling.terminate_instance_in_auto_scaling_group(
-        InstanceId=machine["InstanceId"], ShouldDecrementDesiredCapacity=True
-    )
+    ending = {"InstanceIds": [machine["InstanceId"]], "ShouldDecrementDesiredCapacity": True}
+    scaling.terminate_instance_in_auto_scaling_group(AutoScalingGroupName=own, **ending)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        scaling.terminate_instance_in_auto_scaling_group(AutoScalingGroupName="another", **ending)
     with pytest.raises(ClientError, match="AccessDenied"):
         scaling.set_desired_capacity(AutoScalingGroupName="another", DesiredCapacity=1)
     # In another region a group may have the same name, and not the tag.

@@ -65,10 +65,14 @@ def test_what_is_ended_goes_and_the_group_is_smaller_by_it(site: Site, group: Aw
     group.end([second, third])
     assert group.size() == 1
     until(lambda: [one.id for one in group.look().machines] == [first])
-    # At its least size it has another one made.
-    group.end([first])
-    assert group.size() == 1
-    until(lambda: [one.id for one in group.look().machines] not in ([], [first]))
+
+
+def test_at_its_least_size_a_group_makes_others_for_what_is_ended(site: Site, group: AwsGroup) -> None:
+    site.pool(3, MinSize=2)
+    first = {one.id for one in group.look().machines}
+    group.end(sorted(first))
+    assert group.size() == 2
+    until(lambda: len(now := {one.id for one in group.look().machines}) == 2 and not now & first)
 
 
 def test_the_end_of_a_machine_that_is_gone_is_an_error(site: Site, group: AwsGroup) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -265,3 +266,23 @@ def test_no_instance_ends_below_the_least_size_without_another(site: Site) -> No
     with pytest.raises(ClientError, match="violate group's min size constraint"):
         site.scaling.terminate_instance_in_auto_scaling_group(InstanceId=first, ShouldDecrementDesiredCapacity=True)
     assert [one["InstanceId"] for one in site.instances()] == [first]
+
+
+def test_several_instances_of_one_group_end_in_one_call(site: Site) -> None:
+    site.pool(3)
+    first, second, third = (one["InstanceId"] for one in site.instances())
+    ends = partial(
+        site.scaling.terminate_instance_in_auto_scaling_group,
+        AutoScalingGroupName="pool",
+        ShouldDecrementDesiredCapacity=True,
+    )
+    with pytest.raises(ClientError, match=r"Instance Id not found .* i-0"):
+        ends(InstanceIds=[first, "i-0"])
+    with pytest.raises(ClientError, match="1 to 100 instances, not 101"):
+        ends(InstanceIds=[first] * 101)
+    assert len(site.instances()) == 3
+    activities = ends(InstanceIds=[first, second])["Activities"]
+    assert [one["Description"].split(": ")[1].split(" ")[0] for one in activities] == [second, first]
+    until(lambda: [one["InstanceId"] for one in site.instances()] == [third])
+    group = site.scaling.describe_auto_scaling_groups(AutoScalingGroupNames=["pool"])["AutoScalingGroups"][0]
+    assert group["DesiredCapacity"] == 1
