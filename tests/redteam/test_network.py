@@ -137,6 +137,7 @@ def test_no_pod_sends_from_another_s_address(scene: Scene, who: str, target: str
         # The last one is the pod's own: those before it had their time by then.
         assert listening.stdout.readline() == f"{pod.address}\n"
     finally:
-        # On the machine it ends by itself when it has heard nothing for some seconds.
+        # On the machine it ends by itself when it has heard nothing for a minute; until then its output stays open.
         listening.kill()
-        listening.communicate()
+        listening.wait()
+        listening.stdout.close()
