@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+from components.model.nodes import KEEP, SCALE_IN
 from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.reading import (
     BUDGETS,
@@ -25,6 +26,7 @@ from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError, Object
 from longhaul.kubernetes.lease import LEASES
 from longhaul.kubernetes.watch import Watch
+from longhaul.rolling.observed import TARGET
 
 CONTAINER = ("name", "resources", "ports", "restartPolicy")
 """Fields of a container that matter to a decision."""
@@ -86,7 +88,7 @@ class Lists:
             self._wake()
 
     def _node(self, before: Object | None, after: Object | None) -> None:
-        if before is None or after is None or _telling(before) != _telling(after):
+        if before is None or after is None or is_news(before, after):
             self._wake()
 
     def _other(self, before: Object | None, after: Object | None) -> None:
@@ -124,7 +126,14 @@ def slim_node(item: Object) -> Object:
     return {"metadata": slim(item)["metadata"], "spec": item["spec"], "status": told}
 
 
+def is_news(before: Object, after: Object) -> bool:
+    """Return whether a decision is due for what has changed of a node. None is for the times at which its kubelet
+    reported, nor for others' annotations: of those Kubernetes itself changes one on every node when a cluster grows."""
+    return _telling(before) != _telling(after)
+
+
 def _telling(node: Object) -> tuple[object, ...]:
-    """Return what of a node a decision may be due for: not the times at which its kubelet reported."""
+    annotations = node["metadata"].get("annotations") or {}
+    ours = [annotations.get(name) for name in (KEEP, SCALE_IN, TARGET)]
     conditions = [(one["type"], one["status"]) for one in node["status"].get("conditions") or ()]
-    return node["spec"], node["metadata"].get("annotations"), node["status"].get("allocatable"), conditions
+    return node["spec"], ours, node["status"].get("allocatable"), conditions

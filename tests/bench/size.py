@@ -124,7 +124,9 @@ def _measured(cluster: Cluster, size: Size) -> Iterator[tuple[str, float]]:
     without = Load.over(server)
     with serving(declared, server, cluster.by_pool(pools), cluster.told) as served:
         settle(cluster)
-        yield from Load.over(server, served.pid).beside(without, f"at {size.grown:,} quiet nodes")
+        name, span = f"at {size.grown:,} quiet nodes", Span(served)
+        yield from Load.over(server, served.pid).beside(without, name)
+        yield from span.figures(name)
         yield from _shrink(cluster, served, size)
 
 
