@@ -129,23 +129,24 @@ class AwsGroup:
 
     def end(self, machines: Sequence[str]) -> None:
         """Terminate instances in one call, which lowers the desired capacity by as many (Auto Scaling API,
-        ``TerminateInstanceInAutoScalingGroup``). It refuses to go below the group's smallest size: then they go one by
-        one, and there the group makes another instance for each."""
-        try:
-            self._terminate(machines, smaller=True)
-        except AwsError as error:
-            if AT_LEAST not in error.said:
-                raise
-            if len(machines) == 1:
-                self._terminate(machines, smaller=False)
-            else:
-                for id_ in machines:
-                    self.end([id_])
+        ``TerminateInstanceInAutoScalingGroup``). It refuses to go below the group's smallest size: there the group
+        makes another instance for one that is alone in its call."""
+        if len(machines) > 1:
+            called = f"{machines[0]} and {len(machines) - 1} more"
+            self._terminate(called, smaller=True, AutoScalingGroupName=self._name, InstanceIds=list(machines))
+            return
+        for id_ in machines:
+            try:
+                self._terminate(id_, smaller=True, InstanceId=id_)
+            except AwsError as error:
+                if AT_LEAST not in error.said:
+                    raise
+                self._terminate(id_, smaller=False, InstanceId=id_)
 
-    def _terminate(self, instances: Sequence[str], *, smaller: bool) -> None:
-        with asked(f"{self._said}, the end of {', '.join(instances)}"):
+    def _terminate(self, called: str, *, smaller: bool, **which: object) -> None:
+        with asked(f"{self._said}, the end of {called}"):
             self._promptly("autoscaling").terminate_instance_in_auto_scaling_group(
-                AutoScalingGroupName=self._name, InstanceIds=list(instances), ShouldDecrementDesiredCapacity=smaller
+                ShouldDecrementDesiredCapacity=smaller, **which
             )
 
     def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:

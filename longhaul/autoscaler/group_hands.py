@@ -7,6 +7,8 @@ of the pool, which rolls take too. A size is never set below what exists: its cl
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
@@ -29,9 +31,9 @@ from longhaul.kubernetes.lease import HeldError, holding
 from longhaul.report.text import counted
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
-MOST_ENDS = 50
-"""Largest number of machines that one call ends, whatever its cloud takes: each is looked at before, and the first look
-should not be old when the last is done."""
+LOOKS_S = 1.0
+"""Time in which machines are looked at before a call that ends them, seconds: the first look should not be old when the
+last is done. Those that are left go by the next call."""
 
 
 class GroupHands:
@@ -117,21 +119,30 @@ class GroupHands:
     def _write_group(self, name: str, actions: Sequence[Action], asked: Asked, looked: Looked, guard: Guard) -> None:
         live = self._reader.groups[name].group
         size = asked.group.wanted if asked.group else -1
-        for step in _steps(actions, asked, at_once=min(live.ends_at_once, MOST_ENDS)):
+        todo = deque(_steps(actions, asked, at_once=live.ends_at_once))
+        while todo:
+            step = todo.popleft()
             try:
                 guard.check()
                 why = _why_not(live, step[0], size)
                 if why:
                     self._journal.left(step[0], why)
                     return
-                agreed = self._agreed(step, asked, looked)
+                agreed, later = self._agreed(step, asked, looked)
+                if later:
+                    todo.appendleft(later)
                 if not agreed:
                     continue
                 guard.check()
+                step = agreed
                 size = self._write(live, agreed, size)
             except CloudError as error:
-                self._fail(name, step[0], error)
-                return
+                if len(step) == 1 or error.passing or not error.answered:
+                    self._fail(name, step[0], error)
+                    return
+                # One that is gone meanwhile, or the least size, keeps no other from going.
+                todo.extendleft([one] for one in reversed(step))
+                continue
             finally:
                 self._reader.forget(name)
             self._patience.answered(name)
@@ -148,17 +159,22 @@ class GroupHands:
         self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)
         return action.size
 
-    def _agreed(self, step: Sequence[Action], asked: Asked, looked: Looked) -> Sequence[Action]:
-        """Return what of a step still holds. Each end is looked at once more, and nothing that may take long comes
-        between that and the write."""
-        agreed = []
-        for action in step:
+    def _agreed(
+        self, step: Sequence[Action], asked: Asked, looked: Looked
+    ) -> tuple[Sequence[Action], Sequence[Action]]:
+        """Return what of a step still holds, and what is left for later. Each end is looked at once more, and nothing
+        that may take long comes between that and the write."""
+        agreed: list[Action] = []
+        until = time.monotonic() + LOOKS_S
+        for number, action in enumerate(step):
+            if agreed and time.monotonic() > until:
+                return agreed, step[number:]
             why = self._ending.why_not(action, asked, looked) if action.verb is Verb.END else ""
             if why:
                 self._journal.left(action, why)
             else:
                 agreed.append(action)
-        return agreed
+        return agreed, ()
 
     def _fail(self, name: str, action: Action, error: CloudError) -> None:
         """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""

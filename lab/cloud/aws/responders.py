@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 from moto.ec2.responses import EC2Response
@@ -147,6 +148,8 @@ class ScalingResponder(AutoScalingResponse):
 
     def terminate_instance_in_auto_scaling_group(self) -> ActionResult:
         ids = self._get_param("InstanceIds", [])
+        if ids and self._get_param("InstanceId"):
+            raise ValidationError("The lab takes InstanceId or InstanceIds")
         if not ids:
             return super().terminate_instance_in_auto_scaling_group()
         backend: Any = self.autoscaling_backend

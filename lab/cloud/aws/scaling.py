@@ -62,21 +62,18 @@ class LabGroup(FakeAutoScalingGroup):
 
     def take_out(self, instance_ids: list[str], *, smaller: bool) -> list[dict[str, Any]]:
         """Terminate instances of the group because somebody wants it, and return the activities. ``smaller``: it makes
-        no others for them."""
+        no others for them, and has the size for that."""
         if smaller:
-            size = (self.desired_capacity or 0) - len(instance_ids)
-            if size < (self.min_size or 0):
-                raise ValidationError(
-                    f"Currently, desiredSize equals minSize ({self.min_size}). Terminating instance without "
-                    "replacement will violate group's min size constraint. Either set "
-                    "shouldDecrementDesiredCapacity flag to false or lower group's min size."
-                )
-            self.desired_capacity = size
+            self.desired_capacity = (self.desired_capacity or 0) - len(instance_ids)
         for instance_id in instance_ids:
             self.lose(instance_id, cause="an instance was taken out of service in response to a user request")
         activities = self.activities[: len(instance_ids)]
         self.follow(cause="an instance was started in response to a difference between desired and actual capacity")
         return activities
+
+    def may_lose(self, count: int) -> bool:
+        """Return whether the group may be smaller by so many."""
+        return (self.desired_capacity or 0) - count >= (self.min_size or 0)
 
     def replace_autoscaling_group_instances(self, *_given: object) -> None:
         """Replace instances that were terminated outside the group."""
@@ -306,18 +303,31 @@ class LabScaling(AutoScalingBackend):
     def terminate_instance(self, instance_id: str, should_decrement: bool) -> Any:
         for group in self.groups():
             if group.has(instance_id):
+                if should_decrement and not group.may_lose(1):
+                    raise ValidationError(
+                        f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without "
+                        "replacement will violate group's min size constraint. Either set "
+                        "shouldDecrementDesiredCapacity flag to false or lower group's min size."
+                    )
                 return group.take_out([instance_id], smaller=should_decrement)[0]
         raise _unknown(instance_id)
 
     def terminate_instances(self, group_name: str, instance_ids: list[str], *, smaller: bool) -> list[dict[str, Any]]:
         """Terminate several instances of one group (Auto Scaling API, ``TerminateInstanceInAutoScalingGroup``,
-        ``InstanceIds``); moto has no such thing. Here either all end or none: the documents do not say."""
+        ``InstanceIds``); moto has no such thing. Here either all end or none, and what is said of the least size is
+        what ``DetachInstances`` says of it: the documents tell neither."""
         group = self._kept(group_name)
-        if not 1 <= len(instance_ids) <= MOST_ENDED:
-            raise ValidationError(f"InstanceIds takes 1 to {MOST_ENDED} instances, not {len(instance_ids)}")
+        if not 1 <= len(set(instance_ids)) == len(instance_ids) <= MOST_ENDED:
+            raise ValidationError(f"The lab takes 1 to {MOST_ENDED} instances, each once")
         for instance_id in instance_ids:
             if not group.has(instance_id):
                 raise _unknown(instance_id)
+        if smaller and not group.may_lose(len(instance_ids)):
+            raise ValidationError(
+                f"AutoScalingGroup {group_name} has min-size={group.min_size}, max-size={group.max_size}, and "
+                f"desired-size={group.desired_capacity}. To terminate {len(instance_ids)} instances, please update the "
+                "AutoScalingGroup sizes appropriately."
+            )
         return group.take_out(instance_ids, smaller=smaller)
 
     def detach_instances(self, group_name: str, instance_ids: list[str], should_decrement: bool) -> list[Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from components.model.nodes import KEEP
+from components.model.nodes import KEEP, SCALE_IN
 from longhaul.autoscaler.cached import is_news
+from longhaul.rolling.observed import TARGET
 
 
 def node(**given: Any) -> dict[str, Any]:
@@ -28,6 +29,8 @@ def node(**given: Any) -> dict[str, Any]:
     "changed",
     [
         {"annotations": {KEEP: "ada"}},
+        {"annotations": {SCALE_IN: "2026-03-01T11:55:00Z"}},
+        {"annotations": {TARGET: "v2"}},
         {"spec": {"unschedulable": True}},
         {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}},
         {"allocatable": {"nvidia.com/gpu": "7"}},
@@ -36,6 +39,7 @@ def node(**given: Any) -> dict[str, Any]:
 )
 def test_what_a_decision_depends_on_is_news(changed: dict[str, Any]) -> None:
     assert is_news(node(), node(**changed))
+    assert is_news(node(**changed), node())
 
 
 @pytest.mark.parametrize("changed", [{"at": "12:05"}, {"annotations": {"node.alpha.kubernetes.io/ttl": "15"}}])

@@ -18,6 +18,7 @@ from longhaul.autoscaler.look import Looked, decide
 from longhaul.autoscaler.patience import Patience
 from longhaul.drain import NODES
 from tests.lab.cloud import sets
+from tests.lab.cloud.aws.site import client
 from tests.longhaul.autoscaler.acting import GROUPS, PODS, SPEC, World
 from tests.support.api_server import eventually
 
@@ -91,7 +92,8 @@ def test_no_size_goes_below_what_exists(world: World) -> None:
 
 def test_the_machines_of_one_call_are_looked_at_right_before_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     names = idle_nodes(world, 4)
-    monkeypatch.setattr(group_hands, "MOST_ENDS", 2)
+    # As if each look took long.
+    monkeypatch.setattr(group_hands, "LOOKS_S", -1.0)
     group = world.real["h100"]
     end, ended = group.end, list[str]()
 
@@ -105,6 +107,26 @@ def test_the_machines_of_one_call_are_looked_at_right_before_it(world: World, mo
         world.once(process)
     assert ended == names[:-1]
     assert f"not done: end {names[-1]} of prod-h100: it has longhaul.dev/keep" in world.lines
+
+
+def test_one_that_is_gone_keeps_no_other_from_going(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = idle_nodes(world, 3)
+    group = world.real["h100"]
+    end, calls = group.end, list[list[str]]()
+
+    def ends(machines: Sequence[str]) -> None:
+        if not calls:
+            client("ec2").terminate_instances(InstanceIds=names[-1:])
+        calls.append(list(machines))
+        end(machines)
+
+    monkeypatch.setattr(group, "end", ends)
+    with world.process() as process:
+        world.once(process)
+    assert calls == [names, *([name] for name in names)]
+    assert world.sizes()["h100"] == 1
+    (left,) = (line for line in world.lines if line.startswith("not done: "))
+    assert f"end {names[-1]} of prod-h100: " in left
 
 
 def test_a_node_is_looked_at_after_all_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

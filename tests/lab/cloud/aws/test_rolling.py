@@ -67,12 +67,16 @@ def test_what_is_ended_goes_and_the_group_is_smaller_by_it(site: Site, group: Aw
     until(lambda: [one.id for one in group.look().machines] == [first])
 
 
-def test_at_its_least_size_a_group_makes_others_for_what_is_ended(site: Site, group: AwsGroup) -> None:
-    site.pool(3, MinSize=2)
-    first = {one.id for one in group.look().machines}
-    group.end(sorted(first))
-    assert group.size() == 2
-    until(lambda: len(now := {one.id for one in group.look().machines}) == 2 and not now & first)
+def test_at_its_least_size_a_group_makes_another_for_what_is_ended(site: Site, group: AwsGroup) -> None:
+    site.pool(2, MinSize=1)
+    first, second = (one.id for one in group.look().machines)
+    with pytest.raises(CloudError, match=f"the end of {first} and 1 more: .*min-size=1") as refused:
+        group.end([first, second])
+    assert (refused.value.answered, refused.value.passing) == (True, False)
+    group.end([first])
+    group.end([second])
+    assert group.size() == 1
+    until(lambda: [one.id for one in group.look().machines] not in ([], [second]))
 
 
 def test_the_end_of_a_machine_that_is_gone_is_an_error(site: Site, group: AwsGroup) -> None:

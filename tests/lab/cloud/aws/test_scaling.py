@@ -278,11 +278,17 @@ def test_several_instances_of_one_group_end_in_one_call(site: Site) -> None:
     )
     with pytest.raises(ClientError, match=r"Instance Id not found .* i-0"):
         ends(InstanceIds=[first, "i-0"])
-    with pytest.raises(ClientError, match="1 to 100 instances, not 101"):
-        ends(InstanceIds=[first] * 101)
+    for many in ([first] * 2, [f"i-{number}" for number in range(101)]):
+        with pytest.raises(ClientError, match="1 to 100 instances, each once"):
+            ends(InstanceIds=many)
+    with pytest.raises(ClientError, match="InstanceId or InstanceIds"):
+        ends(InstanceId=first, InstanceIds=[first])
     assert len(site.instances()) == 3
     activities = ends(InstanceIds=[first, second])["Activities"]
     assert [one["Description"].split(": ")[1].split(" ")[0] for one in activities] == [second, first]
     until(lambda: [one["InstanceId"] for one in site.instances()] == [third])
     group = site.scaling.describe_auto_scaling_groups(AutoScalingGroupNames=["pool"])["AutoScalingGroups"][0]
     assert group["DesiredCapacity"] == 1
+    site.scaling.update_auto_scaling_group(AutoScalingGroupName="pool", MinSize=1)
+    with pytest.raises(ClientError, match=r"min-size=1, .* desired-size=1"):
+        ends(InstanceIds=[third])
