@@ -185,6 +185,8 @@ REMAINING = (
     "An instance is running as soon as it is launched, and InService in its group; it is never pending. Status checks "
     "are always ok.",
     "A terminated instance still shows the addresses that it had.",
+    "Of several instances that TerminateInstanceInAutoScalingGroup names, either all end or none, and at the group's "
+    "least size it is refused in DetachInstances' words; AWS says neither.",
     "Nothing takes time: gateways, connections and peerings are available at once.",
     "The wish of a group without capacity is tried again every 10 seconds; AWS waits longer each time.",
     "A role's policy allows an action only with Resource * and without conditions. Resources and conditions in a "

@@ -1,4 +1,4 @@
-"""What of a node makes a decision due at once."""
+"""Changes of nodes that make a decision due at once, and others."""
 
 from __future__ import annotations
 
