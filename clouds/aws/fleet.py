@@ -73,6 +73,7 @@ class AwsGroup:
 
     in_place = False
     ends_at_once = 100
+    """Auto Scaling API, ``TerminateInstanceInAutoScalingGroup``, ``InstanceIds``."""
 
     def __init__(
         self,
@@ -135,13 +136,13 @@ class AwsGroup:
             called = f"{machines[0]} and {len(machines) - 1} more"
             self._terminate(called, smaller=True, AutoScalingGroupName=self._name, InstanceIds=list(machines))
             return
-        for id_ in machines:
-            try:
-                self._terminate(id_, smaller=True, InstanceId=id_)
-            except AwsError as error:
-                if AT_LEAST not in error.said:
-                    raise
-                self._terminate(id_, smaller=False, InstanceId=id_)
+        (only,) = machines
+        try:
+            self._terminate(only, smaller=True, InstanceId=only)
+        except AwsError as error:
+            if AT_LEAST not in error.said:
+                raise
+            self._terminate(only, smaller=False, InstanceId=only)
 
     def _terminate(self, called: str, *, smaller: bool, **which: object) -> None:
         with asked(f"{self._said}, the end of {called}"):

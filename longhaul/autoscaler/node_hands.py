@@ -26,13 +26,12 @@ class NodeHands:
     def write(self, looked: Looked) -> None:
         """Do what a decision says of nodes. An error of one stops no other."""
         self._forget_cordons(looked.listed.nodes)
-        nodes = {item["metadata"]["name"]: item for item in looked.listed.nodes}
         mine = [one for one in looked.decision.actions if one.verb in (Verb.UNCORDON, Verb.CORDON, Verb.DRAIN)]
         pods = {_name(item): item for item in looked.listed.pods} if any(one.pods for one in mine) else {}
         for action in mine:
             self._guard.check()
             try:
-                left = self._write(action, nodes[action.target], pods, looked)
+                left = self._write(action, looked.nodes[action.target], pods, looked)
             except ApiError as error:
                 left = str(error)
             if left:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
@@ -60,13 +60,13 @@ class LabGroup(FakeAutoScalingGroup):
         """Return whether an instance is the group's and is not on its way out."""
         return any(state.instance.id == instance_id for state in self.active_instances())
 
-    def take_out(self, instance_ids: list[str], *, smaller: bool) -> list[dict[str, Any]]:
-        """Terminate instances of the group because somebody wants it, and return the activities. ``smaller``: it makes
-        no others for them, and has the size for that."""
+    def take_out(self, instance_ids: list[str], take: Callable[[str], None], *, smaller: bool) -> list[dict[str, Any]]:
+        """Take instances out of the group one by one, and return the activities. ``smaller``: it makes no others for
+        them, and has the size for that."""
         if smaller:
             self.desired_capacity = (self.desired_capacity or 0) - len(instance_ids)
         for instance_id in instance_ids:
-            self.lose(instance_id, cause="an instance was taken out of service in response to a user request")
+            take(instance_id)
         activities = self.activities[: len(instance_ids)]
         self.follow(cause="an instance was started in response to a difference between desired and actual capacity")
         return activities
@@ -96,6 +96,10 @@ class LabGroup(FakeAutoScalingGroup):
     def ended(self, instance_id: str) -> None:
         """Forget an instance that is gone for good."""
         self.instance_states = [state for state in self.instance_states if state.instance.id != instance_id]
+
+    def end(self, instance_id: str) -> None:
+        """Start to terminate an instance because somebody wants it."""
+        self.lose(instance_id, cause="an instance was taken out of service in response to a user request")
 
     def lose(self, instance_id: str, *, cause: str) -> None:
         """Start to terminate an instance for a reason outside the group."""
@@ -269,10 +273,7 @@ class LabScaling(AutoScalingBackend):
         group = self._kept(group_name)
         if len(instance_ids) > MOST_PROTECTED:
             raise ValidationError(f"The lab takes {MOST_PROTECTED} instances at most, as AWS does")
-        there = {state.instance.id for state in group.active_instances()}
-        for instance_id in instance_ids:
-            if instance_id not in there:
-                raise ValidationError(f"The instance {instance_id} is not part of Auto Scaling group {group_name}.")
+        _check_members(group, instance_ids)
         super().set_instance_protection(group_name, instance_ids, protected_from_scale_in)
         group.follow(cause="an instance was taken out of service in response to a difference between desired and "
                      "actual capacity, shrinking the capacity")  # fmt: skip
@@ -309,7 +310,7 @@ class LabScaling(AutoScalingBackend):
                         "replacement will violate group's min size constraint. Either set "
                         "shouldDecrementDesiredCapacity flag to false or lower group's min size."
                     )
-                return group.take_out([instance_id], smaller=should_decrement)[0]
+                return group.take_out([instance_id], group.end, smaller=should_decrement)[0]
         raise _unknown(instance_id)
 
     def terminate_instances(self, group_name: str, instance_ids: list[str], *, smaller: bool) -> list[dict[str, Any]]:
@@ -328,24 +329,16 @@ class LabScaling(AutoScalingBackend):
                 f"desired-size={group.desired_capacity}. To terminate {len(instance_ids)} instances, please update the "
                 "AutoScalingGroup sizes appropriately."
             )
-        return group.take_out(instance_ids, smaller=smaller)
+        return group.take_out(instance_ids, group.end, smaller=smaller)
 
     def detach_instances(self, group_name: str, instance_ids: list[str], should_decrement: bool) -> list[Any]:
         """Detach instances that are all the group's; unless its capacity is decremented, it launches others (Auto
         Scaling API, ``DetachInstances``). moto passes over others' instances and does not heed the minimum."""
         group = self._kept(group_name)
-        there = {state.instance.id for state in group.active_instances()}
-        for instance_id in instance_ids:
-            if instance_id not in there:
-                raise ValidationError(f"The instance {instance_id} is not part of Auto Scaling group {group_name}.")
+        _check_members(group, instance_ids)
         if should_decrement:
             _check_size((group.desired_capacity or 0) - len(instance_ids), group.min_size, group.max_size)
-            group.desired_capacity = (group.desired_capacity or 0) - len(instance_ids)
-        for instance_id in instance_ids:
-            group.detach(instance_id)
-        activities = group.activities[: len(instance_ids)]
-        group.follow(cause="an instance was started in response to a difference between desired and actual capacity")
-        return activities
+        return group.take_out(instance_ids, group.detach, smaller=should_decrement)
 
     def notify_terminate_instances(self, instance_ids: list[str]) -> None:
         """Replace instances that EC2 was asked to terminate."""
@@ -382,6 +375,12 @@ class LabScaling(AutoScalingBackend):
 
 def _unknown(instance_id: str) -> ValidationError:
     return ValidationError(f"Instance Id not found - No managed instance found for instance ID {instance_id}")
+
+
+def _check_members(group: LabGroup, instance_ids: list[str]) -> None:
+    for instance_id in instance_ids:
+        if not group.has(instance_id):
+            raise ValidationError(f"The instance {instance_id} is not part of Auto Scaling group {group.name}.")
 
 
 def _check_size(desired: int, low: int | None, high: int | None) -> None:
