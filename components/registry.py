@@ -1,30 +1,16 @@
-"""Registry of the components that declare an environment's part in each cloud: three of our own, and those of installed
-packages.
-
-A package adds one by an entry point of the group ``longhaul.components``, which is named as the kind of its sites and
-names what answers :class:`~components.resources.CloudResources`. Each is loaded when an environment has a site of its
-kind; Azure's is loaded always, since the control plane is there.
-"""
+"""Lists the components that declare an environment's part in each cloud. Each is loaded when an environment has a site
+of its kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 
 from components.resources import MakesResources
 
-GROUP = "longhaul.components"
-"""Group of the entry points."""
-
 
 def resources_of(kind: str) -> MakesResources:
-    """Return what declares sites of a kind; raise ``LookupError`` when nothing does."""
-    if kind in OWN:
-        return OWN[kind]()
-    for point in entry_points(group=GROUP, name=kind):
-        found: MakesResources = point.load()
-        return found
-    raise LookupError(f"nothing declares sites of kind {kind}: its package has no entry point in {GROUP}")
+    """Return what declares sites of a kind."""
+    return COMPONENTS[kind]()
 
 
 def _azure() -> MakesResources:
@@ -45,4 +31,5 @@ def _onprem() -> MakesResources:
     return OnpremCloud
 
 
-OWN: Mapping[str, Callable[[], MakesResources]] = {"azure": _azure, "aws": _aws, "onprem": _onprem}
+COMPONENTS: Mapping[str, Callable[[], MakesResources]] = {"azure": _azure, "aws": _aws, "onprem": _onprem}
+"""Function that imports the components of each kind of site."""

@@ -35,16 +35,16 @@ clouds."""
 
 KNOWN = {
     "components/model/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
-    "components/registry.py": "our own three, beside those of packages",
+    "components/registry.py": "which components declare each kind of site",
     "components/sdk.py": "versions in tokens of one SDK",
     "images/rootfs/": "machines' programs, which have neither the model nor packages",
     "lab/drill/aging.py": "the control plane's vault, which is Azure's",
     "lab/project.py": "regions that the lab's AWS has",
     "longhaul/cli.py": "the name of a library's logger",
     "longhaul/commands/destroy.py": "what a killed destruction leaves",
-    "longhaul/init/": "questions about our own three",
+    "longhaul/init/": "questions about each cloud",
 }
-"""Files and folders that still name a cloud, with the reason. A cloud of a package has no part in them."""
+"""Files and folders that still name a cloud, with the reason."""
 
 
 def faults(source: str) -> Iterator[str]:

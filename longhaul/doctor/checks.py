@@ -20,10 +20,10 @@ ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 
 
 def checks(target: Target, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[Question, ...]:
-    """All of them, or those of these names, in the order of the report; those that a package's cloud adds come last."""
+    """Return all of them, or those of these names, in the order of the report."""
     found = (*_of_clouds(target, here), *_here(target, here))
     chosen = [_of_a_lab(check) if target.lab else check for check in found if not only or check.name in only]
-    return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name) if check.name in NAMES else len(NAMES)))
+    return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name)))
 
 
 def _of_a_lab(check: Question) -> Question:

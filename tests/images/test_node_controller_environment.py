@@ -168,7 +168,7 @@ def test_what_is_wrong_is_said(text: str, says: str) -> None:
 
 
 def test_a_site_of_an_unknown_kind_keeps_no_other_out() -> None:
-    """A package may add a cloud that the image of the control plane does not know."""
+    """A later release may add a cloud that the image of the control plane does not know."""
     whole, found = parse(json.dumps(document())), parse(changed("gcp", "sites", "use1", "kind"))
     assert found.unread == {"use1": "gcp"}
     assert found.sites == {name: site for name, site in whole.sites.items() if name != "use1"}

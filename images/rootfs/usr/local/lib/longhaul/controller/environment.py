@@ -146,7 +146,7 @@ def parse(text: str) -> Environment:
 
 
 def _unread(sites: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Kinds of the sites of an unknown kind. A cloud that a package adds must not keep all others' machines out."""
+    """Return the kind of each site whose kind this release does not know. Machines of all other sites are admitted."""
     kinds = {name: site.get("kind") for name, site in sites.items()}
     return {name: str(kind) for name, kind in kinds.items() if _is_text(kind) and kind not in _SITE_FIELDS}
 

@@ -1,1 +1,0 @@
-"""Nimbus: an imaginary cloud, which the program knows through its package alone."""

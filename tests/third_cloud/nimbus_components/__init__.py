@@ -1,1 +1,0 @@
-"""Resources that are made in Nimbus."""
