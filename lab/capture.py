@@ -39,7 +39,7 @@ _SERVICES = {
 
 
 @dataclass(frozen=True)
-class Flow:
+class PacketFlow:
     """Packets of one kind from one place to another."""
 
     kind: str
@@ -57,7 +57,7 @@ class CapturePoint:
     """Network that it belongs to; empty when it belongs to no site."""
 
 
-def kind(packet: bytes) -> Flow:
+def kind(packet: bytes) -> PacketFlow:
     """Return the flow that an IPv4 packet belongs to; raises ValueError when it is not IPv4 or is cut off."""
     header = (packet[0] & 15) * 4
     if packet[0] >> 4 != 4 or len(packet) < header:
@@ -65,18 +65,18 @@ def kind(packet: bytes) -> Flow:
     source, destination = (str(IPv4Address(packet[at : at + 4])) for at in (12, 16))
     protocol, payload = _PROTOCOLS.get(packet[9], str(packet[9])), packet[header:]
     if int.from_bytes(packet[6:8], "big") & 0x1FFF:
-        return Flow(f"{protocol} fragment", source, destination)
+        return PacketFlow(f"{protocol} fragment", source, destination)
     if protocol not in ("tcp", "udp") or len(payload) < 8:
-        return Flow(protocol, source, destination)
+        return PacketFlow(protocol, source, destination)
     ports = [int.from_bytes(payload[at : at + 2], "big") for at in (0, 2)]
     if protocol == "udp" and 500 in ports:
-        return Flow("ike", source, destination)
+        return PacketFlow("ike", source, destination)
     if protocol == "udp" and 4500 in ports:
-        return Flow(_encapsulated(payload[8:]), source, destination)
+        return PacketFlow(_encapsulated(payload[8:]), source, destination)
     for side, address in zip(ports, (source, destination), strict=True):
         if name := _SERVICES.get((address, protocol, side)):
-            return Flow(name, source, destination)
-    return Flow(f"{protocol} {min(ports)}", source, destination)
+            return PacketFlow(name, source, destination)
+    return PacketFlow(f"{protocol} {min(ports)}", source, destination)
 
 
 def _encapsulated(content: bytes) -> str:
@@ -107,7 +107,7 @@ def places(status: Mapping[str, Any]) -> dict[str, CapturePoint]:
     return found
 
 
-def in_the_clear(flow: Flow, known: Mapping[str, CapturePoint]) -> bool:
+def in_the_clear(flow: PacketFlow, known: Mapping[str, CapturePoint]) -> bool:
     """Return whether a flow passes between sites unencrypted, or shows a private address."""
     ends = (flow.source, flow.destination)
     if any(IPv4Address(end) in range_ for end in ends for range_ in PRIVATE):
@@ -116,7 +116,7 @@ def in_the_clear(flow: Flow, known: Mapping[str, CapturePoint]) -> bool:
     return flow.kind not in SEALED and all(sites) and sites[0] != sites[1]
 
 
-def summary(counts: Mapping[Flow, Sequence[int]], status: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
+def summary(counts: Mapping[PacketFlow, Sequence[int]], status: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
     """Return ``flows``, those with most bytes first, and ``in_the_clear``: the flows that should not pass."""
     known = places(status)
     rows = [
@@ -133,14 +133,14 @@ def summary(counts: Mapping[Flow, Sequence[int]], status: Mapping[str, Any], *, 
     return {"seconds": seconds, "flows": rows, "in_the_clear": [row for row in rows if row["in_the_clear"]]}
 
 
-def capture(record: InitRecord, *, seconds: float) -> dict[Flow, list[int]]:
+def capture(record: InitRecord, *, seconds: float) -> dict[PacketFlow, list[int]]:
     """Listen for ``seconds``; return packets and bytes (of IP) by flow. Needs root."""
     path = Path(f"/proc/{record.pid}/root{INTERNET.path}")
     return asyncio.run(call_in(path, lambda: _count(seconds)))
 
 
-def _count(seconds: float) -> dict[Flow, list[int]]:
-    counts: defaultdict[Flow, list[int]] = defaultdict(lambda: [0, 0])
+def _count(seconds: float) -> dict[PacketFlow, list[int]]:
+    counts: defaultdict[PacketFlow, list[int]] = defaultdict(lambda: [0, 0])
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_EVERYTHING)) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
         for packet in _packets(listener, until=time.monotonic() + seconds):

@@ -56,13 +56,13 @@ def parse(mountinfo: str) -> tuple[Hierarchy, ...]:
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """A directory of one relative path in every hierarchy, for example ``longhaul-lab/etcd-0``."""
 
     path: str
 
     @classmethod
-    def of(cls, state: LabState, *parts: str) -> Group:
+    def of(cls, state: LabState, *parts: str) -> ControlGroup:
         """Return the lab's own group, or one below it."""
         return cls("/".join((state.unique_name, *parts)))
 

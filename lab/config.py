@@ -9,7 +9,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueE
 from pathlib import Path
 from typing import Any
 
-from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC, Plan
+from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC, AddressRanges
 from lab.state import LabError, LabState, read_json, write_atomically
 
 
@@ -50,14 +50,14 @@ class LabConfig:
     delays: float = 0.0
     """Factor of the times that the clouds document for their operations: 0 for none, 1 for all of them."""
 
-    def plan(self, tenant: str = "") -> Plan:
+    def plan(self, tenant: str = "") -> AddressRanges:
         """Return the environment's ranges; ``tenant`` is its name when it is a tenant. Raises :class:`LabError` for an
         invalid range or address."""
         public = next((known for known in OPERATORS_PUBLIC if str(known) == self.operator_public), None)
         if public is None:
             places = f"{OPERATORS_PUBLIC[0]} to {OPERATORS_PUBLIC[-1]}"
             raise LabError(f"operator_public {self.operator_public!r}: operators of labs are at {places}")
-        plan = Plan(
+        plan = AddressRanges(
             supernet=_range("--supernet", self.supernet),
             operators=_range("--operators", self.operators),
             public=public,

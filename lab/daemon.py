@@ -22,7 +22,7 @@ from lab import control, depot_authority, hosts, operator
 from lab.cloud.delays import Delays
 from lab.config import LabConfig
 from lab.desired import Hypervisor, Network, World
-from lab.hypervisor import LabHypervisor, Settings
+from lab.hypervisor import HypervisorSettings, LabHypervisor
 from lab.hypervisor.addresses import DEPOT, METADATA, SERVICES, SITE_SERVICES
 from lab.hypervisor.namespaces import Namespace, listening
 from lab.state import LabState
@@ -32,7 +32,7 @@ _LOG = logging.getLogger("lab.daemon")
 
 
 class CloudServices(Protocol):
-    """Interface of the clouds that the daemon needs; :class:`lab.cloud.app.Cloud` implements it."""
+    """Interface of the clouds that the daemon needs; :class:`lab.cloud.app.LabClouds` implements it."""
 
     @property
     def ca_certificate(self) -> Path: ...
@@ -197,8 +197,8 @@ class Daemon:
         environment = load(Path(self._config.stack))
         return hosts.hosts_world(environment, plan(environment), authorized_key=operator.authorized_key(self._state))
 
-    def _settings(self, ca: Callable[[], bytes]) -> Settings:
-        return Settings(
+    def _settings(self, ca: Callable[[], bytes]) -> HypervisorSettings:
+        return HypervisorSettings(
             state=self._state,
             plan=self._config.plan(),
             rootfs=Path(self._config.rootfs),

@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class DesiredRule:
     """One security rule; the first match by ``priority`` (low first) decides. Empty tuples match anything."""
 
     name: str
@@ -34,11 +34,11 @@ class Route:
 
     destination: IPv4Network
     via: str
-    """Id of a :class:`Gateway` or a :class:`Peering`."""
+    """Id of a :class:`DesiredGateway` or a :class:`Peering`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subnet:
+class DesiredSubnet:
     """A range of a network. The router has its first host address, as the machines' gateway."""
 
     name: str
@@ -59,7 +59,7 @@ class Network:
     name: str
     """Name of the network. Interface names use at most 15 characters of it; the hypervisor shortens."""
     ranges: tuple[IPv4Network, ...]
-    subnets: tuple[Subnet, ...]
+    subnets: tuple[DesiredSubnet, ...]
     names: dict[str, IPv4Address] = field(default_factory=dict)
     """Private DNS: fully qualified names and their addresses, answered inside this network."""
     public: Mapping[IPv4Address, IPv4Address] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Network:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class DesiredMachine:
     """A virtual machine with one network interface."""
 
     id: str
@@ -88,7 +88,7 @@ class Machine:
     address."""
     public: IPv4Address | None = None
     """Address of a second interface, ``eth1``, on the internet itself; a rack's gateway has one."""
-    rules: tuple[Rule, ...]
+    rules: tuple[DesiredRule, ...]
     """All rules that apply to this interface: those of its groups, its subnet's groups and the cloud's defaults,
     merged."""
     image: str
@@ -102,7 +102,7 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe:
+class DesiredProbe:
     """A load balancer's health check."""
 
     protocol: Literal["tcp", "http", "https"]
@@ -114,7 +114,7 @@ class Probe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadBalancer:
+class DesiredBalancer:
     """An internal load balancer rule: destination NAT over healthy backends."""
 
     id: str
@@ -123,11 +123,11 @@ class LoadBalancer:
     port: int
     backend_port: int
     backends: tuple[IPv4Address, ...]
-    probe: Probe
+    probe: DesiredProbe
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tunnel:
+class DesiredTunnel:
     """One IPsec tunnel of a cloud's gateway: IKEv2 with a pre-shared key; its identities are the public addresses."""
 
     name: str
@@ -151,7 +151,7 @@ class Tunnel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gateway:
+class DesiredGateway:
     """A cloud's VPN gateway of one network."""
 
     id: str
@@ -160,7 +160,7 @@ class Gateway:
     """Id of the :class:`Network`."""
     addresses: tuple[IPv4Address, ...]
     """Public addresses of the gateway, on the internet."""
-    tunnels: tuple[Tunnel, ...] = ()
+    tunnels: tuple[DesiredTunnel, ...] = ()
     spreads: bool = False
     """True when each address is an instance that gets a share of the flows to every remote range, whether it has a
     tunnel there or not."""
@@ -181,9 +181,9 @@ class World:
     """Everything that should exist."""
 
     networks: tuple[Network, ...] = ()
-    machines: tuple[Machine, ...] = ()
-    load_balancers: tuple[LoadBalancer, ...] = ()
-    gateways: tuple[Gateway, ...] = ()
+    machines: tuple[DesiredMachine, ...] = ()
+    load_balancers: tuple[DesiredBalancer, ...] = ()
+    gateways: tuple[DesiredGateway, ...] = ()
     peerings: tuple[Peering, ...] = ()
     network_disks: frozenset[str] = frozenset()
     """Ids of the network disks, which outlive the machines that have them; another disk of the same name has another

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.host_places import gateway_places, host_places
-from lab.desired import Machine, Network, Rule, Subnet, World
+from lab.desired import DesiredMachine, DesiredRule, DesiredSubnet, Network, World
 from lab.hypervisor.addresses import HOSTS_EGRESS
 from lab.ssh import private_text, public_text
 
@@ -28,7 +28,7 @@ IMAGE = "bare"
 """Image of every machine in a rack."""
 
 _ANYTHING = tuple(
-    Rule(name=f"any-{direction}", priority=100, direction=direction, allow=True, protocol="any")
+    DesiredRule(name=f"any-{direction}", priority=100, direction=direction, allow=True, protocol="any")
     for direction in ("in", "out")  # a rack has no security groups
 )
 
@@ -60,13 +60,13 @@ def _network(addresses: AddressPlan, site: str, number: int) -> Network:
         ranges=(plan.block,),
         metadata=False,
         subnets=(
-            Subnet(name="gateway", range=plan.subnet("gateway")),
-            Subnet(name="nodes", range=plan.nodes, egress=HOSTS_EGRESS + number),
+            DesiredSubnet(name="gateway", range=plan.subnet("gateway")),
+            DesiredSubnet(name="nodes", range=plan.nodes, egress=HOSTS_EGRESS + number),
         ),
     )
 
 
-def _gateways(environment: Environment, addresses: AddressPlan, authorized_key: str) -> Iterator[Machine]:
+def _gateways(environment: Environment, addresses: AddressPlan, authorized_key: str) -> Iterator[DesiredMachine]:
     for place in gateway_places(environment, addresses):
         prefix = addresses.sites[place.site].subnet("gateway").prefixlen
         yield _machine(
@@ -80,7 +80,7 @@ def _gateways(environment: Environment, addresses: AddressPlan, authorized_key: 
         )
 
 
-def _hosts(environment: Environment, addresses: AddressPlan, authorized_key: str) -> Iterator[Machine]:
+def _hosts(environment: Environment, addresses: AddressPlan, authorized_key: str) -> Iterator[DesiredMachine]:
     for place in host_places(environment, addresses):
         prefix = addresses.sites[place.site].nodes.prefixlen
         yield _machine(
@@ -102,9 +102,9 @@ def _machine(
     routed: tuple[IPv4Network, ...],
     authorized_key: str,
     public: IPv4Address | None = None,
-) -> Machine:
+) -> DesiredMachine:
     machine = machine_name(environment, name)
-    return Machine(
+    return DesiredMachine(
         id=f"{network_id(site)}/{name}",
         name=machine,
         generation="1",

@@ -51,7 +51,7 @@ _ROLES = {"images": "preloaded_images", "manifest": "image_manifest"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Images:
+class LabImages:
     """The finished images. Nothing may write to them."""
 
     bare: Path
@@ -65,7 +65,7 @@ class Images:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sources:
+class ImageSources:
     """Sources of the images."""
 
     contents: Contents
@@ -84,31 +84,31 @@ class Sources:
 
 def load_sources(
     root: Path | None = None, *, distribution: str = "", versions: Mapping[str, str] | None = None
-) -> Sources:
+) -> ImageSources:
     """Return the sources of a checkout (this one by default), with the distribution that it names or another, and with
     the default version of each release or the one in ``versions``."""
     root = root or repository()
     found = contents.load(root, distribution=distribution)
-    return Sources(contents=found, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
+    return ImageSources(contents=found, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
 
 
-def bake(*, log_dir: Path, progress: Progress, sources: Sources | None = None) -> Images:
+def bake(*, log_dir: Path, progress: Progress, sources: ImageSources | None = None) -> LabImages:
     """Make the images of this checkout, unless they are cached. Needs root if something has to be made. Raises
     :class:`SetupError`."""
-    maker = _Maker(sources=sources or load_sources(), log_dir=log_dir, progress=progress)
+    maker = _ImageMaker(sources=sources or load_sources(), log_dir=log_dir, progress=progress)
     bare, gateway = maker.bare(), maker.gateway()
     node = maker.node()
     for gone in prune(cache_root() / "image"):
         progress(f"image: {gone} was not used for long and is gone")
     manifest = json.loads((node / "manifest.json").read_text(encoding="utf-8"))
     version = f"{maker.sources.contents.suite}-{digest(bare.name, gateway.name, manifest)}"
-    return Images(
+    return LabImages(
         bare=bare / "rootfs", node=node / "rootfs", gateway=gateway / "rootfs", version=version, manifest=manifest
     )
 
 
-class _Maker:
-    def __init__(self, *, sources: Sources, log_dir: Path, progress: Progress) -> None:
+class _ImageMaker:
+    def __init__(self, *, sources: ImageSources, log_dir: Path, progress: Progress) -> None:
         self.sources = sources
         self._log_dir = log_dir
         self._progress = progress

@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     # The kernel adds our PID, as the host sees it, to the message.
     report.send(json.dumps({"error": ""}).encode())
     report.close()
-    return Keeper(state, options.host_net_fd).keep()
+    return DaemonKeeper(state, options.host_net_fd).keep()
 
 
 def _prepare(state: LabState) -> None:
@@ -84,7 +84,7 @@ def _do(*argv: str, stdin: str = "") -> None:
     subprocess.run(argv, input=stdin.encode(), capture_output=True, check=True)
 
 
-class Keeper:
+class DaemonKeeper:
     """Starts the daemon, restarts it when it dies, and ends it."""
 
     def __init__(self, state: LabState, host_net_fd: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab import control
 from lab.production import StepFailedError, longhaul
 from lab.state import LabError, LabState, running_init
-from lab.steps import Steps
+from lab.steps import LabSteps
 from lab.tenants import host_of
 
 
@@ -29,7 +29,7 @@ def leave(state: LabState) -> None:
 
 
 def _destroy(state: LabState, host: LabState) -> None:
-    steps = Steps(log_dir=state.logs, prefix=f"{state.env}-")
+    steps = LabSteps(log_dir=state.logs, prefix=f"{state.env}-")
     try:
         with steps.step("longhaul destroy") as step:
             step.show(f"destroying environment {state.env}, which is in the same lab as {host.env} (log: {step.log})")

@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
 from lab import openvpn
-from lab.cgroups import OPERATOR, Group
+from lab.cgroups import OPERATOR, ControlGroup
 from lab.config import LabConfig
-from lab.hypervisor.addresses import INTERNET_DNS, Plan
+from lab.hypervisor.addresses import INTERNET_DNS, AddressRanges
 from lab.hypervisor.namespaces import Namespace
 from lab.hypervisor.networks import COMPANY, laptop_of, operator_of
 from lab.ssh import private_text, public_text
@@ -57,11 +57,13 @@ exec nsenter --net="/proc/$pid/root{namespace}" unshare --mount --propagation pr
 """
 
 
-def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[str, str], *, plan: Plan) -> None:
+def write_files(
+    state: LabState, config: LabConfig, cloud_environment: Mapping[str, str], *, plan: AddressRanges
+) -> None:
     """Write ``enter`` and its like, the operator's variables, and the files that they use. Idempotent."""
     for folder in ("pulumi", "pulumi-home", state.laptop.name):
         (state.directory / folder).mkdir(exist_ok=True)
-    Group.of(state, OPERATOR).create()
+    ControlGroup.of(state, OPERATOR).create()
     public = f"nameserver {INTERNET_DNS}\n"
     write_atomically(state.resolver, public, mode=0o644)
     # A resolver on the laptop, if somebody runs one, may ask for some zones inside a VPN.
@@ -85,7 +87,7 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
             where=where,
             path=path,
             directory=shlex.quote(str(state.directory)),
-            groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
+            groups=" ".join(shlex.quote(file) for file in ControlGroup.of(state, OPERATOR).procs_files()),
             namespace=place.path,
             variables=shlex.quote(str(environment)),
             resolver=shlex.quote(str(resolver)),

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lab.steps import Step
+from lab.steps import LabStep
 
 INTERRUPTED = 130
 """Exit code of a command that was interrupted."""
@@ -21,7 +21,7 @@ class StepFailedError(Exception):
     """Raised when a command of a step failed; its log says why."""
 
 
-def longhaul(path: Path, env: str, step: Step, command: str, *arguments: str, shown: bool) -> str:
+def longhaul(path: Path, env: str, step: LabStep, command: str, *arguments: str, shown: bool) -> str:
     """Run a command of ``longhaul`` on an environment of the project ``path``, and return its output. With ``shown``,
     it is shown as it comes; the step's log has it anyway.
 

@@ -62,7 +62,7 @@ def chosen(options: argparse.Namespace) -> LabProject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class RootParts:
     """Parts of machines: root file systems, and the depot from which they load the rest."""
 
     node: Path
@@ -77,7 +77,7 @@ class Parts:
     """Folder of the pinned tools, for the operator's PATH."""
 
 
-def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabConfig:
+def config(environment: Environment, chosen: LabProject, parts: RootParts) -> LabConfig:
     """Return the configuration for the lab of ``environment``. A running lab keeps its port."""
     addresses = plan(environment)
     control = environment.control_plane
@@ -151,7 +151,7 @@ def check_second(environment: Environment, chosen: LabProject) -> None:
         return
     host = LabState(root=chosen.state.root, env=beside)
     own = LabConfig.read(host)
-    same = Parts(
+    same = RootParts(
         node=Path(own.rootfs),
         bare=Path(own.bare_rootfs) if own.bare_rootfs else None,
         gateway=Path(own.gateway_rootfs) if own.gateway_rootfs else None,

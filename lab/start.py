@@ -62,7 +62,7 @@ def start(
             _await_ready(state, record, after=daemon)
         say(f"the lab of environment {state.env} is already running (process {record.pid})")
         return record
-    if cgroups.Group.of(state).members():
+    if cgroups.ControlGroup.of(state).members():
         raise LabError(
             f"processes of an earlier lab of environment {state.env} are left without a record of it: "
             f"`.venv/bin/python -m lab down --env {state.env}` ends them"
@@ -173,7 +173,7 @@ def _launch(state: LabState, config: LabConfig) -> InitRecord:
     # What a dead lab left is removed first: its socket and its record would mislead.
     state.control_socket.unlink(missing_ok=True)
     state.init_file.unlink(missing_ok=True)
-    group = cgroups.Group.of(state, cgroups.LAB)
+    group = cgroups.ControlGroup.of(state, cgroups.LAB)
     group.create()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)

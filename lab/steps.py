@@ -18,7 +18,7 @@ _CLEAR_LINE = "\r\x1b[K"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class FinishedStep:
     """A finished step."""
 
     title: str
@@ -27,7 +27,7 @@ class Done:
     note: str
 
 
-class Step:
+class LabStep:
     """The current step: its log, and the means to report progress."""
 
     def __init__(self, *, title: str, log: Path, screen: _Screen) -> None:
@@ -81,7 +81,7 @@ class _Screen:
             self.out.flush()
 
 
-class Steps:
+class LabSteps:
     """Runs steps one after the other, and records how long each took.
 
     ``log_dir`` gets one file for each step, named after ``prefix`` and the step; an older file is replaced. Output is
@@ -91,17 +91,17 @@ class Steps:
     def __init__(self, *, log_dir: Path, prefix: str = "", out: TextIO | None = None) -> None:
         self.log_dir = log_dir
         self._prefix = prefix
-        self.done: list[Done] = []
+        self.done: list[FinishedStep] = []
         self._began = time.monotonic()
         stream = out or sys.stdout
         self._screen = _Screen(out=stream, live=stream.isatty())
 
     @contextmanager
-    def step(self, title: str) -> Iterator[Step]:
+    def step(self, title: str) -> Iterator[LabStep]:
         """Run one step. Its line is printed when it is over; an exception marks it as failed and is raised on."""
         log = self.log_dir / f"{self._prefix}{_file_name(title)}.log"
         log.unlink(missing_ok=True)
-        step = Step(title=title, log=log, screen=self._screen)
+        step = LabStep(title=title, log=log, screen=self._screen)
         over = threading.Event()
         ticker = threading.Thread(target=self._tick, args=(step, over), daemon=True)
         if self._screen.live:
@@ -115,7 +115,7 @@ class Steps:
             if self._screen.live:
                 ticker.join()
             seconds = step.seconds
-            self.done.append(Done(title=title, seconds=seconds, failed=failed, note=step.note))
+            self.done.append(FinishedStep(title=title, seconds=seconds, failed=failed, note=step.note))
             self._screen.show(
                 f"[{seconds:6.1f} s] {title}{': failed' if failed else ''}{f' ({step.note})' if step.note else ''}"
             )
@@ -127,7 +127,7 @@ class Steps:
         width = max(len(title) for title, _ in rows)
         return "\n".join(f"{title:<{width}}  {seconds:7.1f} s" for title, seconds in rows)
 
-    def _tick(self, step: Step, over: threading.Event) -> None:
+    def _tick(self, step: LabStep, over: threading.Event) -> None:
         while True:
             self._screen.tick(f"[{step.seconds:6.1f} s] {step.title} …")
             if over.wait(_TICK_S):

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lab.cgroups import OPERATOR, Group
+from lab.cgroups import OPERATOR, ControlGroup
 from lab.leaving import leave
 from lab.state import InitRecord, LabError, LabState, init_record, lock
 from lab.tenants import tenants_of
@@ -72,7 +72,7 @@ def _clear(state: LabState, *, logs: bool) -> None:
 
 
 def _end_operators(state: LabState) -> None:
-    group = Group.of(state, OPERATOR)
+    group = ControlGroup.of(state, OPERATOR)
     deadline = time.monotonic() + _OPERATOR_S
     asked: set[int] = set()
     while members := group.members() - {os.getpid()}:
@@ -106,7 +106,7 @@ def _end(record: InitRecord) -> None:
 
 def _end_group(state: LabState) -> None:
     """Kill everything in the lab's cgroups (a lab without a record ends this way), and remove them."""
-    group = Group.of(state)
+    group = ControlGroup.of(state)
     deadline = time.monotonic() + _KILLED_S
     while group.members():
         group.kill(signal.SIGKILL)
@@ -209,7 +209,7 @@ def _mounts() -> list[str]:
 def leftovers(state: LabState, *, logs: bool = True) -> list[str]:
     """Return what is left of a lab, one line each: processes, mounts in any namespace, cgroups, files; empty for
     nothing."""
-    group = Group.of(state)
+    group = ControlGroup.of(state)
     found = [f"process {pid} ({_words(pid)}) in a cgroup of the lab" for pid in sorted(group.members())]
     found += _processes_below(state, group.members())
     found += _mounts_anywhere(state)

@@ -21,7 +21,7 @@ from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longha
 from lab.project import LabProject
 from lab.start import start
 from lab.state import LabError, LabState, lock, running_init
-from lab.steps import Step, Steps
+from lab.steps import LabStep, LabSteps
 from longhaul.depot import contents
 from longhaul.toolchain.errors import SetupError
 
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     chosen = project.chosen(options)
     signal.signal(signal.SIGTERM, _interrupt)
-    steps = Steps(log_dir=chosen.state.logs, prefix=f"{chosen.env}-")
+    steps = LabSteps(log_dir=chosen.state.logs, prefix=f"{chosen.env}-")
     try:
         _require_root()
         with lock(chosen.state):
@@ -67,7 +67,7 @@ def interrupted(state: LabState) -> str:
     return f"interrupted; `{state.make('lab')}` goes on where this stopped, `{state.make('lab-down')}` removes it"
 
 
-def prepare(chosen: LabProject, steps: Steps) -> None:
+def prepare(chosen: LabProject, steps: LabSteps) -> None:
     """Run the steps before the environment itself: have its lab running, with the images and the depot that its file
     asks for. A lab that runs is given what it lacks."""
     environment = chosen.load()
@@ -88,14 +88,14 @@ def prepare(chosen: LabProject, steps: Steps) -> None:
         wanted = contents.load(gpus=has_gpus(environment), rdma=has_shared_rdma(environment))
         filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted, spec=sources.spec)
     with steps.step("the lab's cloud") as step:
-        parts = project.Parts(
+        parts = project.RootParts(
             node=baked.node, bare=baked.bare, gateway=baked.gateway, depot=filled, tools=tools.bin_dir()
         )
         config = project.config(environment, chosen, parts)
         start(chosen.state, config, watchers=project.watchers(environment), say=step.say)
 
 
-def bring_up(chosen: LabProject, steps: Steps) -> None:
+def bring_up(chosen: LabProject, steps: LabSteps) -> None:
     """Bring the environment up in its lab, and print the result."""
     read = last_up.what_it_reads(chosen)
     status = _status_of_what_stands(chosen, steps) if last_up.is_done(chosen, read) else ""
@@ -108,7 +108,7 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
     print(f"\n{status}\n{steps.table()}\n\n{_try_next(chosen)}")
 
 
-def _status_of_what_stands(chosen: LabProject, steps: Steps) -> str:
+def _status_of_what_stands(chosen: LabProject, steps: LabSteps) -> str:
     """Return the status when all is healthy; empty when it is not, since ``longhaul up`` may repair it."""
     with steps.step("longhaul status") as step:
         try:
@@ -120,7 +120,7 @@ def _status_of_what_stands(chosen: LabProject, steps: Steps) -> str:
         return status
 
 
-def _healthy(chosen: LabProject, step: Step) -> str:
+def _healthy(chosen: LabProject, step: LabStep) -> str:
     """Wait until all is healthy, and return the status. A load balancer sends nothing to a new server before its probes
     have found it."""
     deadline = time.monotonic() + SETTLE_S
@@ -133,7 +133,7 @@ def _healthy(chosen: LabProject, step: Step) -> str:
             step.say(f"waiting until `longhaul status` finds everything healthy, {SETTLE_S:.0f} s at most")
 
 
-def _status(chosen: LabProject, step: Step) -> str:
+def _status(chosen: LabProject, step: LabStep) -> str:
     return longhaul(chosen.path, chosen.env, step, "status", shown=False)
 
 

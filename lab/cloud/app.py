@@ -12,30 +12,30 @@ from pathlib import Path
 from aiohttp import web
 
 from lab.cloud.aws import metadata as aws_metadata
-from lab.cloud.aws.cloud import AwsCloud
+from lab.cloud.aws.cloud import AwsServices
 from lab.cloud.azure import access, arm, blob_data, identity, policy, vault_data
 from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
-from lab.cloud.azure.changes import Changes
-from lab.cloud.azure.commands import Commands
-from lab.cloud.azure.firewall import Peer
+from lab.cloud.azure.changes import ResourceChanges
+from lab.cloud.azure.commands import RunCommands
+from lab.cloud.azure.firewall import FirewallClient
 from lab.cloud.azure.follower import Follower
-from lab.cloud.azure.gateways import Gateways
-from lab.cloud.azure.grants import Grants
+from lab.cloud.azure.gateways import ConnectionGateways
+from lab.cloud.azure.grants import AssignmentChanges
 from lab.cloud.azure.lifecycle import delete_old
-from lab.cloud.azure.machines import Machines
-from lab.cloud.azure.metadata import Metadata
+from lab.cloud.azure.machines import MachineChanges
+from lab.cloud.azure.metadata import AzureMetadata
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.resource_types import known_types
 from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.scheduled_events import ScheduledEvents
 from lab.cloud.azure.schema import scale_set_limits
-from lab.cloud.azure.schema.base import Settings
+from lab.cloud.azure.schema.base import SubscriptionSettings
 from lab.cloud.azure.secrets import SecretStore
 from lab.cloud.azure.world import build_world
 from lab.cloud.delays import Delays
 from lab.cloud.pki import ensure_pki
-from lab.cloud.store import Store
+from lab.cloud.store import DocumentStore
 from lab.desired import Hypervisor, World
 
 SUBSCRIPTION = "00000000-0000-4000-8000-000000000001"
@@ -58,7 +58,7 @@ learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-t
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Cloud:
+class LabClouds:
     """All cloud services of one lab.
 
     Raises:
@@ -81,17 +81,17 @@ class Cloud:
         those of Azure's operations; left out, there are none."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
-        self.store = Store(state_dir / "cloud.sqlite")
+        self.store = DocumentStore(state_dir / "cloud.sqlite")
         self._secrets = secrets = SecretStore(state_dir / "secrets.sqlite")
-        self._settings = Settings(
+        self._settings = SubscriptionSettings(
             tenant=tenant,
             subscription=subscription,
             images=dict(images),
             has_secret=lambda vault, name: name.lower() in secrets.names(vault=vault),
         )
-        self._identity = identity.Identity(state=state_dir, store=self.store, tenant=tenant)
+        self._identity = identity.TokenEndpoints(state=state_dir, store=self.store, tenant=tenant)
         access.seed_owner(self.store, principal_id=self._identity.operator["principalId"], subscription=subscription)
-        self.aws = AwsCloud(
+        self.aws = AwsServices(
             state=state_dir,
             store=self.store,
             hypervisor=hypervisor,
@@ -103,23 +103,23 @@ class Cloud:
         operations, delays = Operations(self.store), delays or Delays()
         events = ScheduledEvents(store=self.store, delays=delays)
         self._follower = Follower(self.store, hypervisor, self._world)
-        self._machines = Machines(
+        self._machines = MachineChanges(
             store=self.store, hypervisor=hypervisor, follower=self._follower, operations=operations
         )
-        self._arm = arm.ResourceManager(
+        self._arm = arm.ResourceManagerService(
             store=self.store,
             identity=self._identity,
             machines=self._machines,
             scale_sets=ScaleSets(store=self.store, machines=self._machines, operations=operations, events=events),
-            commands=Commands(
+            commands=RunCommands(
                 store=self.store,
                 hypervisor=hypervisor,
                 operations=operations,
                 delays=delays,
                 spawn=self._machines.spawn,
             ),
-            gateways=Gateways(store=self.store, hypervisor=hypervisor),
-            changes=Changes(
+            gateways=ConnectionGateways(store=self.store, hypervisor=hypervisor),
+            changes=ResourceChanges(
                 store=self.store,
                 types=known_types(),
                 follower=self._follower,
@@ -127,17 +127,17 @@ class Cloud:
                 delays=delays,
                 spawn=self._machines.spawn,
             ),
-            grants=Grants(store=self.store, delays=delays, spawn=self._machines.spawn),
+            grants=AssignmentChanges(store=self.store, delays=delays, spawn=self._machines.spawn),
             operations=operations,
             settings=self._settings,
         )
         self._vaults = vault_data.VaultData(store=self.store, secrets=self._secrets, identity=self._identity)
         self._blobs = BlobStore(state_dir / "blobs")
         self._blob_data = blob_data.BlobData(store=self.store, blobs=self._blobs, identity=self._identity)
-        self._metadata = Metadata(
+        self._metadata = AzureMetadata(
             store=self.store, identity=self._identity, attester=Attester(state_dir / "ca"), events=events
         )
-        self._aws_metadata = aws_metadata.Metadata(account=self.aws.account, changed=self.aws.changed)
+        self._aws_metadata = aws_metadata.AwsMetadata(account=self.aws.account, changed=self.aws.changed)
 
     def govern(self, action: str) -> None:
         """Switch the policies of a governed subscription ``on`` or ``off`` for what is written from now on;
@@ -232,16 +232,16 @@ class Cloud:
         if host in (identity.HOST, "login.windows.net", "sts.windows.net"):
             return await self._identity.handle(request)
         if host.endswith(vault_data.SUFFIX):
-            peer = Peer(address=IPv4Address(request.remote or NOBODY), network=network)
+            peer = FirewallClient(address=IPv4Address(request.remote or NOBODY), network=network)
             return await self._vaults.handle(request, host.removesuffix(vault_data.SUFFIX), peer)
         if host.endswith(blob_data.SUFFIX):
-            peer = Peer(address=IPv4Address(request.remote or NOBODY), network=network)
+            peer = FirewallClient(address=IPv4Address(request.remote or NOBODY), network=network)
             return await self._blob_data.handle(request, host.removesuffix(blob_data.SUFFIX), peer)
         if self.aws.answers(host):
             return await self.aws.handle(request)
         return web.Response(status=421, text=f"The lab's clouds do not answer for {host}.\n")
 
-    def _world(self, store: Store) -> World:
+    def _world(self, store: DocumentStore) -> World:
         return build_world(store, images=self._settings.images) + self.aws.world()
 
     def _bundle(self) -> Path:

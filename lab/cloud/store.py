@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS records (kind TEXT, key TEXT, value TEXT NOT NULL, PR
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
+class ResourceDocument:
     """One resource as its cloud's API knows it."""
 
     id: str
@@ -50,7 +50,7 @@ class Document:
         return self.id.rsplit("/", 1)[-1]
 
 
-class Store:
+class DocumentStore:
     """Documents and small records. Not thread-safe: one event loop owns it.
 
     Raises:
@@ -100,7 +100,7 @@ class Store:
         self._db.execute("COMMIT")
         self._notify()
 
-    def get(self, resource_id: str) -> Document | None:
+    def get(self, resource_id: str) -> ResourceDocument | None:
         """Return the document of this id, in any casing; None when there is none."""
         row = self._db.execute(
             "SELECT id, type, body, hidden, etag FROM documents WHERE key = ?", (resource_id.lower(),)
@@ -109,10 +109,10 @@ class Store:
 
     def put(
         self, resource_id: str, *, type: str, body: dict[str, Any], hidden: dict[str, Any] | None = None
-    ) -> Document:
+    ) -> ResourceDocument:
         """Create or replace a document; an existing one keeps the casing of its id."""
         old = self.get(resource_id)
-        document = Document(
+        document = ResourceDocument(
             id=old.id if old else resource_id,
             type=old.type if old else type,
             body=body,
@@ -139,7 +139,7 @@ class Store:
             cursor = self._db.execute("DELETE FROM documents WHERE key = ?", (resource_id.lower(),))
         return cursor.rowcount > 0
 
-    def below(self, scope: str) -> list[Document]:
+    def below(self, scope: str) -> list[ResourceDocument]:
         """Return every document whose id starts with ``scope`` and a slash, in the order of their ids."""
         prefix = scope.lower().rstrip("/") + "/"
         rows = self._db.execute(
@@ -148,7 +148,7 @@ class Store:
         )
         return [_document(row) for row in rows]
 
-    def of_type(self, type: str) -> list[Document]:
+    def of_type(self, type: str) -> list[ResourceDocument]:
         """Return every document of a type, in the order of their ids."""
         rows = self._db.execute(
             "SELECT id, type, body, hidden, etag FROM documents WHERE type = ? COLLATE NOCASE ORDER BY key", (type,)
@@ -178,5 +178,5 @@ class Store:
         changed.set()
 
 
-def _document(row: tuple[str, str, str, str, str]) -> Document:
-    return Document(id=row[0], type=row[1], body=json.loads(row[2]), hidden=json.loads(row[3]), etag=row[4])
+def _document(row: tuple[str, str, str, str, str]) -> ResourceDocument:
+    return ResourceDocument(id=row[0], type=row[1], body=json.loads(row[2]), hidden=json.loads(row[3]), etag=row[4])

@@ -11,7 +11,7 @@ from lab.drill import report
 from lab.drill.catalogue import DRILLS
 from lab.drill.environment import DrillEnvironment
 from lab.drill.observer import Figure
-from lab.drill.run import Result, run
+from lab.drill.run import DrillResult, run
 from lab.project import LabProject
 from lab.state import LabError, LabState
 
@@ -43,7 +43,7 @@ def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Pa
     environment = DrillEnvironment(project, project.load())
     folder = folder or state.directory / "drills" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     known = report.earlier(folder)
-    results: list[Result] = []
+    results: list[DrillResult] = []
     for name in chosen(names, long=long):
         journal = folder / name
         journal.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def chosen(names: Sequence[str], *, long: bool) -> list[str]:
     return list(dict.fromkeys(one for name in names for one in (every if name == "all" else [name])))
 
 
-def _told(result: Result) -> str:
+def _told(result: DrillResult) -> str:
     verdict, times = "safe" if result.passed else "FAILED", result.timing
     goals = (Figure(what="longest gap", seconds=result.longest_gap_s, goal_s=result.goal_s), *result.figures)
     told = [f"{result.drill}: {verdict}", *map(_measured, goals), f"healthy again after {result.recovery_s:.0f} s"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     """Kinds of records."""
 
     WRITE = "write"
@@ -26,7 +26,7 @@ class Kind(StrEnum):
     """A key that was listed, because the watch began or could not go on where it had stopped."""
 
 
-class Outcome(StrEnum):
+class RequestOutcome(StrEnum):
     """Outcomes of a request."""
 
     ACKNOWLEDGED = "acknowledged"
@@ -37,15 +37,15 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class JournalRecord:
     """One request or event."""
 
-    kind: Kind
+    kind: RecordKind
     began: float
     """Moment before the request was sent, seconds of the machine's monotonic clock."""
     ended: float
     """Moment after its answer had come; for an event the same as ``began``."""
-    outcome: Outcome = Outcome.ACKNOWLEDGED
+    outcome: RequestOutcome = RequestOutcome.ACKNOWLEDGED
     key: str = ""
     value: str = ""
     revision: int = 0
@@ -54,7 +54,7 @@ class Record:
     """Reason why it was not acknowledged."""
 
 
-class Journal:
+class DrillJournal:
     """Records in a file, one JSON object a line, handed to the kernel before :meth:`write` returns. Safe for many
     threads."""
 
@@ -64,13 +64,13 @@ class Journal:
         self.acknowledged = 0
         """Number of writes and probes that were acknowledged so far."""
 
-    def write(self, record: Record) -> None:
+    def write(self, record: JournalRecord) -> None:
         """Append a record."""
         line = json.dumps(asdict(record), separators=(",", ":")) + "\n"
         with self._lock:
             self._file.write(line)
             self._file.flush()
-            if record.kind in (Kind.WRITE, Kind.PROBE) and record.outcome is Outcome.ACKNOWLEDGED:
+            if record.kind in (RecordKind.WRITE, RecordKind.PROBE) and record.outcome is RequestOutcome.ACKNOWLEDGED:
                 self.acknowledged += 1
 
     def close(self) -> None:
@@ -79,17 +79,17 @@ class Journal:
             self._file.close()
 
 
-def read(path: Path) -> tuple[Record, ...]:
+def read(path: Path) -> tuple[JournalRecord, ...]:
     """Return the records of a journal; a last line that was cut short is left out."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return tuple(_record(json.loads(line)) for line in lines[:-1])
 
 
-def _record(raw: dict[str, Any]) -> Record:
-    return Record(**{**raw, "kind": Kind(raw["kind"]), "outcome": Outcome(raw["outcome"])})
+def _record(raw: dict[str, Any]) -> JournalRecord:
+    return JournalRecord(**{**raw, "kind": RecordKind(raw["kind"]), "outcome": RequestOutcome(raw["outcome"])})
 
 
-def of_kind(records: Iterable[Record], *kinds: Kind) -> list[Record]:
+def of_kind(records: Iterable[JournalRecord], *kinds: RecordKind) -> list[JournalRecord]:
     """Return the acknowledged records of these kinds, in the order in which they ended."""
-    found = [one for one in records if one.kind in kinds and one.outcome is Outcome.ACKNOWLEDGED]
+    found = [one for one in records if one.kind in kinds and one.outcome is RequestOutcome.ACKNOWLEDGED]
     return sorted(found, key=lambda one: one.ended)

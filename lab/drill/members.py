@@ -15,7 +15,7 @@ PKI = "/etc/longhaul/pki"
 CLIENT = (f"--cert={PKI}/client.pem", f"--key={PKI}/client.pem", f"--cacert={PKI}/etcd-ca.crt", "--write-out=json")
 
 
-class Machines(Protocol):
+class MemberMachines(Protocol):
     """Machines with addresses, on which commands run."""
 
     def output(self, machine: str, *command: str) -> str:
@@ -30,7 +30,7 @@ EFFECT_S = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Member:
+class DrillMember:
     """One member, as it reports itself."""
 
     machine: str
@@ -43,11 +43,11 @@ class Member:
     """Size of its database, bytes."""
 
 
-def member(machines: Machines, machine: str) -> Member:
+def member(machines: MemberMachines, machine: str) -> DrillMember:
     """Return the member on ``machine``; ``LabError`` when it does not answer."""
     status = ask(machines, machine, "endpoint", "status")[0]["Status"]
     own = status["header"]["member_id"]
-    return Member(
+    return DrillMember(
         machine=machine,
         leads=status.get("leader") == own,
         learner=bool(status.get("isLearner")),
@@ -57,7 +57,7 @@ def member(machines: Machines, machine: str) -> Member:
     )
 
 
-def leader(machines: Machines, names: Sequence[str]) -> str:
+def leader(machines: MemberMachines, names: Sequence[str]) -> str:
     """Return the machine of the leader; ``LabError`` when no member that answers is one."""
     for name in names:
         try:
@@ -68,13 +68,13 @@ def leader(machines: Machines, names: Sequence[str]) -> str:
     raise LabError(f"none of {', '.join(names)} leads its etcd cluster")
 
 
-def follower(machines: Machines, names: Sequence[str]) -> str:
+def follower(machines: MemberMachines, names: Sequence[str]) -> str:
     """Return the machine of a follower; ``LabError`` when no member that answers leads."""
     leads = leader(machines, names)
     return next(name for name in names if name != leads)
 
 
-def term(machines: Machines, names: Sequence[str]) -> int:
+def term(machines: MemberMachines, names: Sequence[str]) -> int:
     """Return the newest term that a member knows; ``LabError`` when none answers."""
     found = []
     for name in names:
@@ -85,7 +85,7 @@ def term(machines: Machines, names: Sequence[str]) -> int:
     return max(found)
 
 
-def await_successor(machines: Machines, names: Sequence[str], *, of: str) -> None:
+def await_successor(machines: MemberMachines, names: Sequence[str], *, of: str) -> None:
     """Wait until another member than that on ``of`` leads; ``LabError`` when none does within :data:`EFFECT_S`."""
     others = [name for name in names if name != of]
     await_effect(lambda: leader(machines, others) != of, what=f"another member than {of} leads")
@@ -104,7 +104,7 @@ def await_effect(shows: Callable[[], bool], *, what: str, within_s: float = EFFE
         time.sleep(0.1)
 
 
-def answers(machines: Machines, machine: str) -> bool:
+def answers(machines: MemberMachines, machine: str) -> bool:
     """Return whether the member on ``machine`` commits through a quorum."""
     try:
         return bool(ask(machines, machine, "endpoint", "health")[0]["health"])
@@ -112,7 +112,7 @@ def answers(machines: Machines, machine: str) -> bool:
         return False
 
 
-def hashes(machines: Machines, names: Sequence[str]) -> dict[str, int]:
+def hashes(machines: MemberMachines, names: Sequence[str]) -> dict[str, int]:
     """Return the hash of all keys and their history at each voter, at one revision that all have; ``LabError`` when a
     member does not answer."""
     voters = [one for one in (member(machines, name) for name in names) if not one.learner]
@@ -120,12 +120,12 @@ def hashes(machines: Machines, names: Sequence[str]) -> dict[str, int]:
     return {one.machine: _hash(machines, one.machine, revision) for one in voters}
 
 
-def _hash(machines: Machines, machine: str, revision: int) -> int:
+def _hash(machines: MemberMachines, machine: str, revision: int) -> int:
     answer = ask(machines, machine, "endpoint", "hashkv", f"--rev={revision}")[0]
     return int(answer["HashKV"]["hash"])
 
 
-def ask(machines: Machines, machine: str, *command: str) -> Any:
+def ask(machines: MemberMachines, machine: str, *command: str) -> Any:
     """Return the answer of etcdctl on a machine about its own member; ``LabError`` when it fails."""
     endpoint = f"--endpoints=https://{machines.address(machine)}:2379"
     return json.loads(machines.output(machine, "/usr/local/bin/etcdctl", endpoint, *CLIENT, *command))

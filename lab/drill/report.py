@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.drill.catalogue import DRILLS
 from lab.drill.observer import Figure
-from lab.drill.run import ERRORS_END, Result
+from lab.drill.run import ERRORS_END, DrillResult
 from lab.drill.timing import Timing
 from lab.state import LabError
 
@@ -19,7 +19,7 @@ GIB = 1 << 30
 PAGE, DATA = "report.md", "report.json"
 
 
-def earlier(folder: Path) -> list[Result]:
+def earlier(folder: Path) -> list[DrillResult]:
     """Return the results of a report in ``folder``; none when there is none. Raises :class:`LabError` for a report that
     was measured on another machine, because figures of two machines do not stand in one table."""
     path = folder / DATA
@@ -31,25 +31,25 @@ def earlier(folder: Path) -> list[Result]:
     return [_result(one) for one in told["drills"]]
 
 
-def joined(known: Sequence[Result], new: Sequence[Result]) -> list[Result]:
+def joined(known: Sequence[DrillResult], new: Sequence[DrillResult]) -> list[DrillResult]:
     """Return the results in the catalogue's order; a drill that ran again has its new one."""
     by_name = {one.drill: one for one in (*known, *new)}
     return [by_name[name] for name in DRILLS if name in by_name]
 
 
-def write(folder: Path, results: Sequence[Result]) -> None:
+def write(folder: Path, results: Sequence[DrillResult]) -> None:
     """Write the report, as a page and for programs."""
     (folder / PAGE).write_text(to_markdown(results), encoding="utf-8")
     (folder / DATA).write_text(to_json(results), encoding="utf-8")
 
 
-def to_json(results: Sequence[Result]) -> str:
+def to_json(results: Sequence[DrillResult]) -> str:
     """Return the results as JSON."""
     told = [{**asdict(one), "passed": one.passed, "slow": one.slow} for one in results]
     return json.dumps({"machine": machine(), "drills": told}, indent=1) + "\n"
 
 
-def to_markdown(results: Sequence[Result]) -> str:
+def to_markdown(results: Sequence[DrillResult]) -> str:
     """Return the results as a page: a table, and each failure."""
     head = (
         "# Drill report\n\n"
@@ -66,9 +66,9 @@ def to_markdown(results: Sequence[Result]) -> str:
     return head + "".join(_row(one) for one in results) + also + told
 
 
-def _result(told: Mapping[str, Any]) -> Result:
+def _result(told: Mapping[str, Any]) -> DrillResult:
     fields = {name: value for name, value in told.items() if name not in {"passed", "slow"}}
-    return Result(
+    return DrillResult(
         **fields
         | {
             "timing": Timing(**told["timing"]),
@@ -80,14 +80,14 @@ def _result(told: Mapping[str, Any]) -> Result:
     )
 
 
-def _further(result: Result) -> Iterator[str]:
+def _further(result: DrillResult) -> Iterator[str]:
     others = [one for one in result.figures if one.what != ERRORS_END]
     yield from (f"{one.what} {one.seconds:.1f} s (goal {one.goal_s:g} s)" for one in others)
     yield from result.notes
     yield from (f"{moved}, as it tolerates" for moved in result.moved)
 
 
-def _ran(results: Sequence[Result]) -> str:
+def _ran(results: Sequence[DrillResult]) -> str:
     lost = sum(len(one.verdict["lost"]) for one in results)
     days = sorted({one.date for one in results})
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
@@ -109,7 +109,7 @@ def machine() -> str:
     return f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB, Linux {os.uname().release}"
 
 
-def _row(result: Result) -> str:
+def _row(result: DrillResult) -> str:
     verdict = "failed" if not result.passed else "safe, slow" if result.slow else "safe"
     found = result.verdict
     times = result.timing

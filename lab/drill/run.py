@@ -36,7 +36,7 @@ READ_GAP_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class DrillResult:
     """Result of one drill."""
 
     drill: str
@@ -53,7 +53,7 @@ class Result:
     """Number by which the term of the main etcd cluster rose."""
     timing: Timing
     verdict: dict[str, Any]
-    """The verifier's verdict (:class:`lab.drill.verdict.Verdict`)."""
+    """The verifier's verdict (:class:`lab.drill.verdict.DrillVerdict`)."""
     figures: tuple[Figure, ...] = ()
     """Further times that the drill has goals for."""
     notes: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Result:
         return self.longest_gap_s > self.goal_s or any(one.slow for one in self.figures)
 
 
-class Verifier:
+class VerifierProcess:
     """The verifier's process, as the operator of the environment."""
 
     def __init__(self, environment: DrillEnvironment, folder: Path) -> None:
@@ -106,7 +106,7 @@ class Verifier:
         self._secret.unlink(missing_ok=True)
 
 
-def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Callable[[str], None]) -> Result:
+def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Callable[[str], None]) -> DrillResult:
     """Run a drill, with an empty ``folder`` for the verifier's journal. Raises :class:`LabError` when the environment
     is not healthy before it, or the drill itself cannot be done."""
     if not environment.status()["healthy"]:
@@ -133,7 +133,7 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
     times = timing(read(folder / "journal.jsonl"), began=began, ended=ended)
     moved = {name: before[name] for name in movable & before.keys()}
     stay = {name: identity for name, identity in before.items() if name not in moved}
-    return Result(
+    return DrillResult(
         drill=drill.name,
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         summary=drill.summary,
@@ -185,8 +185,8 @@ def broken(drill: Drill, verdict: dict[str, Any], *, said: bool, terms: int) -> 
 
 
 @contextmanager
-def _verifier(environment: DrillEnvironment, folder: Path) -> Iterator[Verifier]:
-    verifier = Verifier(environment, folder)
+def _verifier(environment: DrillEnvironment, folder: Path) -> Iterator[VerifierProcess]:
+    verifier = VerifierProcess(environment, folder)
     try:
         yield verifier
     finally:

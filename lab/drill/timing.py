@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.drill.journal import Kind, Outcome, Record, of_kind
+from lab.drill.journal import JournalRecord, RecordKind, RequestOutcome, of_kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +21,11 @@ class Timing:
     """The same while the fault lasted."""
 
 
-def timing(records: Sequence[Record], *, began: float, ended: float) -> Timing:
+def timing(records: Sequence[JournalRecord], *, began: float, ended: float) -> Timing:
     """Return the times of a drill whose fault was injected from ``began`` on and repaired from ``ended`` on."""
-    asked = (Kind.WRITE, Kind.PROBE, Kind.READ)
-    failed = [one.began for one in records if one.kind in asked and one.outcome is not Outcome.ACKNOWLEDGED]
-    writes = of_kind(records, Kind.WRITE)
+    asked = (RecordKind.WRITE, RecordKind.PROBE, RecordKind.READ)
+    failed = [one.began for one in records if one.kind in asked and one.outcome is not RequestOutcome.ACKNOWLEDGED]
+    writes = of_kind(records, RecordKind.WRITE)
     return Timing(
         errors_s=max(0.0, max(failed, default=ended) - ended),
         quiet_p99_ms=_p99_ms([one for one in writes if one.ended < began]),
@@ -33,6 +33,6 @@ def timing(records: Sequence[Record], *, began: float, ended: float) -> Timing:
     )
 
 
-def _p99_ms(writes: Sequence[Record]) -> float:
+def _p99_ms(writes: Sequence[JournalRecord]) -> float:
     took = sorted(one.ended - one.began for one in writes)
     return 1000 * took[len(took) * 99 // 100] if took else 0.0

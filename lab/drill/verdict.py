@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lab.drill.journal import Kind, Outcome, Record, of_kind
+from lab.drill.journal import JournalRecord, RecordKind, RequestOutcome, of_kind
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class DrillVerdict:
     """Findings of a verifier. ``safe`` must hold in every drill."""
 
     acknowledged: int
@@ -46,40 +46,40 @@ class Verdict:
         return not (self.lost or self.ghosts or self.stale or self.fallen or self.unseen or self.disordered)
 
 
-def judge(records: Sequence[Record], there: Mapping[str, str], *, interval_s: float) -> Verdict:
+def judge(records: Sequence[JournalRecord], there: Mapping[str, str], *, interval_s: float) -> DrillVerdict:
     """Judge a journal. ``there`` maps the keys that exist after the fault to their values; ``interval_s`` is the time
     between two probes."""
-    writes = [one for one in records if one.kind is Kind.WRITE]
-    done = of_kind(writes, Kind.WRITE)
-    told = {one.key for one in of_kind(records, Kind.EVENT, Kind.RELIST)}
-    gap, began = _longest_gap(of_kind(records, Kind.PROBE))
-    refused = [one for one in writes if one.outcome is Outcome.REFUSED]
-    return Verdict(
+    writes = [one for one in records if one.kind is RecordKind.WRITE]
+    done = of_kind(writes, RecordKind.WRITE)
+    told = {one.key for one in of_kind(records, RecordKind.EVENT, RecordKind.RELIST)}
+    gap, began = _longest_gap(of_kind(records, RecordKind.PROBE))
+    refused = [one for one in writes if one.outcome is RequestOutcome.REFUSED]
+    return DrillVerdict(
         acknowledged=len(done),
         refused=len(refused),
-        unknown=sum(one.outcome is Outcome.UNKNOWN for one in writes),
+        unknown=sum(one.outcome is RequestOutcome.UNKNOWN for one in writes),
         lost=tuple(sorted(one.key for one in done if there.get(one.key) != one.value)),
         ghosts=tuple(sorted(one.key for one in refused if one.key in there)),
-        stale=_behind(records, Kind.READ, strictly=False),
-        fallen=_behind(records, Kind.WRITE, Kind.PROBE, strictly=True),
+        stale=_behind(records, RecordKind.READ, strictly=False),
+        fallen=_behind(records, RecordKind.WRITE, RecordKind.PROBE, strictly=True),
         unseen=tuple(sorted(one.key for one in done if one.key not in told)),
-        disordered=_disordered(of_kind(records, Kind.EVENT)),
-        relists=len({one.revision for one in records if one.kind is Kind.RELIST}) - 1,
+        disordered=_disordered(of_kind(records, RecordKind.EVENT)),
+        relists=len({one.revision for one in records if one.kind is RecordKind.RELIST}) - 1,
         longest_gap_s=max(0.0, gap - interval_s),
         gap_began=began,
-        longest_read_gap_s=max(0.0, _longest_gap(of_kind(records, Kind.READ))[0] - interval_s),
+        longest_read_gap_s=max(0.0, _longest_gap(of_kind(records, RecordKind.READ))[0] - interval_s),
     )
 
 
-def _longest_gap(answered: Sequence[Record]) -> tuple[float, float]:
+def _longest_gap(answered: Sequence[JournalRecord]) -> tuple[float, float]:
     gaps = [(later.ended - earlier.ended, earlier.ended) for earlier, later in pairwise(answered)]
     return max(gaps, default=(0.0, 0.0))
 
 
-def _behind(records: Iterable[Record], *kinds: Kind, strictly: bool) -> int:
+def _behind(records: Iterable[JournalRecord], *kinds: RecordKind, strictly: bool) -> int:
     """Count the records of ``kinds`` with a lower revision than a write that was acknowledged before they began, or,
     with ``strictly``, one that is not higher. Reads are held against probes, the object that they read."""
-    held = (Kind.WRITE, Kind.PROBE) if strictly else (Kind.PROBE,)
+    held = (RecordKind.WRITE, RecordKind.PROBE) if strictly else (RecordKind.PROBE,)
     acknowledged = iter([*of_kind(records, *held), None])
     upcoming, highest, found = next(acknowledged), 0, 0
     for one in sorted(of_kind(records, *kinds), key=lambda one: one.began):
@@ -89,5 +89,5 @@ def _behind(records: Iterable[Record], *kinds: Kind, strictly: bool) -> int:
     return found
 
 
-def _disordered(events: Sequence[Record]) -> int:
+def _disordered(events: Sequence[JournalRecord]) -> int:
     return sum(later.revision <= earlier.revision for earlier, later in pairwise(events))

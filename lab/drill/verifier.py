@@ -26,7 +26,7 @@ from typing import Any
 
 import yaml
 
-from lab.drill.journal import Journal, Kind, Outcome, Record, read
+from lab.drill.journal import DrillJournal, JournalRecord, RecordKind, RequestOutcome, read
 from lab.drill.verdict import judge
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import ApiError, CancelledError
@@ -44,10 +44,10 @@ RECOVERY_S = 300.0
 """Time limit in seconds within which what is there can be read after the fault."""
 
 
-class Verifier:
+class LoadVerifier:
     """The load on one cluster, in a namespace of its own."""
 
-    def __init__(self, connect: Callable[[], Api], journal: Journal) -> None:
+    def __init__(self, connect: Callable[[], Api], journal: DrillJournal) -> None:
         self._connect, self._journal = connect, journal
         self._name = f"longhaul-drill-{secrets.token_hex(4)}"
         self._maps = path_of("api", "v1", "namespaces", self._name, "configmaps")
@@ -116,7 +116,7 @@ class Verifier:
         while not self._over.wait(1 / WRITES_S):
             key, value, number = f"w{writer}-{number}", secrets.token_hex(16), number + 1
             body = {**_named("ConfigMap", key), "data": {"value": value}}
-            self._ask(Kind.WRITE, partial(api.post, self._maps, body), key=key, value=value)
+            self._ask(RecordKind.WRITE, partial(api.post, self._maps, body), key=key, value=value)
 
     def _probe(self, probes: ThreadPoolExecutor) -> None:
         number = 0
@@ -127,22 +127,22 @@ class Verifier:
     def _probe_once(self, number: int) -> None:
         if not self._over.is_set():
             body = {"data": {"sequence": str(number)}}
-            self._ask(Kind.PROBE, lambda: self._connect().patch(f"{self._maps}/probe", body))
+            self._ask(RecordKind.PROBE, lambda: self._connect().patch(f"{self._maps}/probe", body))
 
     def _read(self) -> None:
         while not self._over.wait(INTERVAL_S):
-            self._ask(Kind.READ, lambda: self._connect().get(f"{self._maps}/probe"))
+            self._ask(RecordKind.READ, lambda: self._connect().get(f"{self._maps}/probe"))
 
-    def _ask(self, kind: Kind, ask: Callable[[], dict[str, Any]], *, key: str = "", value: str = "") -> None:
+    def _ask(self, kind: RecordKind, ask: Callable[[], dict[str, Any]], *, key: str = "", value: str = "") -> None:
         began = time.monotonic()
         try:
-            revision, outcome, reason = int(ask()["metadata"]["resourceVersion"]), Outcome.ACKNOWLEDGED, ""
-            self._written = max(self._written, revision) if kind is Kind.WRITE else self._written
+            revision, outcome, reason = int(ask()["metadata"]["resourceVersion"]), RequestOutcome.ACKNOWLEDGED, ""
+            self._written = max(self._written, revision) if kind is RecordKind.WRITE else self._written
         except ApiError as error:
             revision, outcome, reason = 0, _outcome(error), str(error)
         ended = time.monotonic()
         self._journal.write(
-            Record(
+            JournalRecord(
                 kind=kind,
                 began=began,
                 ended=ended,
@@ -169,7 +169,9 @@ class Verifier:
         now, version = time.monotonic(), str(answer["metadata"]["resourceVersion"])
         for one in answer["items"]:
             key = one["metadata"]["name"]
-            self._journal.write(Record(kind=Kind.RELIST, began=now, ended=now, key=key, revision=int(version)))
+            self._journal.write(
+                JournalRecord(kind=RecordKind.RELIST, began=now, ended=now, key=key, revision=int(version))
+            )
         self._told = int(version)
         return version
 
@@ -186,7 +188,9 @@ class Verifier:
                 self._told = int(version)
                 if event["type"] == "ADDED":
                     now, key = time.monotonic(), found["metadata"]["name"]
-                    self._journal.write(Record(kind=Kind.EVENT, began=now, ended=now, key=key, revision=int(version)))
+                    self._journal.write(
+                        JournalRecord(kind=RecordKind.EVENT, began=now, ended=now, key=key, revision=int(version))
+                    )
         return version
 
 
@@ -194,10 +198,10 @@ def _named(kind: str, name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
 
 
-def _outcome(error: ApiError) -> Outcome:
+def _outcome(error: ApiError) -> RequestOutcome:
     """Return what is known of a request that failed. A name that is taken was taken by this request's own first try."""
     refused = 400 <= error.status < 500 and error.status != 409
-    return Outcome.REFUSED if refused else Outcome.UNKNOWN
+    return RequestOutcome.REFUSED if refused else RequestOutcome.UNKNOWN
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -207,8 +211,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, required=True, help="an existing folder for the journal")
     options = parser.parse_args(argv)
     kubeconfig = yaml.safe_load(options.kubeconfig.read_text(encoding="utf-8"))
-    journal = Journal(options.folder / "journal.jsonl")
-    verifier = Verifier(lambda: Api.of(kubeconfig, timeout_s=ANSWER_S), journal)
+    journal = DrillJournal(options.folder / "journal.jsonl")
+    verifier = LoadVerifier(lambda: Api.of(kubeconfig, timeout_s=ANSWER_S), journal)
     verifier.make()
     try:
         verifier.run(lambda: _announced(journal))
@@ -220,7 +224,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0 if verdict.safe else 1
 
 
-def _announced(journal: Journal) -> None:
+def _announced(journal: DrillJournal) -> None:
     """Print that the load runs, and wait for the end of the input."""
     while not journal.acknowledged:
         time.sleep(INTERVAL_S)

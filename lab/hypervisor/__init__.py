@@ -1,7 +1,7 @@
 """Makes the lab's networks and machines agree with the clouds' desired state (:mod:`lab.desired`)."""
 
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.reconcile import LabHypervisor, NetworkObserver
-from lab.hypervisor.settings import Settings
+from lab.hypervisor.settings import HypervisorSettings
 
-__all__ = ["LabHypervisor", "NetworkObserver", "Plan", "Settings"]
+__all__ = ["AddressRanges", "HypervisorSettings", "LabHypervisor", "NetworkObserver"]

@@ -59,7 +59,7 @@ FAR = IPv4Address("169.254.169.251")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class AddressRanges:
     """Ranges of one environment's address plan, and the address of its operator."""
 
     supernet: IPv4Network

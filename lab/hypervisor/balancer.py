@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from lab.desired import LoadBalancer, Probe
+from lab.desired import DesiredBalancer, DesiredProbe
 from lab.hypervisor.addresses import PLATFORM
 from lab.hypervisor.namespaces import RUN
 from lab.hypervisor.networks import router_of
@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass
-class Verdict:
+class BackendVerdict:
     """Verdict about one backend."""
 
     up: bool = False
@@ -54,14 +54,14 @@ class Balancers:
 
     def __init__(self, *, changed: Callable[[str], Awaitable[None]]) -> None:
         self._changed = changed
-        self._balancers: dict[str, LoadBalancer] = {}
+        self._balancers: dict[str, DesiredBalancer] = {}
         self._tasks: dict[tuple[str, IPv4Address], asyncio.Task[None]] = {}
-        self._verdicts: dict[tuple[str, IPv4Address], Verdict] = {}
+        self._verdicts: dict[tuple[str, IPv4Address], BackendVerdict] = {}
         self._file = RUN / "verdicts.json"
         self._before = read_json(self._file) or {}
         """Verdicts of the previous daemon, so that its end interrupts no client."""
 
-    def follow(self, balancers: tuple[LoadBalancer, ...]) -> None:
+    def follow(self, balancers: tuple[DesiredBalancer, ...]) -> None:
         """Probe these load balancers and no others. One whose probe or network changed starts anew."""
         wanted = {balancer.id: balancer for balancer in balancers}
         for key in [key for key in self._tasks if self._gone(key, wanted)]:
@@ -73,10 +73,10 @@ class Balancers:
                 key = (balancer.id, backend)
                 if key not in self._tasks:
                     up = bool(self._before.get(f"{balancer.id} {backend}"))
-                    self._verdicts[key] = Verdict(up=up, known=up, told=up)
+                    self._verdicts[key] = BackendVerdict(up=up, known=up, told=up)
                     self._tasks[key] = asyncio.create_task(self._probe(balancer, backend))
 
-    def _gone(self, key: tuple[str, IPv4Address], wanted: dict[str, LoadBalancer]) -> bool:
+    def _gone(self, key: tuple[str, IPv4Address], wanted: dict[str, DesiredBalancer]) -> bool:
         old, new = self._balancers[key[0]], wanted.get(key[0])
         return new is None or key[1] not in new.backends or (old.probe, old.network) != (new.probe, new.network)
 
@@ -97,7 +97,7 @@ class Balancers:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _probe(self, balancer: LoadBalancer, backend: IPv4Address) -> None:
+    async def _probe(self, balancer: DesiredBalancer, backend: IPv4Address) -> None:
         verdict = self._verdicts[(balancer.id, backend)]
         while True:
             success = await probe(balancer.network, backend, balancer.probe)
@@ -116,7 +116,7 @@ class Balancers:
         write_atomically(self._file, json.dumps(flat))
 
 
-async def probe(network_id: str, backend: IPv4Address, probe: Probe) -> bool:
+async def probe(network_id: str, backend: IPv4Address, probe: DesiredProbe) -> bool:
     """Probe once; an answer that takes longer than the interval counts as none."""
     try:
         async with asyncio.timeout(max(probe.interval_s, 1.0)):

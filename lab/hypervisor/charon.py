@@ -21,16 +21,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lab.cgroups import Group
-from lab.desired import Gateway, Network, Tunnel
+from lab.cgroups import ControlGroup
+from lab.desired import DesiredGateway, DesiredTunnel, Network
 from lab.hypervisor import addresses, nspawn
 from lab.hypervisor.commands import command
 from lab.hypervisor.container import Container
 from lab.hypervisor.namespaces import RUN, Namespace
 from lab.hypervisor.networks import ROUTER_SYSCTL, Networks
 from lab.hypervisor.router_links import inside_addresses
-from lab.hypervisor.settings import Settings
-from lab.hypervisor.vici import Session, Tree
+from lab.hypervisor.settings import HypervisorSettings
+from lab.hypervisor.vici import CharonSession, Tree
 
 PROCESS = "gateway."
 """Prefix of the names of gateways' containers; no machine's name has a dot."""
@@ -107,7 +107,7 @@ class CharonParts:
     """Parts of one gateway, which is identified by its key."""
 
     key: str
-    settings: Settings
+    settings: HypervisorSettings
     networks: Networks
 
     @property
@@ -121,13 +121,13 @@ class CharonParts:
     @cached_property
     def _container(self) -> Container:
         name = f"{PROCESS}{self.key}"
-        return Container(name=name, group=Group.of(self.settings.state, name), run=self.directory)
+        return Container(name=name, group=ControlGroup.of(self.settings.state, name), run=self.directory)
 
-    def process(self) -> nspawn.Process | None:
+    def process(self) -> nspawn.ContainerProcess | None:
         """Return the container's process, if it runs."""
         return self._container.process()
 
-    async def link(self, gateway: Gateway, network: Network) -> None:
+    async def link(self, gateway: DesiredGateway, network: Network) -> None:
         """Join the gateway's namespace to its router and to the internet. Idempotent."""
         inside = self.namespace
         await inside.create()
@@ -142,7 +142,7 @@ class CharonParts:
         )
         await self.networks.expose(addresses.gateway_link(gateway.id), inside, sorted(gateway.addresses))
 
-    async def start(self, name: str) -> nspawn.Process:
+    async def start(self, name: str) -> nspawn.ContainerProcess:
         """Start charon; return its process once the container runs."""
         rootfs = self.settings.gateway_rootfs
         if rootfs is None:
@@ -159,14 +159,14 @@ class CharonParts:
             argv, log=self.settings.state.console_log("gateway-" + re.sub(r"[^A-Za-z0-9-]", "-", name))
         )
 
-    async def connect(self, process: nspawn.Process) -> Session:
+    async def connect(self, process: nspawn.ContainerProcess) -> CharonSession:
         """Connect to charon once it listens. Raises TimeoutError, and ConnectionError when charon has ended."""
         async with asyncio.timeout(_START_S):
             while True:
                 leader = process.leader()
                 with contextlib.suppress(OSError):
                     if leader is not None:
-                        return await Session.connect(Path(f"/proc/{leader}/root/run/charon.vici"))
+                        return await CharonSession.connect(Path(f"/proc/{leader}/root/run/charon.vici"))
                 if not process.alive():
                     raise ConnectionError("charon has ended; see the gateway's console log")
                 await asyncio.sleep(0.05)
@@ -193,7 +193,7 @@ class CharonParts:
             await asyncio.to_thread(shutil.rmtree, self.directory)
 
 
-def connection(tunnel: Tunnel) -> Tree:
+def connection(tunnel: DesiredTunnel) -> Tree:
     """Return a tunnel for ``load-conn`` (swanctl.conf(5)). The lab dials and gives up tunnels; charon does not by
     itself."""
     rekey = tunnel.ike_lifetime_s * 9 // 10
@@ -227,7 +227,7 @@ def connection(tunnel: Tunnel) -> Tree:
     return {tunnel.name: body}
 
 
-def shared_key(tunnel: Tunnel) -> Tree:
+def shared_key(tunnel: DesiredTunnel) -> Tree:
     """Return a tunnel's key for ``load-shared``."""
     owners = [str(tunnel.local), str(tunnel.remote)]
     return {"id": tunnel.name, "type": "IKE", "data": tunnel.key, "owners": owners}

@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Sequence
 
 
-class CommandError(Exception):
+class HostCommandError(Exception):
     """Raised when a command fails: the message has its arguments, its exit code and its error output."""
 
 
 async def command(argv: Sequence[str], *, stdin: str | None = None, timeout_s: float = 60.0) -> str:
-    """Return the standard output of ``argv``; raises :class:`CommandError` when it fails or takes too long."""
+    """Return the standard output of ``argv``; raises :class:`HostCommandError` when it fails or takes too long."""
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
@@ -23,12 +23,14 @@ async def command(argv: Sequence[str], *, stdin: str | None = None, timeout_s: f
         async with asyncio.timeout(timeout_s):
             out, err = await process.communicate(None if stdin is None else stdin.encode())
     except TimeoutError as error:
-        raise CommandError(f"{' '.join(argv)}: no end after {timeout_s:g} s") from error
+        raise HostCommandError(f"{' '.join(argv)}: no end after {timeout_s:g} s") from error
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
     if process.returncode != 0:
-        raise CommandError(f"{' '.join(argv)}: exit code {process.returncode}: {err.decode(errors='replace').strip()}")
+        raise HostCommandError(
+            f"{' '.join(argv)}: exit code {process.returncode}: {err.decode(errors='replace').strip()}"
+        )
     return out.decode(errors="replace")

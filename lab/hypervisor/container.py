@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cgroups import Group
+from lab.cgroups import ControlGroup
 from lab.hypervisor import nspawn
 from lab.hypervisor.commands import command
 from lab.hypervisor.namespaces import is_mounted
@@ -20,10 +20,10 @@ class Container:
     """The container ``name``."""
 
     name: str
-    group: Group
+    group: ControlGroup
     run: Path
     """Folder of one run: the mount point of its root, and the files that it leaves."""
-    _process: nspawn.Process | None = None
+    _process: nspawn.ContainerProcess | None = None
 
     @property
     def root(self) -> Path:
@@ -33,7 +33,7 @@ class Container:
     def exit_file(self) -> Path:
         return self.run / "exit"
 
-    def process(self) -> nspawn.Process | None:
+    def process(self) -> nspawn.ContainerProcess | None:
         """Return the container's process; None while it does not run. A new daemon also finds a process that a previous
         one started."""
         if self._process is None or not self._process.alive():
@@ -52,7 +52,7 @@ class Container:
         if is_mounted(self.root):
             await command(["umount", str(self.root)])
 
-    async def launch(self, argv: Sequence[str], *, log: Path) -> nspawn.Process:
+    async def launch(self, argv: Sequence[str], *, log: Path) -> nspawn.ContainerProcess:
         """Start it; return its process once it runs."""
         self.group.create()
         self.exit_file.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.hypervisor.commands import CommandError, command
+from lab.hypervisor.commands import HostCommandError, command
 from lab.hypervisor.namespaces import is_mounted
 
 MOST_GIB = 32
@@ -51,7 +51,7 @@ class LocalDisk:
         await command(["mount", "-t", "ext4", "-o", "loop,noatime", str(self.image), str(self.mount)])
         for device in _devices(self.image):
             # A host's file system that cannot do it serves the disk through its cache.
-            with contextlib.suppress(CommandError):
+            with contextlib.suppress(HostCommandError):
                 await command(["losetup", "--direct-io=on", device])
         return self.mount
 

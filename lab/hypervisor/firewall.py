@@ -23,9 +23,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 
-from lab.desired import LoadBalancer, Machine, Network, Rule
+from lab.desired import DesiredBalancer, DesiredMachine, DesiredRule, Network
 from lab.hypervisor import addresses
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.router_links import RouterLink, sending_ranges
 
 TABLE = "longhaul"
@@ -36,16 +36,16 @@ _EVERYWHERE = IPv4Network("0.0.0.0/0")
 class Healthy:
     """A load balancer with those of its backends that take new flows."""
 
-    balancer: LoadBalancer
+    balancer: DesiredBalancer
     backends: tuple[IPv4Address, ...]
 
 
 def render(
     *,
     network: Network,
-    machines: Sequence[Machine],
+    machines: Sequence[DesiredMachine],
     balancers: Sequence[Healthy],
-    plan: Plan,
+    plan: AddressRanges,
     router_links: Sequence[RouterLink] = (),
 ) -> str:
     """Return the document for ``nft -f -`` that replaces the router's whole table."""
@@ -72,14 +72,14 @@ def _hook(name: str, kind: str, place: str, lines: Iterable[str], *, policy: str
     return _chain(name, [f"type {kind} hook {place}; policy {policy};", *lines])
 
 
-def _source_check(machines: Sequence[Machine], router_links: Sequence[RouterLink], plan: Plan) -> str:
+def _source_check(machines: Sequence[DesiredMachine], router_links: Sequence[RouterLink], plan: AddressRanges) -> str:
     lines = [f'iifname "{_link(machine)}" ip saddr != {_own(machine)} drop' for machine in machines]
     lines += [f'iifname "{router_link.link}" {_not_from(router_link.origins)}drop' for router_link in router_links]
     lines.append(f'iifname "{addresses.OPERATOR_LINK}" ip saddr != {plan.operators} drop')
     return _hook("source_check", "filter", "prerouting priority raw", lines)
 
 
-def _egress_hook(machines: Sequence[Machine]) -> str:
+def _egress_hook(machines: Sequence[DesiredMachine]) -> str:
     lines = ["ct state established,related accept", "ct state invalid drop"]
     # In Azure, security groups do not apply to the platform's DNS and metadata.
     lines.append(f"ip daddr {{ {addresses.PLATFORM}, {addresses.METADATA} }} accept")
@@ -87,18 +87,18 @@ def _egress_hook(machines: Sequence[Machine]) -> str:
     return _hook("egress", "filter", "prerouting priority mangle", lines)
 
 
-def _ingress_hook(machines: Sequence[Machine]) -> str:
+def _ingress_hook(machines: Sequence[DesiredMachine]) -> str:
     lines = ["ct state established,related accept", *_dispatch("oifname", "in", machines)]
     return _hook("ingress", "filter", "postrouting priority filter", lines)
 
 
-def _dispatch(key: str, direction: str, machines: Sequence[Machine]) -> list[str]:
+def _dispatch(key: str, direction: str, machines: Sequence[DesiredMachine]) -> list[str]:
     """Return rules that send packets to each machine's chain; a link without rules (yet) passes nothing."""
     verdicts = ", ".join(f'"{_link(machine)}" : goto {_chain_name(direction, machine)}' for machine in machines)
     return [*([f"{key} vmap {{ {verdicts} }}"] if machines else []), f'{key} "m-*" drop']
 
 
-def _own(machine: Machine) -> str:
+def _own(machine: DesiredMachine) -> str:
     """Return the ranges from which a machine may send: its address, and those that the network also delivers to it."""
     return _set([IPv4Network(machine.address.ip), *machine.routed]) if machine.routed else str(machine.address.ip)
 
@@ -107,7 +107,7 @@ def _not_from(ranges: Sequence[IPv4Network]) -> str:
     return f"ip saddr != {_set(ranges)} " if ranges else ""
 
 
-def _translation(network: Network, machines: Sequence[Machine], balancers: Sequence[Healthy]) -> str:
+def _translation(network: Network, machines: Sequence[DesiredMachine], balancers: Sequence[Healthy]) -> str:
     lines = []
     near = [
         range_ for subnet in network.subnets if subnet.service_endpoint for range_ in sending_ranges(subnet, machines)
@@ -136,7 +136,9 @@ def _balance(item: Healthy) -> str:
     )
 
 
-def _forwarding(network: Network, machines: Sequence[Machine], router_links: Sequence[RouterLink], plan: Plan) -> str:
+def _forwarding(
+    network: Network, machines: Sequence[DesiredMachine], router_links: Sequence[RouterLink], plan: AddressRanges
+) -> str:
     lines = [
         "ct state established,related accept",
         f'iifname "{addresses.UPLINK}" oifname "m-*" ct status dnat accept',
@@ -157,11 +159,11 @@ def _forwarding(network: Network, machines: Sequence[Machine], router_links: Seq
     return _hook("forwarding", "filter", "forward priority filter", lines, policy="drop")
 
 
-def _inside(network: Network, plan: Plan) -> str:
+def _inside(network: Network, plan: AddressRanges) -> str:
     return _set([plan.supernet, *network.ranges])
 
 
-def _input(known: Sequence[Machine]) -> str:
+def _input(known: Sequence[DesiredMachine]) -> str:
     lines = [
         "ct state established,related accept",
         'iifname "lo" accept',
@@ -176,7 +178,7 @@ def _input(known: Sequence[Machine]) -> str:
     return _hook("input", "filter", "input priority filter", lines, policy="drop")
 
 
-def _leaving(network: Network, machines: Sequence[Machine]) -> str:
+def _leaving(network: Network, machines: Sequence[DesiredMachine]) -> str:
     lines = [
         f'oifname "{addresses.UPLINK}" ip saddr {_set(sending_ranges(subnet, machines))} snat to {subnet.egress}'
         for subnet in network.subnets
@@ -190,15 +192,15 @@ def _leaving(network: Network, machines: Sequence[Machine]) -> str:
     return _hook("leaving", "nat", "postrouting priority srcnat", lines)
 
 
-def _link(machine: Machine) -> str:
+def _link(machine: DesiredMachine) -> str:
     return addresses.machine_link(machine.name)
 
 
-def _chain_name(direction: str, machine: Machine) -> str:
+def _chain_name(direction: str, machine: DesiredMachine) -> str:
     return f"{direction}-{_link(machine)}".replace("-", "_")
 
 
-def _machine_chains(machine: Machine) -> list[str]:
+def _machine_chains(machine: DesiredMachine) -> list[str]:
     # A flow that a load balancer sends back to its own sender is lost, as in Azure.
     hairpin = [f"ip saddr {machine.address.ip} drop"]
     return [
@@ -207,14 +209,14 @@ def _machine_chains(machine: Machine) -> list[str]:
     ]
 
 
-def _rules(rules: Sequence[Rule], direction: str) -> list[str]:
+def _rules(rules: Sequence[DesiredRule], direction: str) -> list[str]:
     chosen = sorted(
         (rule for rule in rules if rule.direction == direction), key=lambda rule: (rule.priority, rule.name)
     )
     return [_rule(rule) for rule in chosen] + ["drop"]
 
 
-def _rule(rule: Rule) -> str:
+def _rule(rule: DesiredRule) -> str:
     words = []
     if rule.sources:
         words += _addresses("saddr", rule.sources)

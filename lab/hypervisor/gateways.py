@@ -8,15 +8,15 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab.desired import Gateway, Network, Tunnel, TunnelState
+from lab.desired import DesiredGateway, DesiredTunnel, Network, TunnelState
 from lab.hypervisor import instances, nspawn
 from lab.hypervisor.charon import NAMESPACE, PROCESS, CharonParts, connection, key_of, shared_key
-from lab.hypervisor.commands import CommandError
+from lab.hypervisor.commands import HostCommandError
 from lab.hypervisor.namespaces import RUN
 from lab.hypervisor.networks import Networks
-from lab.hypervisor.settings import Settings
+from lab.hypervisor.settings import HypervisorSettings
 from lab.hypervisor.tunnels import Watched
-from lab.hypervisor.vici import Session, Tree, ViciError
+from lab.hypervisor.vici import CharonSession, Tree, ViciError
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 2.0
@@ -29,8 +29,8 @@ class GatewayKeeper:
 
     def __init__(self, parts: CharonParts) -> None:
         self._parts = parts
-        self._spec: Gateway | None = None
-        self._loaded: dict[str, Tunnel] = {}
+        self._spec: DesiredGateway | None = None
+        self._loaded: dict[str, DesiredTunnel] = {}
         """Tunnels that are loaded into this charon."""
         self._spread = ""
         """Rules that divide the flows among the instances, as they were last applied."""
@@ -44,10 +44,10 @@ class GatewayKeeper:
         return self._parts
 
     @property
-    def spec(self) -> Gateway | None:
+    def spec(self) -> DesiredGateway | None:
         return self._spec
 
-    def follow(self, spec: Gateway | None) -> None:
+    def follow(self, spec: DesiredGateway | None) -> None:
         """Take a new specification; None removes the gateway."""
         if spec == self._spec and self._task is not None:
             return
@@ -121,7 +121,7 @@ class GatewayKeeper:
         except TimeoutError:
             return
 
-    async def _load(self, session: Session, spec: Gateway) -> None:
+    async def _load(self, session: CharonSession, spec: DesiredGateway) -> None:
         """Make charon know exactly the tunnels of ``spec``. Loading a known tunnel again does no harm."""
         wanted = {tunnel.name: tunnel for tunnel in spec.tunnels}
         if wanted == self._loaded:
@@ -138,13 +138,13 @@ class GatewayKeeper:
                 await session.command("load-conn", connection(tunnel))
         self._loaded = wanted
 
-    async def _cut(self, session: Session, name: str) -> None:
+    async def _cut(self, session: CharonSession, name: str) -> None:
         try:
             await session.command("terminate", {"ike": name, "force": "yes", "timeout": "-1"})
         except ViciError:
             return  # it was not up
 
-    async def _look(self, session: Session, spec: Gateway) -> None:
+    async def _look(self, session: CharonSession, spec: DesiredGateway) -> None:
         """Read the state of the tunnels, and dial those that are down and that this end initiates."""
         listed: dict[str, list[Tree]] = {tunnel.name: [] for tunnel in spec.tunnels}
 
@@ -163,32 +163,32 @@ class GatewayKeeper:
             if tunnel.initiate and watched is not None and not listed[tunnel.name] and watched.due():
                 await self._dial(session, tunnel.name)
 
-    async def _divide(self, spec: Gateway) -> None:
+    async def _divide(self, spec: DesiredGateway) -> None:
         """Drop what instances without a tunnel are given."""
         rules = instances.render(spec, up={name for name, watched in self._watched.items() if watched.up})
         if rules != self._spread:
             await self._parts.spread(rules)
             self._spread = rules
 
-    async def _dial(self, session: Session, name: str) -> None:
+    async def _dial(self, session: CharonSession, name: str) -> None:
         try:
             await session.command("initiate", {"child": name, "ike": name, "timeout": "-1", "loglevel": "-1"})
         except ViciError as error:
             _LOG.warning("tunnel %s: %s", name, error)
 
 
-class Gateways:
+class CloudGateways:
     """All gateways of the clouds."""
 
-    def __init__(self, settings: Settings, networks: Networks) -> None:
+    def __init__(self, settings: HypervisorSettings, networks: Networks) -> None:
         self._settings = settings
         self._networks = networks
         self._keepers: dict[str, GatewayKeeper] = {}
         """Keepers by the keys of their gateways."""
-        self._linked: dict[str, tuple[Gateway, Network]] = {}
+        self._linked: dict[str, tuple[DesiredGateway, Network]] = {}
         self._removals: set[asyncio.Task[None]] = set()
 
-    async def follow(self, gateways: Sequence[Gateway], networks: Mapping[str, Network]) -> None:
+    async def follow(self, gateways: Sequence[DesiredGateway], networks: Mapping[str, Network]) -> None:
         """Keep these gateways and no others. Their links exist when this returns; their tunnels come later."""
         wanted = {key_of(gateway.id): gateway for gateway in gateways if gateway.network in networks}
         for key in self._present() - wanted.keys():
@@ -202,7 +202,7 @@ class Gateways:
             if self._linked.get(key) != (gateway, network):
                 try:
                     await keeper.parts.link(gateway, network)
-                except CommandError:  # must not stop the other gateways; the next look tries this one again
+                except HostCommandError:  # must not stop the other gateways; the next look tries this one again
                     _LOG.exception("links of gateway %s", gateway.name)
                     continue
                 self._linked[key] = (gateway, network)
@@ -268,7 +268,7 @@ class Gateways:
         task.add_done_callback(self._removals.discard)
 
 
-def _told(tunnel: Tunnel, state: TunnelState) -> dict[str, Any]:
+def _told(tunnel: DesiredTunnel, state: TunnelState) -> dict[str, Any]:
     return {
         "name": tunnel.name,
         "local": str(tunnel.local),

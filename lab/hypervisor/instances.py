@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 from ipaddress import IPv4Network
 
-from lab.desired import Gateway
+from lab.desired import DesiredGateway
 from lab.hypervisor.charon import TUN
 
 _TABLE = "instances"
@@ -17,7 +17,7 @@ _SEED = "0x1"
 """Seed of the hash, so that a flow's instance is the same in every run."""
 
 
-def render(gateway: Gateway, *, up: Set[str]) -> str:
+def render(gateway: DesiredGateway, *, up: Set[str]) -> str:
     """Return nftables' rules for a gateway of which the tunnels ``up`` are up. A flow is a pair of addresses."""
     rules = "".join(
         f"\t\toifname {TUN} ip daddr {range_} jhash ip saddr . ip daddr mod {len(gateway.addresses)} seed {_SEED} "
@@ -29,12 +29,12 @@ def render(gateway: Gateway, *, up: Set[str]) -> str:
     return f"table ip {_TABLE}\ndelete table ip {_TABLE}\ntable ip {_TABLE} {{\n{chain}}}\n"
 
 
-def _ranges(gateway: Gateway) -> list[IPv4Network]:
+def _ranges(gateway: DesiredGateway) -> list[IPv4Network]:
     spread = gateway.tunnels if gateway.spreads else ()
     return sorted({range_ for tunnel in spread for range_ in tunnel.remote_ranges})
 
 
-def _without(gateway: Gateway, range_: IPv4Network, up: Set[str]) -> list[int]:
+def _without(gateway: DesiredGateway, range_: IPv4Network, up: Set[str]) -> list[int]:
     """Return the instances, by their numbers, that have no tunnel to a range."""
     having = {
         tunnel.local

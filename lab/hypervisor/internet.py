@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from lab.desired import Machine, World
+from lab.desired import DesiredMachine, World
 from lab.hypervisor.commands import command
 from lab.hypervisor.namespaces import RUN
 from lab.hypervisor.networks import INTERNET
@@ -97,7 +97,9 @@ def _addresses(name: str, world: World) -> tuple[str, ...]:
     for gateway in world.gateways:
         if gateway.name == name:
             return _texts(gateway.addresses)
-    known: dict[str, Machine] = {machine.name: machine for machine in world.machines if machine.public is not None}
+    known: dict[str, DesiredMachine] = {
+        machine.name: machine for machine in world.machines if machine.public is not None
+    }
     if name in known and (public := known[name].public) is not None:
         return _texts((public,))
     names = sorted([*(gateway.name for gateway in world.gateways), *known])

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Literal
 
-from lab.desired import Machine, MachineState, Network
+from lab.desired import DesiredMachine, MachineState, Network
 from lab.hypervisor import nspawn
 from lab.hypervisor.machines import MachineParts, place
 
@@ -20,14 +20,14 @@ _RETRY_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds to wait after successive failures or crashes."""
 
 
-class Keeper:
+class MachineKeeper:
     """Follows one machine's specification until it is removed."""
 
     def __init__(self, parts: MachineParts, *, network_of: Callable[[str], Network | None]) -> None:
         self._parts = parts
         self._network_of = network_of
-        self._spec: Machine | None = None
-        self._acting: Machine | None = None
+        self._spec: DesiredMachine | None = None
+        self._acting: DesiredMachine | None = None
         """Specification for which the current step was begun."""
         self._state = MachineState(phase="starting")
         self._changed = asyncio.Event()
@@ -52,7 +52,7 @@ class Keeper:
         return self._state
 
     @property
-    def spec(self) -> Machine | None:
+    def spec(self) -> DesiredMachine | None:
         return self._spec
 
     def report(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Keeper:
             "reason": state.reason,
         }
 
-    def follow(self, spec: Machine | None) -> None:
+    def follow(self, spec: DesiredMachine | None) -> None:
         """Take a new specification; None removes the machine. The state of another generation no longer holds."""
         if spec == self._spec and self._task is not None:
             return
@@ -82,7 +82,7 @@ class Keeper:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep(), name=f"keeper of {self.name}")
 
-    def _foreseen(self, spec: Machine | None) -> MachineState:
+    def _foreseen(self, spec: DesiredMachine | None) -> MachineState:
         """Return the state until the next step has looked: a machine that must end counts as running until it has
         ended."""
         old, before = self._state, self._spec
@@ -188,7 +188,7 @@ class Keeper:
             return await self._attend(spec, process)
         return await self._power_on(spec)
 
-    async def _attend(self, spec: Machine, process: nspawn.Process) -> float | None:
+    async def _attend(self, spec: DesiredMachine, process: nspawn.ContainerProcess) -> float | None:
         """Attend to a machine that runs."""
         self._seen_alive = True
         record = self._parts.record()
@@ -204,7 +204,7 @@ class Keeper:
             return None
         return await self._watch_boot(process)
 
-    async def _watch_boot(self, process: nspawn.Process) -> float | None:
+    async def _watch_boot(self, process: nspawn.ContainerProcess) -> float | None:
         now = asyncio.get_running_loop().time()
         if not self._boot_deadline:  # adopted, or just started
             self._boot_deadline = now + self._parts.settings.boot_timeout_s
@@ -221,7 +221,7 @@ class Keeper:
             self._tell(report.phase, report.reason, reported=True)
         return None
 
-    async def _power_on(self, spec: Machine) -> float | None:
+    async def _power_on(self, spec: DesiredMachine) -> float | None:
         """Start a machine that does not run, or set the reason why it stays off."""
         self._cut = None
         code = await self._exit_code()

@@ -14,15 +14,15 @@ from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any, Literal
 
-from lab.cgroups import Group
-from lab.desired import CommandResult, Machine, Network
+from lab.cgroups import ControlGroup
+from lab.desired import CommandResult, DesiredMachine, Network
 from lab.hypervisor import nspawn, seed
 from lab.hypervisor.container import Container
 from lab.hypervisor.disks import LocalDisk
 from lab.hypervisor.namespaces import RUN
 from lab.hypervisor.network_disks import folder_of
 from lab.hypervisor.networks import Networks, machine_namespace
-from lab.hypervisor.settings import Settings
+from lab.hypervisor.settings import HypervisorSettings
 from lab.state import LabState, read_json, write_atomically
 
 SSD_MOUNT = "/var/lib/longhaul/ssd"
@@ -43,7 +43,7 @@ class BootReport:
     """True when the guest has reported to the cloud."""
 
 
-def place(machine: Machine) -> dict[str, str]:
+def place(machine: DesiredMachine) -> dict[str, str]:
     """Return a machine's place in the networks, which cannot change while it runs."""
     public = "" if machine.public is None else str(machine.public)
     return {"network": machine.network, "address": str(machine.address), "public": public}
@@ -59,7 +59,7 @@ class MachineParts:
     """Parts of the machine ``name``."""
 
     name: str
-    settings: Settings
+    settings: HypervisorSettings
     networks: Networks
     _delivered: tuple[IPv4Network, ...] | None = None
     """Ranges that the network is known to deliver; None while that is unknown."""
@@ -70,7 +70,7 @@ class MachineParts:
 
     @cached_property
     def _container(self) -> Container:
-        group = Group.of(self.settings.state, self.name)
+        group = ControlGroup.of(self.settings.state, self.name)
         return Container(name=self.name, group=group, run=RUN / "machines" / self.name)
 
     @cached_property
@@ -109,7 +109,7 @@ class MachineParts:
         elif self.directory.exists():
             self._power.touch()
 
-    def process(self) -> nspawn.Process | None:
+    def process(self) -> nspawn.ContainerProcess | None:
         """Return the machine's process, if it runs."""
         return self._container.process()
 
@@ -119,7 +119,7 @@ class MachineParts:
             return int(self.exit_file.read_text())
         return None
 
-    def make_disk(self, machine: Machine) -> None:
+    def make_disk(self, machine: DesiredMachine) -> None:
         """Make a fresh disk and identity for a new generation."""
         upper = self.directory / "upper"
         for folder in (upper, self.directory / "work", self.directory / "containerd"):
@@ -128,7 +128,7 @@ class MachineParts:
         seed.write(machine=machine, upper=upper, image=self.settings.image(machine.image), ca=self.settings.ca())
         self._write_record(machine)
 
-    def _write_record(self, machine: Machine) -> None:
+    def _write_record(self, machine: DesiredMachine) -> None:
         record = {
             "id": machine.id,
             "generation": machine.generation,
@@ -140,7 +140,7 @@ class MachineParts:
         """Empty the local disk, which a machine loses when it leaves its physical host."""
         self._ssd.wipe()
 
-    async def start(self, machine: Machine, network: Network) -> nspawn.Process:
+    async def start(self, machine: DesiredMachine, network: Network) -> nspawn.ContainerProcess:
         """Boot the machine; return its process once it runs."""
         own = self._container
         await own.mount(self.settings.image(machine.image), disk=self.directory)
@@ -156,7 +156,7 @@ class MachineParts:
         argv = nspawn.launch_argv(name=self.name, root=own.root, netns=netns, binds=binds)
         return await own.launch(argv, log=self.console_log())
 
-    async def deliver(self, machine: Machine) -> None:
+    async def deliver(self, machine: DesiredMachine) -> None:
         """Make the network deliver to a running machine what it should."""
         if self._delivered != machine.routed:
             await self.networks.deliver(machine)
@@ -186,7 +186,7 @@ class MachineParts:
             if directory.exists():
                 await asyncio.to_thread(shutil.rmtree, directory)
 
-    def boot_report(self, process: nspawn.Process) -> BootReport:
+    def boot_report(self, process: nspawn.ContainerProcess) -> BootReport:
         """Return the result of this boot, from cloud-init's files, which each boot writes anew.
 
         The guest reports to the cloud at the end of cloud-init's first stage, before user data is processed: so does
@@ -209,7 +209,7 @@ class MachineParts:
         leader = None if process is None else process.leader()
         if leader is None:
             raise RuntimeError(f"machine {self.name} is not running")
-        group = Group(f"{self._container.group.path}/run-{secrets.token_hex(4)}")
+        group = ControlGroup(f"{self._container.group.path}/run-{secrets.token_hex(4)}")
         group.create()
         argv = group.entering(nspawn.inside(leader, ["/bin/sh", "-c", 'eval "$(cat)"']))
         try:
@@ -232,7 +232,7 @@ def _cloud_init_file(leader: int, name: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-async def _captured(argv: list[str], script: str, group: Group, timeout_s: float) -> CommandResult:
+async def _captured(argv: list[str], script: str, group: ControlGroup, timeout_s: float) -> CommandResult:
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe)
     talk = asyncio.ensure_future(child.communicate(script.encode()))

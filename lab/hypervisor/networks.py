@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
-from lab.desired import Machine, Network, Peering
+from lab.desired import DesiredMachine, Network, Peering
 from lab.hypervisor import addresses
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.namespaces import RUN, Namespace
 from lab.hypervisor.router_links import RouterLink
 
@@ -38,12 +38,12 @@ _DELIVERED = "202"
 """Protocol number of routes to the ranges that machines are delivered besides their address."""
 
 
-def operator_of(plan: Plan) -> Namespace:
+def operator_of(plan: AddressRanges) -> Namespace:
     """Return the namespace of an environment's operator."""
     return Namespace.named(plan.place)
 
 
-def laptop_of(plan: Plan) -> Namespace:
+def laptop_of(plan: AddressRanges) -> Namespace:
     """Return the namespace of an environment's laptop."""
     return Namespace.named(plan.laptop_place)
 
@@ -62,22 +62,22 @@ def machine_namespace(name: str) -> Namespace:
 class Networks:
     """Makes routers and links as they are requested. All methods are idempotent."""
 
-    own_plan: Plan
+    own_plan: AddressRanges
     """Plan of the lab's own environment."""
-    tenants: dict[str, Plan] = field(default_factory=dict)
+    tenants: dict[str, AddressRanges] = field(default_factory=dict)
     """Plans of its tenants, by name."""
 
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[AddressRanges, ...]:
         """Return the plans of all environments, the lab's own first."""
         return (self.own_plan, *self.tenants.values())
 
-    def plan_of(self, network: Network) -> Plan:
+    def plan_of(self, network: Network) -> AddressRanges:
         """Return the plan of the environment to which a network belongs. Supernets are disjoint; a network in no
         tenant's supernet belongs to the lab's own environment."""
         found = (plan for plan in self.tenants.values() if network.ranges[0].subnet_of(plan.supernet))
         return next(found, self.own_plan)
 
-    def plan_at(self, address: IPv4Address) -> Plan:
+    def plan_at(self, address: IPv4Address) -> AddressRanges:
         """Return the plan of the environment to which an address belongs."""
         found = (plan for plan in self.tenants.values() if address in plan.supernet)
         return next(found, self.own_plan)
@@ -107,7 +107,7 @@ class Networks:
         """Return the file names of all routers, whichever daemon made them."""
         return {path.name for path in (RUN / "netns").glob("net-*")}
 
-    async def attach(self, machine: Machine, network: Network) -> Namespace:
+    async def attach(self, machine: DesiredMachine, network: Network) -> Namespace:
         """Make a fresh namespace for ``machine``, linked to its router, with its address and default route."""
         router, inside = router_of(machine.network), machine_namespace(machine.name)
         await self.detach(machine.name, machine.network)
@@ -128,7 +128,7 @@ class Networks:
             await self._publish(machine, machine.public, inside)
         return inside
 
-    def _near(self, machine: Machine, network: Network) -> list[str]:
+    def _near(self, machine: DesiredMachine, network: Network) -> list[str]:
         """Return the destinations that a machine reaches through its router: all, unless it has an interface on the
         internet."""
         if machine.public is None:
@@ -136,7 +136,7 @@ class Networks:
         services = (addresses.PLATFORM, addresses.METADATA, addresses.DEPOT, self.plan_of(network).operator)
         return [*map(str, network.ranges), *(f"{address}/32" for address in services)]
 
-    async def _publish(self, machine: Machine, public: IPv4Address, inside: Namespace) -> None:
+    async def _publish(self, machine: DesiredMachine, public: IPv4Address, inside: Namespace) -> None:
         link = addresses.public_link(machine.name)
         await INTERNET.ip([f"link add {link} type veth peer name eth1 netns {inside.path}", f"link set {link} up"])
         await INTERNET.ip([f"route replace {public}/32 dev {link}"])
@@ -148,7 +148,7 @@ class Networks:
             ]
         )
 
-    async def deliver(self, machine: Machine) -> None:
+    async def deliver(self, machine: DesiredMachine) -> None:
         """Route to an attached machine the ranges that it is delivered besides its address. When two machines are
         delivered one range, as a rack's two gateways are, the machine with the lower address gets it while it runs."""
         link, metric = addresses.machine_link(machine.name), int(machine.address.ip) - int(machine.address.network[0])
@@ -216,7 +216,7 @@ class Networks:
             }
             await self._route(router, router_link.link, routes, protocol=_WAYS)
 
-    async def ensure_operator(self, plan: Plan) -> None:
+    async def ensure_operator(self, plan: AddressRanges) -> None:
         """Make the namespace of an environment's operator, with a link to the internet."""
         inside = operator_of(plan)
         await inside.create()
@@ -230,7 +230,7 @@ class Networks:
         await inside.create()
         await self.expose(inside.path.name, inside, [address])
 
-    async def remove_places(self, plan: Plan) -> None:
+    async def remove_places(self, plan: AddressRanges) -> None:
         """Remove the namespaces of an environment's operator and laptop, with their links."""
         for inside in (operator_of(plan), laptop_of(plan)):
             await INTERNET.ip([f"link del {inside.path.name}"], force=True)
@@ -271,7 +271,7 @@ class Networks:
         )
 
 
-def gateway_of(machine: Machine, network: Network) -> IPv4Address:
+def gateway_of(machine: DesiredMachine, network: Network) -> IPv4Address:
     """Return the router's address in the machine's subnet; raises ValueError when no subnet holds the machine."""
     for subnet in network.subnets:
         if machine.address.ip in subnet.range:

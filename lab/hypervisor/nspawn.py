@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cgroups import Group
+from lab.cgroups import ControlGroup
 from lab.hypervisor.commands import command
 from lab.state import start_time
 
@@ -41,7 +41,7 @@ CLEAN_ENVIRONMENT = [
 
 
 @dataclass
-class Process:
+class ContainerProcess:
     """A running systemd-nspawn."""
 
     machine: str
@@ -118,7 +118,9 @@ def _common(*, name: str, root: Path, netns: Path) -> list[str]:
     ]
 
 
-async def launch(argv: Sequence[str], *, name: str, group: Group, log: Path, exit_file: Path) -> Process:
+async def launch(
+    argv: Sequence[str], *, name: str, group: ControlGroup, log: Path, exit_file: Path
+) -> ContainerProcess:
     """Start a machine as a child of process 1; return its process once its systemd-nspawn is seen."""
     words = ["launch", str(log), str(exit_file), *group.procs_files(), "--", *argv]
     await command(["setsid", "--fork", "/bin/sh", "-c", _LAUNCH, *words])
@@ -133,7 +135,7 @@ def _exit_code(file: Path) -> str | None:
     return file.read_text().strip() if file.exists() else None
 
 
-def running() -> dict[str, Process]:
+def running() -> dict[str, ContainerProcess]:
     """Return all running machines by name."""
     own = os.readlink("/proc/self/ns/pid")
     names: dict[int, str] = {}
@@ -148,7 +150,7 @@ def running() -> dict[str, Process]:
     for pid, name in names.items():
         started = start_time(pid)
         if started is not None and not (parents[pid].isdigit() and int(parents[pid]) in names):
-            found[name] = Process(name, pid, started)
+            found[name] = ContainerProcess(name, pid, started)
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lab.desired import Network
 from lab.hypervisor import addresses
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.dns import NameServer
 from lab.hypervisor.networks import COMPANY, INTERNET, Networks, laptop_of, operator_of
 
@@ -25,7 +25,7 @@ class Operators:
         await self._ensure_places(self._networks.own_plan)
         await self.serve_names(())
 
-    async def admit(self, plan: Plan, networks: Sequence[Network]) -> None:
+    async def admit(self, plan: AddressRanges, networks: Sequence[Network]) -> None:
         """Make the places of a tenant."""
         if self._networks.tenants.get(plan.tenant) != plan:
             self._networks.tenants[plan.tenant] = plan
@@ -45,6 +45,6 @@ class Operators:
             names = {name: address for network in mine for name, address in network.names.items()}
             await NameServer(operator_of(plan), addresses.INTERNET_DNS).serve(names)
 
-    async def _ensure_places(self, plan: Plan) -> None:
+    async def _ensure_places(self, plan: AddressRanges) -> None:
         await self._networks.ensure_operator(plan)
         await self._networks.ensure_outside(laptop_of(plan), plan.laptop)

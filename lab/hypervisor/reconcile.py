@@ -9,24 +9,24 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from lab import inotify
-from lab.desired import CommandResult, Machine, MachineState, Network, Peering, TunnelState, World
+from lab.desired import CommandResult, DesiredMachine, MachineState, Network, Peering, TunnelState, World
 from lab.hypervisor import addresses, firewall, nspawn, router_links
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.balancer import Balancers
 from lab.hypervisor.charon import PROCESS
 from lab.hypervisor.commands import command
 from lab.hypervisor.dns import NameServer
 from lab.hypervisor.firewall import Healthy
-from lab.hypervisor.gateways import Gateways
+from lab.hypervisor.gateways import CloudGateways
 from lab.hypervisor.internet import Internet, find_cut
-from lab.hypervisor.keeper import Keeper, Power
+from lab.hypervisor.keeper import MachineKeeper, Power
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.namespaces import Namespace
 from lab.hypervisor.network_disks import remove_all_but
 from lab.hypervisor.networks import Networks, router_of
 from lab.hypervisor.operators import Operators
 from lab.hypervisor.router_links import RouterLink
-from lab.hypervisor.settings import Settings
+from lab.hypervisor.settings import HypervisorSettings
 
 _LOG = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
@@ -44,19 +44,19 @@ class NetworkObserver(Protocol):
 class LabHypervisor:
     """Implements :class:`lab.desired.Hypervisor`."""
 
-    def __init__(self, settings: Settings, *, observer: NetworkObserver) -> None:
+    def __init__(self, settings: HypervisorSettings, *, observer: NetworkObserver) -> None:
         self._settings = settings
         self._observer = observer
         self._networks = Networks(settings.plan)
         self._operators = Operators(self._networks)
         self._balancers = Balancers(changed=self._refresh_rules)
-        self._gateways = Gateways(settings, self._networks)
+        self._gateways = CloudGateways(settings, self._networks)
         self._internet = Internet()
         self._world = World()
         self._ordered: World | None = None
         """World that the clouds ordered last; None before their first order."""
         self._standing = World()
-        self._keepers: dict[str, Keeper] = {}
+        self._keepers: dict[str, MachineKeeper] = {}
         """Keepers by machine name; a machine that is replaced keeps its keeper."""
         self._made: dict[str, Network] = {}
         self._peered: tuple[tuple[Peering, ...], frozenset[str]] | None = None
@@ -108,7 +108,7 @@ class LabHypervisor:
         self._follow_machines(world.machines)
         self._later(self._remove_gone(wanted.keys()))
 
-    async def admit(self, plan: Plan) -> None:
+    async def admit(self, plan: AddressRanges) -> None:
         """Make the namespace of the operator of a tenant, whose networks the clouds order."""
         async with self._lock:
             await self._operators.admit(plan, self._world.networks)
@@ -182,7 +182,7 @@ class LabHypervisor:
             "cuts": sorted(self._internet.cuts),
         }
 
-    def _by_id(self, machine_id: str) -> Keeper | None:
+    def _by_id(self, machine_id: str) -> MachineKeeper | None:
         # Azure's identifiers do not distinguish case.
         for keeper in self._keepers.values():
             known = keeper.spec.id if keeper.spec else keeper.parts.record().get("id", "")
@@ -235,7 +235,7 @@ class LabHypervisor:
             await command(router_of(network.id).inside(["nft", "-f", "-"]), stdin=text)
             self._rules[network.id] = text
 
-    def _follow_machines(self, machines: Sequence[Machine]) -> None:
+    def _follow_machines(self, machines: Sequence[DesiredMachine]) -> None:
         wanted = {machine.name: machine for machine in machines if _NAME.fullmatch(machine.name)}
         for machine in machines:
             if machine.name not in wanted:
@@ -260,16 +260,16 @@ class LabHypervisor:
         machines = {name for name in nspawn.running() if not name.startswith(PROCESS)}
         return disks | machines | set(self._keepers)
 
-    def _keeper(self, name: str) -> Keeper:
+    def _keeper(self, name: str) -> MachineKeeper:
         parts = MachineParts(name, self._settings, self._networks)
-        return Keeper(parts, network_of=self._ready_network)
+        return MachineKeeper(parts, network_of=self._ready_network)
 
     def _ready_network(self, network_id: str) -> Network | None:
         """Return a network that machines may join: it has its rules, without which nothing would separate the
         machines."""
         return self._made.get(network_id) if network_id in self._rules else None
 
-    async def _forget(self, keeper: Keeper) -> None:
+    async def _forget(self, keeper: MachineKeeper) -> None:
         if await keeper.gone():
             self._keepers.pop(keeper.name, None)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from lab.desired import Gateway, Machine, Network, Subnet, World
+from lab.desired import DesiredGateway, DesiredMachine, DesiredSubnet, Network, World
 from lab.hypervisor import addresses
 
 _LOG = logging.getLogger(__name__)
@@ -40,13 +40,13 @@ class RouterLink:
     permits: tuple[Permit, ...]
 
 
-def sending_ranges(subnet: Subnet, machines: Sequence[Machine]) -> tuple[IPv4Network, ...]:
+def sending_ranges(subnet: DesiredSubnet, machines: Sequence[DesiredMachine]) -> tuple[IPv4Network, ...]:
     """Return all ranges from which a subnet's machines send."""
     routed = (range_ for machine in machines if machine.address.ip in subnet.range for range_ in machine.routed)
     return (subnet.range, *routed)
 
 
-def inside_addresses(gateway: Gateway, network: Network) -> tuple[IPv4Address, ...]:
+def inside_addresses(gateway: DesiredGateway, network: Network) -> tuple[IPv4Address, ...]:
     """Return the addresses that a gateway has in its network, one in each range that its tunnels carry: the network's
     first address, which no machine has, or else the range's first. charon routes to a tunnel's other end only if it has
     an address of its own in the tunnel's near ranges."""
@@ -61,7 +61,7 @@ def router_links(network: Network, world: World) -> tuple[RouterLink, ...]:
     return (*_gateways(network, world, here), *_peerings(network, world, here))
 
 
-def _gateways(network: Network, world: World, here: Sequence[Machine]) -> Iterator[RouterLink]:
+def _gateways(network: Network, world: World, here: Sequence[DesiredMachine]) -> Iterator[RouterLink]:
     for gateway in world.gateways:
         if gateway.network == network.id:
             origins = {range_ for tunnel in gateway.tunnels for range_ in tunnel.remote_ranges}
@@ -76,7 +76,7 @@ def _gateways(network: Network, world: World, here: Sequence[Machine]) -> Iterat
             )
 
 
-def _peerings(network: Network, world: World, here: Sequence[Machine]) -> Iterator[RouterLink]:
+def _peerings(network: Network, world: World, here: Sequence[DesiredMachine]) -> Iterator[RouterLink]:
     ranges = {other.id: other.ranges for other in world.networks}
     for peering in world.peerings:
         ends = (peering.first, peering.second)
@@ -92,7 +92,7 @@ def _peerings(network: Network, world: World, here: Sequence[Machine]) -> Iterat
             )
 
 
-def _permits(network: Network, via: str, here: Sequence[Machine]) -> tuple[Permit, ...]:
+def _permits(network: Network, via: str, here: Sequence[DesiredMachine]) -> tuple[Permit, ...]:
     return tuple(
         Permit(sources=sending_ranges(subnet, here), destination=route.destination)
         for subnet in network.subnets

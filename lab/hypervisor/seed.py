@@ -10,7 +10,7 @@ import secrets
 import subprocess
 from pathlib import Path
 
-from lab.desired import Machine
+from lab.desired import DesiredMachine
 from lab.hypervisor.addresses import PLATFORM
 
 CA_NAME = "longhaul-lab"
@@ -70,7 +70,7 @@ done <<END
 """
 
 
-def write(*, machine: Machine, upper: Path, image: Path, ca: bytes) -> None:
+def write(*, machine: DesiredMachine, upper: Path, image: Path, ca: bytes) -> None:
     """Write a new machine's files into ``upper``; ``ca`` is the lab's CA certificate in PEM."""
     identity = {
         "etc/hostname": f"{machine.name}\n",
@@ -89,7 +89,7 @@ def write(*, machine: Machine, upper: Path, image: Path, ca: bytes) -> None:
         _put_ca(upper, image, ca)
 
 
-def _put_seed(machine: Machine, upper: Path) -> None:
+def _put_seed(machine: DesiredMachine, upper: Path) -> None:
     seed = "var/lib/cloud/seed/nocloud"
     meta = {"instance-id": f"{machine.id}-{machine.generation}", "local-hostname": machine.name}
     _put(upper, f"{seed}/meta-data", json.dumps(meta).encode() + b"\n")

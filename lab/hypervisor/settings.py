@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import AddressRanges
 from lab.state import LabState
 
 
@@ -15,11 +15,11 @@ def _no_ca() -> bytes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class HypervisorSettings:
     """Settings of one environment's hypervisor, which do not change."""
 
     state: LabState
-    plan: Plan
+    plan: AddressRanges
     rootfs: Path
     """Root file system of a machine whose ``image`` is neither a path nor in ``images``."""
     images: Mapping[str, Path] = field(default_factory=dict)

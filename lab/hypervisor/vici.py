@@ -25,7 +25,7 @@ class ViciError(Exception):
     """Raised when charon refuses a command."""
 
 
-class Session:
+class CharonSession:
     """A connection to one charon. Commands run one at a time; events arrive at any time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -36,7 +36,7 @@ class Session:
         self._task = asyncio.create_task(self._listen())
 
     @classmethod
-    async def connect(cls, path: Path) -> Session:
+    async def connect(cls, path: Path) -> CharonSession:
         """Connect to the socket at ``path``, however long the path is; raises OSError when no process listens."""
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -95,7 +95,7 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class AwsResourceType:
     """One resource type of the SDK."""
 
     type: str

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lab.providers.aws_calls import AwsRefusedError, Call, Described, Kind, arn, deletes, gone_is_fine, specification
+from lab.providers.aws_calls import (
+    AwsRefusedError,
+    AwsResourceType,
+    Call,
+    Described,
+    arn,
+    deletes,
+    gone_is_fine,
+    specification,
+)
 
 ENDED = ("deleting", "deleted", "failed")
 
@@ -25,10 +34,10 @@ ENDPOINTS = Described(
 )
 
 
-def egress_kinds() -> tuple[Kind, ...]:
+def egress_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:ec2/eip:Eip",
             inputs="domain",
             forced="domain",
@@ -43,7 +52,7 @@ def egress_kinds() -> tuple[Kind, ...]:
             find=ADDRESSES.left,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/natGateway:NatGateway",
             inputs="allocationId subnetId connectivityType",
             forced="allocationId subnetId connectivityType",
@@ -54,7 +63,7 @@ def egress_kinds() -> tuple[Kind, ...]:
             find=LIVE_NATS.left,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/vpcEndpoint:VpcEndpoint",
             inputs="vpcId serviceName vpcEndpointType routeTableIds",
             forced="vpcId serviceName vpcEndpointType",

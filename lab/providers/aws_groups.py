@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lab.providers.aws_calls import Call, Kind, code_of, missing
+from lab.providers.aws_calls import AwsResourceType, Call, code_of, missing
 from lab.providers.aws_templates import flag
 
 GROUP_SETTINGS = {
@@ -25,10 +25,10 @@ MOST_PROTECTED = 50
 _BUSY = ("ResourceInUse", "ScalingActivityInProgress", "ResourceInUseFault", "ScalingActivityInProgressFault")
 
 
-def group_kinds() -> tuple[Kind, ...]:
+def group_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:autoscaling/group:Group",
             inputs=f"name vpcZoneIdentifiers launchTemplate suspendedProcesses waitForCapacityTimeout forceDelete tags "
             f"{' '.join(GROUP_SETTINGS)}",

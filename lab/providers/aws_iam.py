@@ -6,15 +6,15 @@ import json
 from functools import partial
 from typing import Any
 
-from lab.providers.aws_calls import Call, Kind, absent_is_none, given, gone_is_fine, tag_list, tag_outputs
+from lab.providers.aws_calls import AwsResourceType, Call, absent_is_none, given, gone_is_fine, tag_list, tag_outputs
 
 CONFLICT = ("DeleteConflict",)
 
 
-def iam_kinds() -> tuple[Kind, ...]:
+def iam_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:iam/role:Role",
             inputs="name path description assumeRolePolicy maxSessionDuration inlinePolicies tags",
             forced="name path",
@@ -26,7 +26,7 @@ def iam_kinds() -> tuple[Kind, ...]:
             find=lambda call: [call.inputs["name"]] if _role(call, call.inputs["name"]) else [],
             global_=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:iam/rolePolicy:RolePolicy",
             inputs="name role policy",
             forced="name role",
@@ -37,7 +37,7 @@ def iam_kinds() -> tuple[Kind, ...]:
             delete=_delete_policy,
             global_=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:iam/instanceProfile:InstanceProfile",
             inputs="name path role tags",
             forced="name path",
@@ -49,7 +49,7 @@ def iam_kinds() -> tuple[Kind, ...]:
             find=lambda call: [call.inputs["name"]] if _profile(call, call.inputs["name"]) else [],
             global_=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:iam/openIdConnectProvider:OpenIdConnectProvider",
             inputs="url clientIdLists thumbprintLists tags",
             forced="url",

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.providers.aws_calls import Call, Described, Kind, code_of, given, gone_is_fine, specification, tag_list
+from lab.providers.aws_calls import (
+    AwsResourceType,
+    Call,
+    Described,
+    code_of,
+    given,
+    gone_is_fine,
+    specification,
+    tag_list,
+)
 
 OPEN = ("initiating-request", "pending-acceptance", "provisioning", "active")
 
@@ -17,10 +26,10 @@ PEERINGS = Described(
 )
 
 
-def peering_kinds() -> tuple[Kind, ...]:
+def peering_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:ec2/vpcPeeringConnection:VpcPeeringConnection",
             inputs="vpcId peerVpcId peerRegion peerOwnerId",
             forced="vpcId peerVpcId peerRegion peerOwnerId",
@@ -31,7 +40,7 @@ def peering_kinds() -> tuple[Kind, ...]:
             find=PEERINGS.left,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/vpcPeeringConnectionAccepter:VpcPeeringConnectionAccepter",
             inputs="vpcPeeringConnectionId autoAccept",
             forced="vpcPeeringConnectionId",

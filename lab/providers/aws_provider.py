@@ -14,7 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from clouds.aws.session import Session
-from lab.providers.aws_calls import AwsRefusedError, Call, Kind, tag_list
+from lab.providers.aws_calls import AwsRefusedError, AwsResourceType, Call, tag_list
 from lab.providers.aws_egress import egress_kinds
 from lab.providers.aws_groups import group_kinds
 from lab.providers.aws_iam import iam_kinds
@@ -42,7 +42,7 @@ UNSUPPORTED = frozenset(
 )
 
 
-def known_kinds() -> Mapping[str, Kind]:
+def known_kinds() -> Mapping[str, AwsResourceType]:
     """Return every type that can be made, by its name."""
     tables = (
         network_kinds(),
@@ -203,7 +203,9 @@ class AwsProvider(BaseProvider):
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, text)
         self._is_right_account = True
 
-    def _call(self, kind: Kind, inputs: dict[str, Any], *, old: dict[str, Any] | None = None, id: str = "") -> Call:
+    def _call(
+        self, kind: AwsResourceType, inputs: dict[str, Any], *, old: dict[str, Any] | None = None, id: str = ""
+    ) -> Call:
         region = inputs.get("region") or (old or {}).get("region") or self._region
         return Call(
             clients=self._clients,
@@ -214,7 +216,7 @@ class AwsProvider(BaseProvider):
             cancelled=self._cancelled,
         )
 
-    def _check(self, kind: Kind, inputs: dict[str, Any]) -> None:
+    def _check(self, kind: AwsResourceType, inputs: dict[str, Any]) -> None:
         unknown = {key for key in inputs if not key.startswith("__")} - kind.known
         if unknown:
             known = ", ".join(sorted(kind.known))
@@ -222,7 +224,7 @@ class AwsProvider(BaseProvider):
                 f"the lab's {kind.type} does not know {', '.join(sorted(unknown))}. It knows {known}."
             )
 
-    def _adopted(self, kind: Kind, call: Call, urn: str) -> str:
+    def _adopted(self, kind: AwsResourceType, call: Call, urn: str) -> str:
         """Find a resource that a killed run made and that the state does not know, and change it to the wanted inputs;
         return its id, or an empty text."""
         if kind.find is None or os.environ.get(CREATE_VARIABLE) == "refuse":
@@ -237,7 +239,7 @@ class AwsProvider(BaseProvider):
         self._change(kind, call)
         return call.id
 
-    def _change(self, kind: Kind, call: Call) -> None:
+    def _change(self, kind: AwsResourceType, call: Call) -> None:
         if kind.tagged and call.changed("tags"):
             gone = {str(key) for key in call.old.get("tags") or {}} - call.tags.keys()
             if gone:
@@ -252,7 +254,7 @@ class AwsProvider(BaseProvider):
             text = f"the lab's aws plugin cannot change {', '.join(sorted(changed))} of {kind.type} in place"
             raise AwsRefusedError(f"{text}; replace it: pulumi up --replace URN")
 
-    def _outputs(self, kind: Kind, call: Call, inputs: dict[str, Any]) -> dict[str, Any]:
+    def _outputs(self, kind: AwsResourceType, call: Call, inputs: dict[str, Any]) -> dict[str, Any]:
         call.old = {**call.inputs}
         found = kind.read(call)
         if found is None:
@@ -261,7 +263,7 @@ class AwsProvider(BaseProvider):
         region = {} if kind.global_ else {"region": call.region}
         return self._marked(kind, {**own, **region, **found}, inputs)
 
-    def _marked(self, kind: Kind, outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
+    def _marked(self, kind: AwsResourceType, outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
         """Return outputs with secrets marked: those whose inputs were secret, and those that always are."""
         kept = keep_secrets(outputs, inputs)
         always = set(kind.secrets.split())

@@ -6,9 +6,9 @@ from typing import Any
 
 from lab.providers.aws_calls import (
     AwsRefusedError,
+    AwsResourceType,
     Call,
     Described,
-    Kind,
     arn,
     code_of,
     deletes,
@@ -25,10 +25,10 @@ TARGETS = {
 TABLES = Described(operation="describe_route_tables", answer="RouteTables", key="RouteTableId")
 
 
-def route_kinds() -> tuple[Kind, ...]:
+def route_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:ec2/routeTable:RouteTable",
             inputs="vpcId",
             forced="vpcId",
@@ -43,7 +43,7 @@ def route_kinds() -> tuple[Kind, ...]:
             find=TABLES.left,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/route:Route",
             inputs=f"routeTableId destinationCidrBlock {' '.join(TARGETS)}",
             forced="routeTableId destinationCidrBlock",
@@ -57,7 +57,7 @@ def route_kinds() -> tuple[Kind, ...]:
                 )
             ),
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/routeTableAssociation:RouteTableAssociation",
             inputs="subnetId routeTableId",
             forced="subnetId",

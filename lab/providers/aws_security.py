@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from lab.providers.aws_calls import (
+    AwsResourceType,
     Call,
     Described,
-    Kind,
     absent_is_none,
     arn,
     deletes,
@@ -34,10 +34,10 @@ GROUPS = Described(
 RULES = Described(operation="describe_security_group_rules", answer="SecurityGroupRules", key="SecurityGroupRuleId")
 
 
-def security_kinds() -> tuple[Kind, ...]:
+def security_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:ec2/securityGroup:SecurityGroup",
             inputs="name description vpcId",
             forced="name description vpcId",
@@ -53,9 +53,9 @@ def security_kinds() -> tuple[Kind, ...]:
     )
 
 
-def _rule_kind(type: str, direction: Direction) -> Kind:
+def _rule_kind(type: str, direction: Direction) -> AwsResourceType:
     """Return the type of a rule. A rule that a killed creation left is found without comparing descriptions."""
-    return Kind(
+    return AwsResourceType(
         type=type,
         inputs=f"securityGroupId ipProtocol fromPort toPort description {' '.join(PEERS)}",
         forced="securityGroupId",

@@ -6,9 +6,9 @@ from typing import Any
 
 from lab.providers.aws_calls import (
     AwsRefusedError,
+    AwsResourceType,
     Call,
     Described,
-    Kind,
     absent_is_none,
     arn,
     deletes,
@@ -26,10 +26,10 @@ _TEMPLATE_DATA = (
 TEMPLATES = Described(operation="describe_launch_templates", answer="LaunchTemplates", key="LaunchTemplateId")
 
 
-def template_kinds() -> tuple[Kind, ...]:
+def template_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:ec2/launchTemplate:LaunchTemplate",
             inputs=f"name description updateDefaultVersion {_TEMPLATE_DATA}",
             forced="name",

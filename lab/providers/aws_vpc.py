@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from lab.providers.aws_calls import (
+    AwsResourceType,
     Call,
     Described,
-    Kind,
     absent_is_none,
     arn,
     deletes,
@@ -26,10 +26,10 @@ INTERNET_GATEWAYS = Described(
 SUBNETS = Described(operation="describe_subnets", answer="Subnets", key="SubnetId")
 
 
-def network_kinds() -> tuple[Kind, ...]:
+def network_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:ec2/vpc:Vpc",
             inputs="cidrBlock enableDnsSupport enableDnsHostnames instanceTenancy",
             forced="cidrBlock instanceTenancy",
@@ -41,7 +41,7 @@ def network_kinds() -> tuple[Kind, ...]:
             find=VPCS.left,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation",
             inputs="vpcId cidrBlock",
             forced="vpcId cidrBlock",
@@ -55,7 +55,7 @@ def network_kinds() -> tuple[Kind, ...]:
             delete=deletes("disassociate_vpc_cidr_block", "AssociationId"),
             find=_find_range,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/internetGateway:InternetGateway",
             inputs="vpcId",
             create=_create_internet_gateway,
@@ -66,7 +66,7 @@ def network_kinds() -> tuple[Kind, ...]:
             find=INTERNET_GATEWAYS.left,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/subnet:Subnet",
             inputs="vpcId cidrBlock availabilityZone mapPublicIpOnLaunch",
             forced="vpcId cidrBlock availabilityZone",
@@ -78,7 +78,7 @@ def network_kinds() -> tuple[Kind, ...]:
             find=SUBNETS.left,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/subnetCidrReservation:SubnetCidrReservation",
             inputs="subnetId cidrBlock reservationType description",
             forced="subnetId cidrBlock reservationType description",

@@ -9,9 +9,9 @@ from typing import Any
 
 from lab.providers.aws_calls import (
     AwsRefusedError,
+    AwsResourceType,
     Call,
     Described,
-    Kind,
     arn,
     deletes,
     given,
@@ -65,10 +65,10 @@ CONNECTIONS = Described(
 )
 
 
-def vpn_kinds() -> tuple[Kind, ...]:
+def vpn_kinds() -> tuple[AwsResourceType, ...]:
     """Return the resource types of this table."""
     return (
-        Kind(
+        AwsResourceType(
             type="aws:ec2/vpnGateway:VpnGateway",
             inputs="vpcId amazonSideAsn availabilityZone",
             forced="amazonSideAsn availabilityZone",
@@ -80,7 +80,7 @@ def vpn_kinds() -> tuple[Kind, ...]:
             find=_find_gateway,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/customerGateway:CustomerGateway",
             inputs="type bgpAsn ipAddress deviceName",
             forced="type bgpAsn ipAddress deviceName",
@@ -91,7 +91,7 @@ def vpn_kinds() -> tuple[Kind, ...]:
             find=REMOTES.left,
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/vpnConnection:VpnConnection",
             inputs=f"{_FIXED} {_OPTIONS}",
             forced="type staticRoutesOnly tunnel1InsideCidr tunnel2InsideCidr",
@@ -104,7 +104,7 @@ def vpn_kinds() -> tuple[Kind, ...]:
             secrets="tunnel1PresharedKey tunnel2PresharedKey customerGatewayConfiguration",
             tagged=True,
         ),
-        Kind(
+        AwsResourceType(
             type="aws:ec2/vpnConnectionRoute:VpnConnectionRoute",
             inputs="vpnConnectionId destinationCidrBlock",
             forced="vpnConnectionId destinationCidrBlock",

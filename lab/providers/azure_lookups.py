@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lab.providers.client import ApiError, Client
+from lab.providers.client import ResourceManagerClient, ResourceManagerError
 from lab.providers.shapes import to_outputs
 from lab.providers.tokens import Token
 
@@ -21,7 +21,7 @@ def lookup_of(tokens: Mapping[str, Token], function: str) -> Token | None:
     return tokens.get(f"{match[1]}:{match[2]}") if match else None
 
 
-def look_up(token: Token, arguments: dict[str, Any], client: Client, *, preview: bool) -> dict[str, Any]:
+def look_up(token: Token, arguments: dict[str, Any], client: ResourceManagerClient, *, preview: bool) -> dict[str, Any]:
     """Return the values of a resource for the SDK; nothing in a preview without a cloud.
 
     Raises:
@@ -30,11 +30,13 @@ def look_up(token: Token, arguments: dict[str, Any], client: Client, *, preview:
     given = {name: value for name, value in arguments.items() if value is not None}
     if given.keys() != set(token.parameters):
         wanted = ", ".join(token.parameters)
-        raise ApiError(0, "InvalidArguments", f"the lab looks up {token.type} by {wanted}, not by {', '.join(given)}")
+        raise ResourceManagerError(
+            0, "InvalidArguments", f"the lab looks up {token.type} by {wanted}, not by {', '.join(given)}"
+        )
     if preview and not any(os.environ.get(name) for name in SUBSCRIPTION):
         return {}
     resource_id = token.id(given, subscription=client.subscription)
     found = client.get(resource_id, api_version=token.api_version)
     if found is None:
-        raise ApiError(404, "ResourceNotFound", f"{resource_id} was not found")
+        raise ResourceManagerError(404, "ResourceNotFound", f"{resource_id} was not found")
     return to_outputs(token, found)

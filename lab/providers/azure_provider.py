@@ -17,7 +17,7 @@ from pulumi.runtime.proto import provider_pb2, status_pb2
 from clouds.base.inputs import UNKNOWN
 from lab.providers.azure_lookups import look_up, lookup_of
 from lab.providers.base import BaseProvider, type_of
-from lab.providers.client import ApiError, CancelledError, Client
+from lab.providers.client import OperationCancelledError, ResourceManagerClient, ResourceManagerError
 from lab.providers.protocol import log_to_engine
 from lab.providers.shapes import imported_inputs, refreshed_inputs, to_body, to_outputs
 from lab.providers.tokens import Token, known_tokens
@@ -35,9 +35,9 @@ STABLE = ("name", "location")
 class AzureProvider(BaseProvider):
     """Creates, reads, updates and deletes the resources of :func:`known_tokens`; it can preview all others too."""
 
-    def __init__(self, *, engine: str | None, client: Client | None = None) -> None:
+    def __init__(self, *, engine: str | None, client: ResourceManagerClient | None = None) -> None:
         super().__init__(package="azure-native", distribution="pulumi-azure-native", engine=engine)
-        self._client = client or Client()
+        self._client = client or ResourceManagerClient()
         self._tokens = known_tokens()
         self._location = os.environ.get("ARM_LOCATION", "")
         self._owned: set[str] = set()
@@ -97,7 +97,7 @@ class AzureProvider(BaseProvider):
             existing = self._client.get(resource_id, api_version=token.api_version)
             if existing is not None:
                 self._existing(request.urn, resource_id)
-        except (ApiError, CancelledError) as problem:
+        except (ResourceManagerError, OperationCancelledError) as problem:
             context.abort(grpc.StatusCode.UNKNOWN, f"{resource_id_of(token, inputs)}: {problem}")
         resource_id, outputs = self._write(token, resource_id, inputs, request, context)
         return provider_pb2.CreateResponse(id=resource_id, properties=to_struct(outputs))
@@ -117,7 +117,7 @@ class AzureProvider(BaseProvider):
         token = self._token(request.urn, context)
         try:
             found = self._client.get(request.id, api_version=token.api_version)
-        except (ApiError, CancelledError) as problem:
+        except (ResourceManagerError, OperationCancelledError) as problem:
             context.abort(grpc.StatusCode.UNKNOWN, f"cannot read {request.id}: {problem}")
         if found is None:
             return provider_pb2.ReadResponse(id="")
@@ -136,7 +136,7 @@ class AzureProvider(BaseProvider):
         try:
             timeout_s = request.timeout or TIMEOUT_S
             self._client.delete(request.id, api_version=token.api_version, timeout_s=timeout_s)
-        except (ApiError, CancelledError) as problem:
+        except (ResourceManagerError, OperationCancelledError) as problem:
             context.abort(grpc.StatusCode.UNKNOWN, f"cannot delete {request.id}: {problem}")
         self._owned.discard(request.id.lower())
         return empty_pb2.Empty()
@@ -168,7 +168,7 @@ class AzureProvider(BaseProvider):
     def _look_up(self, token: Token, request: Any, context: Any) -> Any:
         try:
             return _told(look_up(token, plain(from_struct(request.args)), self._client, preview=request.preview))
-        except (ApiError, CancelledError) as problem:
+        except (ResourceManagerError, OperationCancelledError) as problem:
             context.abort(grpc.StatusCode.UNKNOWN, f"{request.tok}: {problem}")
             raise AssertionError("abort raises") from problem
 
@@ -182,7 +182,7 @@ class AzureProvider(BaseProvider):
             started = True
             self._client.finish(response, timeout_s=request.timeout or TIMEOUT_S)
             found = self._client.get(resource_id, api_version=token.api_version)
-        except (ApiError, CancelledError) as problem:
+        except (ResourceManagerError, OperationCancelledError) as problem:
             if started:
                 self._half_made(token, resource_id, inputs, problem, context)
             context.abort(grpc.StatusCode.UNKNOWN, f"{resource_id}: {problem}{_advice(problem)}")
@@ -197,7 +197,7 @@ class AzureProvider(BaseProvider):
         """Tell the engine that the resource exists although it is not healthy, so that the next run updates it."""
         try:
             found = self._client.get(resource_id, api_version=token.api_version)
-        except (ApiError, CancelledError):
+        except (ResourceManagerError, OperationCancelledError):
             found = None
         outputs = keep_secrets(to_outputs(token, found), inputs) if found else {}
         detail = provider_pb2.ErrorResourceInitFailed(
@@ -211,7 +211,7 @@ class AzureProvider(BaseProvider):
 
     def _existing(self, urn: str, resource_id: str) -> None:
         if os.environ.get(CREATE_VARIABLE) == "refuse" or resource_id.lower() in self._owned:
-            raise ApiError(0, "AlreadyExists", f"cannot create already existing resource '{resource_id}'")
+            raise ResourceManagerError(0, "AlreadyExists", f"cannot create already existing resource '{resource_id}'")
         message = (
             f"{resource_id} exists already and is adopted. The real plugin refuses this: there it must be imported."
         )
@@ -251,7 +251,7 @@ def _auto_name(token: Token, request: Any) -> str:
 
 
 def _advice(problem: Exception) -> str:
-    if isinstance(problem, ApiError) and problem.code == "PropertyChangeNotAllowed":
+    if isinstance(problem, ResourceManagerError) and problem.code == "PropertyChangeNotAllowed":
         return (
             ". Azure does not change this in place and azure-native does not replace for it by itself: name the "
             "property in the "

@@ -22,7 +22,7 @@ AnotherOperationInProgress, three times in 200 seconds (pulumi-azure-native, pro
 program that relies on it fails as soon as an operation takes longer, so here it fails at once."""
 
 
-class ApiError(Exception):
+class ResourceManagerError(Exception):
     """A refusal by the resource manager."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -31,11 +31,11 @@ class ApiError(Exception):
         self.code = code
 
 
-class CancelledError(Exception):
+class OperationCancelledError(Exception):
     """Raised when the engine asked to stop."""
 
 
-class Client:
+class ResourceManagerClient:
     """One identity at the resource manager; safe for many threads."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Client:
         """Id of the subscription to work in."""
         found = os.environ.get("ARM_SUBSCRIPTION_ID") or os.environ.get("AZURE_SUBSCRIPTION_ID")
         if not found:
-            raise ApiError(
+            raise ResourceManagerError(
                 0, "NoSubscription", "ARM_SUBSCRIPTION_ID is not set: run inside the lab, or name a subscription"
             )
         return found
@@ -92,7 +92,7 @@ class Client:
 
     def _wait(self, seconds: float) -> None:
         if self.cancelled.wait(seconds):
-            raise CancelledError("the engine asked to stop while an operation was under way")
+            raise OperationCancelledError("the engine asked to stop while an operation was under way")
 
 
 def _credential() -> Any:
@@ -104,8 +104,8 @@ def _credential() -> Any:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Turn the manager's errors into :class:`ApiError`."""
+    """Turn the manager's errors into :class:`ResourceManagerError`."""
     try:
         yield
     except AzureError as error:
-        raise ApiError(error.status, error.code or "Unknown", error.said or str(error)) from None
+        raise ResourceManagerError(error.status, error.code or "Unknown", error.said or str(error)) from None

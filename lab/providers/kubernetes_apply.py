@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.providers.kubernetes_client import APPLY, Client, Resource
+from lab.providers.kubernetes_client import APPLY, ApiResource, ObjectClient
 from lab.providers.kubernetes_objects import (
     PATCH_FORCE,
     PROPAGATION,
@@ -11,7 +11,7 @@ from lab.providers.kubernetes_objects import (
     is_kind,
     metadata,
 )
-from lab.providers.kubernetes_settings import Settings
+from lab.providers.kubernetes_settings import KubernetesSettings
 from longhaul.kubernetes.connection import ApiError, CancelledError
 
 CREATOR = "pulumi-kubernetes"
@@ -32,7 +32,9 @@ EXISTS = (
 )
 
 
-def create(client: Client, inputs: Object, *, settings: Settings, manager: str, preview: bool) -> Object:
+def create(
+    client: ObjectClient, inputs: Object, *, settings: KubernetesSettings, manager: str, preview: bool
+) -> Object:
     """Create an object, or only have it checked; wait a little for a namespace or kind that is being created too."""
     wait_s = 1.0
     for attempt in range(RETRIES + 1):
@@ -48,7 +50,9 @@ def create(client: Client, inputs: Object, *, settings: Settings, manager: str, 
     raise CancelledError("no try is left")
 
 
-def _create(client: Client, inputs: Object, *, settings: Settings, manager: str, preview: bool) -> Object:
+def _create(
+    client: ObjectClient, inputs: Object, *, settings: KubernetesSettings, manager: str, preview: bool
+) -> Object:
     resource = client.resource(inputs["apiVersion"], inputs["kind"])
     meta = metadata(inputs)
     if settings.server_side_apply and settings.upsert:
@@ -58,7 +62,9 @@ def _create(client: Client, inputs: Object, *, settings: Settings, manager: str,
     return client.send("POST", path, query={"fieldManager": CREATOR, **_dry(preview)}, body=inputs)
 
 
-def update(client: Client, inputs: Object, live: Object, *, settings: Settings, manager: str, preview: bool) -> Object:
+def update(
+    client: ObjectClient, inputs: Object, live: Object, *, settings: KubernetesSettings, manager: str, preview: bool
+) -> Object:
     """Change an object as wanted, or only have the change checked."""
     resource = client.resource(inputs["apiVersion"], inputs["kind"])
     meta = metadata(live)
@@ -77,7 +83,7 @@ def update(client: Client, inputs: Object, live: Object, *, settings: Settings, 
     return _apply(client, resource, inputs, manager=manager, force=force, preview=preview)
 
 
-def delete(client: Client, live: Object, inputs: Object) -> bool:
+def delete(client: ObjectClient, live: Object, inputs: Object) -> bool:
     """Request an object's deletion; return whether the object existed."""
     meta = metadata(live)
     policy = {"orphan": "Orphan", "background": "Background"}.get(annotation(inputs, PROPAGATION).lower(), "Foreground")
@@ -92,7 +98,9 @@ def delete(client: Client, live: Object, inputs: Object) -> bool:
     return True
 
 
-def _apply(client: Client, resource: Resource, inputs: Object, *, manager: str, force: bool, preview: bool) -> Object:
+def _apply(
+    client: ObjectClient, resource: ApiResource, inputs: Object, *, manager: str, force: bool, preview: bool
+) -> Object:
     meta = metadata(inputs)
     query = {"fieldManager": manager, "force": str(force).lower(), **_dry(preview)}
     path = resource.path(meta.get("namespace"), meta["name"])
@@ -108,7 +116,7 @@ def _apply(client: Client, resource: Resource, inputs: Object, *, manager: str, 
         raise ApiError(message, status=problem.status, reason=problem.reason) from None
 
 
-def _hand_over(client: Client, path: str, current: Object, *, manager: str) -> None:
+def _hand_over(client: ObjectClient, path: str, current: Object, *, manager: str) -> None:
     """Give the fields of plain creations and of kubectl to the manager that applies from now on. Otherwise fields that
     the program removes would stay with the former managers."""
     fields = metadata(current).get("managedFields") or []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from lab.providers.kubernetes_client import Client
+from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_objects import SKIP_AWAIT, TIMEOUT, WAIT_FOR, Object, annotation, is_kind, metadata
-from lab.providers.kubernetes_ready import CHECKS, Check, Seen, Verdict, has_address, written_condition
+from lab.providers.kubernetes_ready import CHECKS, Check, ObservedObject, ReadyVerdict, has_address, written_condition
 from longhaul.kubernetes.connection import CancelledError
 
 TIMEOUT_S = 600.0
@@ -15,7 +15,7 @@ SETTLE_S = 10.0
 """Seconds that a Service's endpoints must be empty before that counts as wanted, as in the real plugin."""
 
 
-class NotReadyError(Exception):
+class ObjectNotReadyError(Exception):
     """Raised when an object exists but is not as it should be; ``live`` is its last state."""
 
     def __init__(self, message: str, *, live: Object, reasons: list[str]) -> None:
@@ -29,7 +29,7 @@ def timeout_of(given: float, inputs: Object) -> float:
     return given or (float(written) if written.isdigit() else TIMEOUT_S)
 
 
-def await_ready(client: Client, inputs: Object, live: Object, *, timeout_s: float) -> Object:
+def await_ready(client: ObjectClient, inputs: Object, live: Object, *, timeout_s: float) -> Object:
     """Wait until a created or updated object is ready, and return its state then.
 
     Raises NotReadyError after ``timeout_s`` or when the engine asks to stop, and ApiError.
@@ -43,22 +43,23 @@ def await_ready(client: Client, inputs: Object, live: Object, *, timeout_s: floa
         return _await_service(client, live, timeout_s=timeout_s) if is_kind(live, "v1", "Service") else live
     except CancelledError:
         message = f"Resource operation was cancelled for '{metadata(live)['name']}'"
-        raise NotReadyError(message, live=live, reasons=[]) from None
+        raise ObjectNotReadyError(message, live=live, reasons=[]) from None
 
 
-def require_ready(client: Client, inputs: Object, live: Object) -> None:
-    """Check once, for a refresh; raise :class:`NotReadyError` when the object is not ready."""
+def require_ready(client: ObjectClient, inputs: Object, live: Object) -> None:
+    """Check once, for a refresh; raise :class:`ObjectNotReadyError` when the object is not ready."""
     check = _check(inputs, live)
     if annotation(inputs, SKIP_AWAIT) == "true" or check is None:
         return
-    verdict = check(Seen(client=client, live=live))
+    verdict = check(ObservedObject(client=client, live=live))
     if not verdict.ready:
         message = f"Resource '{metadata(live)['name']}' was created but failed to initialize"
-        raise NotReadyError(message, live=live, reasons=verdict.reasons)
+        raise ObjectNotReadyError(message, live=live, reasons=verdict.reasons)
 
 
-def await_deleted(client: Client, live: Object, *, timeout_s: float) -> None:
-    """Wait until a deleted object is gone, or raise :class:`NotReadyError`, which names the finalizers that hold it."""
+def await_deleted(client: ObjectClient, live: Object, *, timeout_s: float) -> None:
+    """Wait until a deleted object is gone, or raise :class:`ObjectNotReadyError`, which names the finalizers that hold
+    it."""
     meta = metadata(live)
     resource = client.resource(live["apiVersion"], live["kind"])
     namespace, name = meta.get("namespace"), meta["name"]
@@ -72,7 +73,7 @@ def await_deleted(client: Client, live: Object, *, timeout_s: float) -> None:
             break
     finalizers = ", ".join(metadata(live).get("finalizers") or []) or "none"
     message = f"'{name}' was not gone after {timeout_s:.0f} s"
-    raise NotReadyError(message, live=live, reasons=[f"finalizers might be preventing deletion ({finalizers})"])
+    raise ObjectNotReadyError(message, live=live, reasons=[f"finalizers might be preventing deletion ({finalizers})"])
 
 
 def _check(inputs: Object, live: Object) -> Check | None:
@@ -80,26 +81,26 @@ def _check(inputs: Object, live: Object) -> Check | None:
     return written_condition(written) if written else CHECKS.get((live["apiVersion"], live["kind"]))
 
 
-def _until(client: Client, live: Object, check: Check, *, timeout_s: float) -> Object:
+def _until(client: ObjectClient, live: Object, check: Check, *, timeout_s: float) -> Object:
     """Follow an object until a check passes, and return it."""
     meta = metadata(live)
     resource = client.resource(live["apiVersion"], live["kind"])
     deadline = time.monotonic() + timeout_s
-    verdict = Verdict(ready=False)
+    verdict = ReadyVerdict(ready=False)
     for found in client.follow(resource, namespace=meta.get("namespace"), name=meta["name"], timeout_s=timeout_s):
         if found is None:
-            raise NotReadyError(f"'{meta['name']}' was deleted meanwhile", live=live, reasons=[])
+            raise ObjectNotReadyError(f"'{meta['name']}' was deleted meanwhile", live=live, reasons=[])
         # Items of a list do not say their kind.
         live = {"apiVersion": live["apiVersion"], "kind": live["kind"], **found}
-        verdict = check(Seen(client=client, live=live))
+        verdict = check(ObservedObject(client=client, live=live))
         if verdict.ready:
             return live
         if time.monotonic() >= deadline:
             break
-    raise NotReadyError(f"'{meta['name']}' timed out waiting to be Ready", live=live, reasons=verdict.reasons)
+    raise ObjectNotReadyError(f"'{meta['name']}' timed out waiting to be Ready", live=live, reasons=verdict.reasons)
 
 
-def _await_service(client: Client, live: Object, *, timeout_s: float) -> Object:
+def _await_service(client: ObjectClient, live: Object, *, timeout_s: float) -> Object:
     """Wait until the Pods of a Service are ready, and for an address when it is a load balancer."""
     spec, meta = live.get("spec") or {}, metadata(live)
     deadline = time.monotonic() + timeout_s
@@ -120,4 +121,4 @@ def _await_service(client: Client, live: Object, *, timeout_s: float) -> Object:
         if empty and spell == SETTLE_S:
             return live
     reason = "the Pods that it selects are not ready, or its endpoints have no controller"
-    raise NotReadyError(f"'{meta['name']}' timed out waiting to be Ready", live=live, reasons=[reason])
+    raise ObjectNotReadyError(f"'{meta['name']}' timed out waiting to be Ready", live=live, reasons=[reason])

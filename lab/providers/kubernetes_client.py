@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from lab.providers.kubernetes_config import Access
+from lab.providers.kubernetes_config import NamespacedAccess
 from longhaul.kubernetes import connection
 from longhaul.kubernetes.connection import ApiError, Object
 
@@ -30,7 +30,7 @@ class NoMatchError(ApiError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resource:
+class ApiResource:
     """Place of a kind on the API server."""
 
     base: str
@@ -44,15 +44,15 @@ class Resource:
         return f"{self.base}{inside}/{self.plural}" + (f"/{quote(name)}" if name else "")
 
 
-class Client(connection.Client):
+class ObjectClient(connection.Client):
     """One identity at one API server; requests name kinds."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: NamespacedAccess) -> None:
         super().__init__(access, tries=TRIES)
         self.namespace = access.namespace
-        self._known: dict[str, dict[str, Resource]] = {}
+        self._known: dict[str, dict[str, ApiResource]] = {}
 
-    def resource(self, api_version: str, kind: str) -> Resource:
+    def resource(self, api_version: str, kind: str) -> ApiResource:
         """Return the place of ``kind``, from discovery; raises :class:`NoMatchError` when there is no such kind."""
         with self._lock:
             known = self._known.get(api_version, {})
@@ -65,7 +65,7 @@ class Client(connection.Client):
             raise NoMatchError(f'no matches for kind "{kind}" in version "{api_version}"', status=404, reason="NoMatch")
         return known[kind]
 
-    def _discover(self, api_version: str) -> dict[str, Resource]:
+    def _discover(self, api_version: str) -> dict[str, ApiResource]:
         base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         try:
             tag_list = self.send("GET", base)["resources"]
@@ -74,7 +74,7 @@ class Client(connection.Client):
                 return {}
             raise
         return {
-            one["kind"]: Resource(base=base, plural=one["name"], namespaced=one["namespaced"])
+            one["kind"]: ApiResource(base=base, plural=one["name"], namespaced=one["namespaced"])
             for one in tag_list
             if "/" not in one["name"]
         }
@@ -95,7 +95,7 @@ class Client(connection.Client):
         return [{"apiVersion": api_version, "kind": kind, **item} for item in answer.get("items") or []]
 
     def follow(
-        self, resource: Resource, *, namespace: str | None, name: str, timeout_s: float
+        self, resource: ApiResource, *, namespace: str | None, name: str, timeout_s: float
     ) -> Iterator[Object | None]:
         """Yield one object now and at each change, ``None`` when it does not exist; end after ``timeout_s``.
 

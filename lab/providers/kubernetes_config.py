@@ -25,13 +25,13 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access(connection.Access):
+class NamespacedAccess(connection.Access):
     """One cluster, one identity and its namespace."""
 
     namespace: str
 
 
-def load_access(given: str, *, context: str = "", cluster: str = "", namespace: str = "") -> Access:
+def load_access(given: str, *, context: str = "", cluster: str = "", namespace: str = "") -> NamespacedAccess:
     """Return the cluster that ``given`` leads to: a path, the content itself, or empty for the ambient configuration.
 
     Raises :class:`ConfigError`.
@@ -52,7 +52,7 @@ def load_access(given: str, *, context: str = "", cluster: str = "", namespace: 
     if server.get("proxy-url"):
         raise ConfigError(f"cluster {cluster_name!r} has a proxy-url, which the lab's kubernetes plugin does not know")
     token = _token(user)
-    return Access(
+    return NamespacedAccess(
         host=url.hostname,
         port=url.port or 443,
         server_name=server.get("tls-server-name") or url.hostname,

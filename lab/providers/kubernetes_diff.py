@@ -61,7 +61,7 @@ FORCED: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class ObjectDifference:
     """One difference."""
 
     path: str
@@ -70,10 +70,10 @@ class Change:
     replaces: bool
 
 
-def changes(old: Object, new: Object, *, forced: tuple[str, ...]) -> list[Change]:
+def changes(old: Object, new: Object, *, forced: tuple[str, ...]) -> list[ObjectDifference]:
     """Return every difference between ``old``, which is live, and ``new``, which is wanted."""
     return [
-        Change(path=_written(path), kind=kind, replaces=_forces(path, value, forced))
+        ObjectDifference(path=_written(path), kind=kind, replaces=_forces(path, value, forced))
         for path, kind, value in _compared(old, new, ())
     ]
 

@@ -15,8 +15,8 @@ from pulumi.runtime.proto import provider_pb2
 
 from lab.providers import kubernetes_apply as apply
 from lab.providers.base import BaseProvider, init_failed, type_of
-from lab.providers.kubernetes_await import NotReadyError, await_deleted, await_ready, require_ready, timeout_of
-from lab.providers.kubernetes_client import Client, NoMatchError
+from lab.providers.kubernetes_await import ObjectNotReadyError, await_deleted, await_ready, require_ready, timeout_of
+from lab.providers.kubernetes_client import NoMatchError, ObjectClient
 from lab.providers.kubernetes_config import ConfigError, load_access
 from lab.providers.kubernetes_diff import changes, forced_paths
 from lab.providers.kubernetes_objects import (
@@ -35,7 +35,7 @@ from lab.providers.kubernetes_objects import (
     with_secrets,
     with_unshown,
 )
-from lab.providers.kubernetes_settings import Settings, read_settings, replacing
+from lab.providers.kubernetes_settings import KubernetesSettings, read_settings, replacing
 from lab.providers.protocol import log_to_engine
 from lab.providers.values import from_struct, holds_unknown, plain, to_struct
 from longhaul.kubernetes.connection import ApiError, CancelledError
@@ -49,8 +49,8 @@ class KubernetesProvider(BaseProvider):
 
     def __init__(self, *, engine: str | None) -> None:
         super().__init__(package="kubernetes", distribution="pulumi-kubernetes", engine=engine)
-        self._settings = Settings()
-        self._client: Client | None = None
+        self._settings = KubernetesSettings()
+        self._client: ObjectClient | None = None
         self._unreachable = "the provider is not configured"
         self._lock = threading.Lock()
         self._probed = False
@@ -72,7 +72,7 @@ class KubernetesProvider(BaseProvider):
             access = load_access(
                 chosen.kubeconfig, context=chosen.context, cluster=chosen.cluster, namespace=chosen.namespace
             )
-            self._client = Client(access)
+            self._client = ObjectClient(access)
         except (ConfigError, OSError) as problem:
             self._unreachable = str(problem)
         return super().Configure(request, context)
@@ -182,7 +182,7 @@ class KubernetesProvider(BaseProvider):
             try:
                 if inputs:
                     require_ready(client, inputs, live)
-            except NotReadyError as problem:
+            except ObjectNotReadyError as problem:
                 why, details = str(problem), problem.reasons
                 init_failed(context, id=request.id, outputs=outputs, inputs=known, reason=why, details=details)
         return provider_pb2.ReadResponse(id=request.id, properties=to_struct(outputs), inputs=to_struct(known))
@@ -196,7 +196,7 @@ class KubernetesProvider(BaseProvider):
             try:
                 if apply.delete(client, live, inputs):
                     await_deleted(client, live, timeout_s=timeout_of(request.timeout, inputs))
-            except NotReadyError as problem:
+            except ObjectNotReadyError as problem:
                 context.abort(grpc.StatusCode.UNKNOWN, f"{problem}: {'; '.join(problem.reasons)}")
         return empty_pb2.Empty()
 
@@ -207,7 +207,7 @@ class KubernetesProvider(BaseProvider):
         client = self._reachable()
         try:
             return await_ready(client, inputs, live, timeout_s=timeout_of(timeout, inputs)) if client else live
-        except NotReadyError as problem:
+        except ObjectNotReadyError as problem:
             outputs = checkpoint(inputs, problem.live, given, field_manager=manager)
             why, details = str(problem), problem.reasons
             init_failed(context, id=object_id(live), outputs=outputs, inputs=given, reason=why, details=details)
@@ -216,7 +216,7 @@ class KubernetesProvider(BaseProvider):
         return to_struct(checkpoint(inputs, live, given, field_manager=manager))
 
     @contextmanager
-    def _told(self, context: Any, what: str) -> Iterator[Client]:
+    def _told(self, context: Any, what: str) -> Iterator[ObjectClient]:
         """Yield the client; report its errors in one line."""
         client = self._reachable()
         if client is None:
@@ -230,7 +230,7 @@ class KubernetesProvider(BaseProvider):
         except (ApiError, CancelledError, ValueError) as problem:
             context.abort(grpc.StatusCode.UNKNOWN, f"{what}: {problem}")
 
-    def _reachable(self) -> Client | None:
+    def _reachable(self) -> ObjectClient | None:
         """Return the client if the API server has answered it; the server is asked only once."""
         with self._lock:
             if not self._probed:

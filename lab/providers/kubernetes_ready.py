@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.providers.kubernetes_client import Client
+from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_objects import WAIT_FOR, Object, annotation, metadata
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ReadyVerdict:
     """Result of the check of one object."""
 
     ready: bool
@@ -20,10 +20,10 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class ObservedObject:
     """An object as it is, and the client with which to ask for more."""
 
-    client: Client
+    client: ObjectClient
     live: Object
 
     @property
@@ -55,7 +55,7 @@ class Seen:
         return pod_problems(self.client, self.live, owner=owner or self.live)
 
 
-Check = Callable[[Seen], Verdict]
+Check = Callable[[ObservedObject], ReadyVerdict]
 
 
 def written_condition(written: str) -> Check:
@@ -66,16 +66,16 @@ def written_condition(written: str) -> Check:
     if form != "condition" or not kind:
         raise ValueError(f"{WAIT_FOR}: {written}: the lab's kubernetes plugin knows condition=<type>[=<status>] alone")
 
-    def check(seen: Seen) -> Verdict:
+    def check(seen: ObservedObject) -> ReadyVerdict:
         ready = seen.condition(kind).get("status", "").lower() == (wanted or "true").lower()
-        return Verdict(ready=ready, reasons=[f"its condition {kind} is not {wanted or 'True'}"])
+        return ReadyVerdict(ready=ready, reasons=[f"its condition {kind} is not {wanted or 'True'}"])
 
     return check
 
 
-def _deployment(seen: Seen) -> Verdict:
+def _deployment(seen: ObservedObject) -> ReadyVerdict:
     if not seen.current:
-        return Verdict(ready=False, reasons=["no controller has looked at it: does kube-controller-manager run?"])
+        return ReadyVerdict(ready=False, reasons=["no controller has looked at it: does kube-controller-manager run?"])
     revision = annotation(seen.live, "deployment.kubernetes.io/revision")
     progressing = seen.condition("Progressing")
     rolled = revision == "1" or (seen.is_true("Progressing") and progressing.get("reason") == "NewReplicaSetAvailable")
@@ -92,11 +92,11 @@ def _deployment(seen: Seen) -> Verdict:
     elif not rolled or not owned or ready < wanted:
         reasons.append(f"{ready} of {wanted} Pods of revision {revision or 'none'} are ready")
     else:
-        return Verdict(ready=True)
-    return Verdict(ready=False, reasons=reasons + seen.pods(owned))
+        return ReadyVerdict(ready=True)
+    return ReadyVerdict(ready=False, reasons=reasons + seen.pods(owned))
 
 
-def _replica_set(seen: Seen, revision: str) -> Object:
+def _replica_set(seen: ObservedObject, revision: str) -> Object:
     meta = metadata(seen.live)
     for one in seen.client.items("apps/v1", "ReplicaSet", namespace=meta.get("namespace")):
         owners = [owner.get("uid") for owner in metadata(one).get("ownerReferences") or []]
@@ -105,60 +105,62 @@ def _replica_set(seen: Seen, revision: str) -> Object:
     return {}
 
 
-def _stateful_set(seen: Seen) -> Verdict:
+def _stateful_set(seen: ObservedObject) -> ReadyVerdict:
     wanted, ready = seen.spec.get("replicas", 1), seen.status.get("readyReplicas", 0)
     rolled = seen.status.get("currentRevision") == seen.status.get("updateRevision")
     if seen.current and rolled and ready >= wanted:
-        return Verdict(ready=True)
+        return ReadyVerdict(ready=True)
     reasons = [f"{ready} of {wanted} Pods are ready"] + ([] if rolled else ["the roll-out is under way"])
-    return Verdict(ready=False, reasons=reasons + seen.pods())
+    return ReadyVerdict(ready=False, reasons=reasons + seen.pods())
 
 
-def _daemon_set(seen: Seen) -> Verdict:
+def _daemon_set(seen: ObservedObject) -> ReadyVerdict:
     wanted = seen.status.get("desiredNumberScheduled", -1)
     counts = [seen.status.get(key, 0) for key in ("updatedNumberScheduled", "numberAvailable", "numberReady")]
     if seen.current and wanted >= 0 and min(counts) >= wanted:
-        return Verdict(ready=True)
-    return Verdict(ready=False, reasons=[f"{counts[2]} of {max(wanted, 0)} Pods are ready", *seen.pods()])
+        return ReadyVerdict(ready=True)
+    return ReadyVerdict(ready=False, reasons=[f"{counts[2]} of {max(wanted, 0)} Pods are ready", *seen.pods()])
 
 
-def _job(seen: Seen) -> Verdict:
+def _job(seen: ObservedObject) -> ReadyVerdict:
     if seen.is_true("Complete"):
-        return Verdict(ready=True)
+        return ReadyVerdict(ready=True)
     failed = seen.condition("Failed")
     counts = ", ".join(f"{seen.status.get(key, 0)} {key}" for key in ("active", "succeeded", "failed"))
     reason = f"[{failed.get('reason', '')}] {failed.get('message', '')}" if seen.is_true("Failed") else counts
-    return Verdict(ready=False, reasons=[reason, *seen.pods()])
+    return ReadyVerdict(ready=False, reasons=[reason, *seen.pods()])
 
 
-def _pod(seen: Seen) -> Verdict:
+def _pod(seen: ObservedObject) -> ReadyVerdict:
     if seen.status.get("phase") == "Succeeded" or seen.is_true("Ready"):
-        return Verdict(ready=True)
-    return Verdict(ready=False, reasons=pod_problems(seen.client, seen.live, owner=None))
+        return ReadyVerdict(ready=True)
+    return ReadyVerdict(ready=False, reasons=pod_problems(seen.client, seen.live, owner=None))
 
 
 def _phase(*wanted: str) -> Check:
-    def check(seen: Seen) -> Verdict:
+    def check(seen: ObservedObject) -> ReadyVerdict:
         phase = seen.status.get("phase")
-        return Verdict(ready=phase in wanted, reasons=[f"its phase is {phase}, not {' or '.join(wanted)}"])
+        return ReadyVerdict(ready=phase in wanted, reasons=[f"its phase is {phase}, not {' or '.join(wanted)}"])
 
     return check
 
 
-def _quota(seen: Seen) -> Verdict:
+def _quota(seen: ObservedObject) -> ReadyVerdict:
     ready = seen.spec.get("hard") == seen.status.get("hard")
-    return Verdict(ready=ready, reasons=["no controller has counted it yet"])
+    return ReadyVerdict(ready=ready, reasons=["no controller has counted it yet"])
 
 
-def has_address(seen: Seen) -> Verdict:
+def has_address(seen: ObservedObject) -> ReadyVerdict:
     """Check whether an object that is reached from outside has an address."""
     given = (seen.status.get("loadBalancer") or {}).get("ingress")
-    return Verdict(ready=bool(given), reasons=["nobody has given it an address: does the cloud have such a thing?"])
+    return ReadyVerdict(
+        ready=bool(given), reasons=["nobody has given it an address: does the cloud have such a thing?"]
+    )
 
 
-def _token_secret(seen: Seen) -> Verdict:
+def _token_secret(seen: ObservedObject) -> ReadyVerdict:
     waits = seen.live.get("type") == "kubernetes.io/service-account-token" and not seen.live.get("data")
-    return Verdict(ready=not waits, reasons=["no controller has filled in the token"])
+    return ReadyVerdict(ready=not waits, reasons=["no controller has filled in the token"])
 
 
 CHECKS: dict[tuple[str, str], Check] = {
@@ -180,7 +182,7 @@ MOST = 5
 """Number of pods' problems that are shown; the others are alike."""
 
 
-def pod_problems(client: Client, live: Object, *, owner: Object | None) -> list[str]:
+def pod_problems(client: ObjectClient, live: Object, *, owner: Object | None) -> list[str]:
     """Return the problems that keep an object's pods from being ready; for a pod itself, ``owner`` is ``None``."""
     if owner is None:
         return _problems(live)

@@ -30,7 +30,7 @@ KNOWN = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class KubernetesSettings:
     """Options with the meaning that the real plugin's options of the same names have."""
 
     kubeconfig: str = ""
@@ -46,7 +46,7 @@ class Settings:
     skip_unreachable: bool = False
 
 
-def read_settings(variables: Mapping[str, str]) -> Settings:
+def read_settings(variables: Mapping[str, str]) -> KubernetesSettings:
     """Return the settings from the engine's variables; ``ValueError`` names an option that the lab's plugin does not
     know."""
     given = {key.removeprefix(PREFIX): value for key, value in variables.items() if value not in ("", "null")}
@@ -58,7 +58,7 @@ def read_settings(variables: Mapping[str, str]) -> Settings:
         said = given.get(name, os.environ.get(f"PULUMI_K8S_{variable}", "true" if default else "false"))
         return said.strip('"') == "true"
 
-    return Settings(
+    return KubernetesSettings(
         kubeconfig=given.get("kubeconfig", ""),
         context=given.get("context", ""),
         cluster=given.get("cluster", ""),

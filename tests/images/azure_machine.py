@@ -18,9 +18,9 @@ from controller.request import Attested, RefusedError
 
 from components.control_plane import issuing
 from lab.cloud.azure.attested import Attester, Facts
-from lab.cloud.azure.identity import Identity
+from lab.cloud.azure.identity import TokenEndpoints
 from lab.cloud.pki import ensure_pki
-from lab.cloud.store import Store
+from lab.cloud.store import DocumentStore
 from tests.support.loopback import Answering
 
 TENANT, SUBSCRIPTION = "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000001"
@@ -58,8 +58,8 @@ class Azure:
         self.folder, self.now, self.clock = folder, datetime.now(UTC), 1000.0
         ensure_pki(folder / "ca", ("login.microsoftonline.com",))
         self.attester = Attester(folder / "ca")
-        self.store = Store(folder / "store.sqlite")
-        self.identity = Identity(state=folder, store=self.store, tenant=TENANT)
+        self.store = DocumentStore(folder / "store.sqlite")
+        self.identity = TokenEndpoints(state=folder, store=self.store, tenant=TENANT)
         self.keys: Callable[[], tuple[int, bytes]] = lambda: (
             200,
             json.dumps({"keys": [self.identity._jwk()]}).encode(),

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from components.control_plane import issuing
 from lab.cloud.azure.attested import Attester, Facts
-from lab.cloud.azure.identity import Identity
+from lab.cloud.azure.identity import TokenEndpoints
 from lab.cloud.pki import ensure_pki
 from tests.images.azure_machine import (
     ARM,
@@ -131,7 +131,7 @@ def test_a_document_of_an_older_longhaul_refuses_nobody(azure: Azure) -> None:
 
 def test_another_tenant_s_token(azure: Azure, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
-    theirs = Identity(state=tmp_path / "theirs", store=azure.store, tenant=STRANGE)
+    theirs = TokenEndpoints(state=tmp_path / "theirs", store=azure.store, tenant=STRANGE)
     foreign = theirs.token(object_id="o", app_id="a", audience=ARM, resource_id=SET)
     assert azure.says(token=foreign) == "ForgedProof", "signed with a key that is not our tenant's"
     theirs._key, theirs._kid = azure.identity._key, azure.identity._kid

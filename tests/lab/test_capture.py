@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from lab.capture import Flow, kind, summary, told
+from lab.capture import PacketFlow, kind, summary, told
 
 STATUS = {
     "networks": [{"id": "net-a", "name": "a", "egress": ["198.51.100.130"]}],
@@ -58,32 +58,32 @@ def test_what_is_no_packet_is_refused(damaged: bytes) -> None:
         kind(damaged)
 
 
-def clear(flow: Flow) -> bool:
+def clear(flow: PacketFlow) -> bool:
     return bool(summary({flow: [1, 60]}, STATUS, seconds=1.0)["in_the_clear"])
 
 
 def test_between_sites_only_what_is_sealed_is_in_order() -> None:
-    assert not clear(Flow("esp-in-udp", "198.51.100.64", "198.51.100.96"))
-    assert not clear(Flow("ike", "198.51.100.20", "198.51.100.64"))
-    assert clear(Flow("tcp 80", "198.51.100.20", "198.51.100.64"))
-    assert clear(Flow("icmp", "198.51.100.130", "198.51.100.96"))
-    assert clear(Flow("tcp 80", "10.1.0.4", "198.51.100.96"))
+    assert not clear(PacketFlow("esp-in-udp", "198.51.100.64", "198.51.100.96"))
+    assert not clear(PacketFlow("ike", "198.51.100.20", "198.51.100.64"))
+    assert clear(PacketFlow("tcp 80", "198.51.100.20", "198.51.100.64"))
+    assert clear(PacketFlow("icmp", "198.51.100.130", "198.51.100.96"))
+    assert clear(PacketFlow("tcp 80", "10.1.0.4", "198.51.100.96"))
 
 
 def test_one_sites_own_traffic_and_the_clouds_are_in_order() -> None:
-    assert not clear(Flow("icmp", "198.51.100.130", "198.51.100.64"))
-    assert not clear(Flow("cloud api", "198.51.100.130", "198.51.100.10"))
-    assert not clear(Flow("tcp 22", "198.51.100.2", "198.51.100.20"))
+    assert not clear(PacketFlow("icmp", "198.51.100.130", "198.51.100.64"))
+    assert not clear(PacketFlow("cloud api", "198.51.100.130", "198.51.100.10"))
+    assert not clear(PacketFlow("tcp 22", "198.51.100.2", "198.51.100.20"))
 
 
 def test_a_summary_is_told_with_names_the_busiest_first() -> None:
     counts = {
-        Flow("ike", "198.51.100.64", "198.51.100.96"): [2, 200],
-        Flow("esp-in-udp", "198.51.100.64", "198.51.100.96"): [9, 9000],
+        PacketFlow("ike", "198.51.100.64", "198.51.100.96"): [2, 200],
+        PacketFlow("esp-in-udp", "198.51.100.64", "198.51.100.96"): [9, 9000],
     }
     text = told(summary(counts, STATUS, seconds=1.0))
     lines = text.splitlines()
     assert lines[0].split()[:4] == ["esp-in-udp", "gw-a", "->", "gw-b"]
     assert lines[-1] == "Between sites: nothing but IKE and ESP in UDP."
-    loud = told(summary({Flow("icmp", "198.51.100.20", "198.51.100.64"): [1, 84]}, STATUS, seconds=1.0))
+    loud = told(summary({PacketFlow("icmp", "198.51.100.20", "198.51.100.64"): [1, 84]}, STATUS, seconds=1.0))
     assert "in the clear:\n  icmp 198.51.100.20 -> 198.51.100.64" in loud

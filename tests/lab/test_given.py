@@ -12,7 +12,7 @@ import pytest
 from components.model import load
 from lab import project
 from lab.config import LabConfig
-from lab.project import LabProject, Parts
+from lab.project import LabProject, RootParts
 from lab.start import give
 from lab.state import LabError, LabState
 from tests.support.project import Project, environment
@@ -85,7 +85,7 @@ def test_an_image_of_other_versions_stays_under_its_id_and_another_id_is_new(tmp
     old, new = _root(tmp_path / "old", "3.6.8"), _root(tmp_path / "new", "3.7.3")
 
     def config(node: Path) -> LabConfig:
-        return project.config(load(made.stack_file), chosen, Parts(node=node, tools=Path("/tools")))
+        return project.config(load(made.stack_file), chosen, RootParts(node=node, tools=Path("/tools")))
 
     first = config(old)
     id_ = raw["sites"]["weu"]["image"]
@@ -108,7 +108,7 @@ def test_an_image_that_was_made_anew_with_the_same_versions_is_not_the_one_that_
     made = Project.make(tmp_path / "project", raw)
     chosen = LabProject(path=made.path, env="lab")
     before, after = _root(tmp_path / "before", "3.6.8"), _root(tmp_path / "after", "3.6.8")
-    parts = Parts(node=before, tools=Path("/tools"))
+    parts = RootParts(node=before, tools=Path("/tools"))
     chosen.state.create()
     project.config(load(made.stack_file), chosen, parts).write(chosen.state)
     with pytest.raises(LabError, match="runs with other parameters"):

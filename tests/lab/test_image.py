@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab import image
-from lab.image import Images
+from lab.image import LabImages
 from longhaul.depot import contents
 from longhaul.toolchain import debian
 from longhaul.toolchain.cache import remove, sha256_file
@@ -139,7 +139,7 @@ def copy_sources(project: Path, copy: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> image.Sources:
+def sources(tmp_path_factory: pytest.TempPathFactory) -> image.ImageSources:
     """This checkout's sources, in copies that do not change during the tests."""
     found = image.load_sources()
     copy = tmp_path_factory.mktemp("sources")
@@ -148,14 +148,14 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> image.Sources:
 
 
 @pytest.fixture(scope="module")
-def baked(sources: image.Sources, tmp_path_factory: pytest.TempPathFactory) -> Images:
+def baked(sources: image.ImageSources, tmp_path_factory: pytest.TempPathFactory) -> LabImages:
     if os.geteuid() != 0:
         pytest.skip("needs root")
     return image.bake(log_dir=tmp_path_factory.mktemp("log"), progress=print, sources=sources)
 
 
 @pytest.fixture(scope="module", params=["bare", "node", "gateway"])
-def root(request: pytest.FixtureRequest, baked: Images) -> Path:
+def root(request: pytest.FixtureRequest, baked: LabImages) -> Path:
     path = getattr(baked, request.param)
     assert isinstance(path, Path)
     return path
@@ -169,7 +169,9 @@ def wanted(*trees: Path) -> Iterator[tuple[str, Path]]:
 
 
 @pytest.mark.lab
-def test_every_file_of_the_trees_is_in_the_node_as_the_manifest_says(baked: Images, sources: image.Sources) -> None:
+def test_every_file_of_the_trees_is_in_the_node_as_the_manifest_says(
+    baked: LabImages, sources: image.ImageSources
+) -> None:
     files = dict(wanted(sources.tree, sources.lab_tree))
     assert baked.manifest["files"] == {name: describe(path) for name, path in files.items()}
     for name, description in baked.manifest["files"].items():
@@ -181,13 +183,13 @@ def test_every_file_of_the_trees_is_in_the_node_as_the_manifest_says(baked: Imag
 
 
 @pytest.mark.lab
-def test_the_labs_own_files_are_in_every_image(root: Path, sources: image.Sources) -> None:
+def test_the_labs_own_files_are_in_every_image(root: Path, sources: image.ImageSources) -> None:
     for name, path in wanted(sources.lab_tree):
         assert describe(root / name) == describe(path)
 
 
 @pytest.mark.lab
-def test_what_the_roles_bring_is_in_the_node_alone(baked: Images, sources: image.Sources) -> None:
+def test_what_the_roles_bring_is_in_the_node_alone(baked: LabImages, sources: image.ImageSources) -> None:
     names = {name for name, _ in wanted(sources.tree)}
     for path in (baked.bare, baked.gateway):
         assert [name for name in names if (path / name).exists()] == []
@@ -195,7 +197,7 @@ def test_what_the_roles_bring_is_in_the_node_alone(baked: Images, sources: image
 
 
 @pytest.mark.lab
-def test_the_pinned_binaries_are_in_the_node(baked: Images) -> None:
+def test_the_pinned_binaries_are_in_the_node(baked: LabImages) -> None:
     expected = {"etcd", "etcdctl", "etcdutl", "kube-apiserver", "kubectl", "kubelet", "kube-proxy", "containerd", "ctr"}
     assert expected <= set(baked.manifest["binaries"])
     assert {"coredns", "agnhost", "pause"}.isdisjoint(baked.manifest["binaries"])
@@ -206,7 +208,7 @@ def test_the_pinned_binaries_are_in_the_node(baked: Images) -> None:
 
 
 @pytest.mark.lab
-def test_a_node_says_itself_what_it_is_of(baked: Images, sources: image.Sources) -> None:
+def test_a_node_says_itself_what_it_is_of(baked: LabImages, sources: image.ImageSources) -> None:
     said = json.loads((baked.node / "usr/share/longhaul/image.json").read_text())
     assert {**said, "suite": "bookworm", "files": baked.manifest["files"]} == baked.manifest
     assert re.fullmatch(r"bookworm-[0-9a-f]{16}", said["version"])
@@ -216,7 +218,7 @@ def test_a_node_says_itself_what_it_is_of(baked: Images, sources: image.Sources)
 
 
 @pytest.mark.lab
-def test_what_every_node_runs_came_with_its_image(baked: Images, sources: image.Sources) -> None:
+def test_what_every_node_runs_came_with_its_image(baked: LabImages, sources: image.ImageSources) -> None:
     declared = {image.tool: image.name for image in sources.contents.images}
     found = {name.rpartition(":")[0] for name in baked.manifest["images"]}
     assert found == {declared[tool] for tool in sources.contents.preloaded}
@@ -224,7 +226,7 @@ def test_what_every_node_runs_came_with_its_image(baked: Images, sources: image.
 
 
 @pytest.mark.lab
-def test_each_image_has_its_packages(baked: Images, sources: image.Sources) -> None:
+def test_each_image_has_its_packages(baked: LabImages, sources: image.ImageSources) -> None:
     packages = baked.manifest["packages"]
     assert packages == debian.package_versions(baked.node)
     assert {*sources.contents.bare, *sources.contents.node} <= set(packages)
@@ -260,7 +262,7 @@ def test_machines_get_an_identity_of_their_own(root: Path) -> None:
 
 
 @pytest.mark.lab
-def test_the_declared_accounts_are_made_in_the_node_alone(baked: Images) -> None:
+def test_the_declared_accounts_are_made_in_the_node_alone(baked: LabImages) -> None:
     accounts = (baked.node / "etc/passwd").read_text()
     assert "\netcd:" in accounts
     assert "\nkube:" in accounts
@@ -269,7 +271,7 @@ def test_the_declared_accounts_are_made_in_the_node_alone(baked: Images) -> None
 
 @pytest.mark.lab
 def test_a_second_bake_makes_nothing_and_runs_no_ansible(
-    baked: Images, sources: image.Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    baked: LabImages, sources: image.ImageSources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(image, "play", lambda *_, **__: pytest.fail("ansible was run"))
     said: list[str] = []
@@ -279,7 +281,7 @@ def test_a_second_bake_makes_nothing_and_runs_no_ansible(
 
 @pytest.mark.lab
 def test_a_changed_unit_makes_another_node_over_the_same_packages(
-    baked: Images, sources: image.Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    baked: LabImages, sources: image.ImageSources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("etc/systemd/system/etcd.service", "etc/passwd", "usr/local/bin/etcd")
     before = {name: (baked.node / name).read_bytes() for name in names}

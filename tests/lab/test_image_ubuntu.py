@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab import image
-from lab.image import Images
+from lab.image import LabImages
 from longhaul.depot import contents
 from longhaul.toolchain import debian
 from longhaul.toolchain.spec import repository
@@ -24,7 +24,7 @@ TREE = repository() / "images" / "rootfs"
 
 
 @pytest.fixture(scope="module", name="baked")
-def _baked(tmp_path_factory: pytest.TempPathFactory) -> Images:
+def _baked(tmp_path_factory: pytest.TempPathFactory) -> LabImages:
     if os.geteuid() != 0:
         pytest.skip("needs root")
     sources = image.load_sources(distribution="ubuntu")
@@ -37,7 +37,7 @@ def said(root: Path, *argv: str) -> str:
     return done.stdout.decode()
 
 
-def test_it_is_ubuntu_with_every_package_and_binary(baked: Images) -> None:
+def test_it_is_ubuntu_with_every_package_and_binary(baked: LabImages) -> None:
     wanted = contents.load(distribution="ubuntu")
     assert baked.manifest["suite"] == "noble"
     assert 'VERSION_ID="24.04"' in (baked.node / "etc/os-release").read_text()
@@ -46,7 +46,7 @@ def test_it_is_ubuntu_with_every_package_and_binary(baked: Images) -> None:
     assert {"containerd", "kubelet", "etcd", "kube-apiserver"} <= set(baked.manifest["binaries"])
 
 
-def test_no_timer_of_what_upgrades_fires(baked: Images) -> None:
+def test_no_timer_of_what_upgrades_fires(baked: LabImages) -> None:
     lists = [(baked.node / f"var/lib/dpkg/info/{name}.list").read_text() for name in UPGRADERS]
     timers = sorted({Path(line).name for text in lists for line in text.splitlines() if line.endswith(".timer")})
     assert {"apt-daily.timer", "motd-news.timer", "ua-timer.timer", "update-notifier-motd.timer"} <= set(timers)
@@ -54,13 +54,13 @@ def test_no_timer_of_what_upgrades_fires(baked: Images) -> None:
         assert said(baked.node, "systemctl", "is-enabled", unit).endswith("masked\n"), unit
 
 
-def test_ubuntus_own_settings_of_apt_do_not_win(baked: Images) -> None:
+def test_ubuntus_own_settings_of_apt_do_not_win(baked: LabImages) -> None:
     assert 'Unattended-Upgrade "1"' in (baked.node / "etc/apt/apt.conf.d/20auto-upgrades").read_text()
     found = dict(re.findall(r'^APT::Periodic::(\S+) "(.*)";$', said(baked.node, "apt-config", "dump"), re.MULTILINE))
     assert {found[name] for name in ("Enable", "Unattended-Upgrade", "Update-Package-Lists")} == {"0"}
 
 
-def test_needrestart_restarts_nothing_in_ubuntus_mode(baked: Images) -> None:
+def test_needrestart_restarts_nothing_in_ubuntus_mode(baked: LabImages) -> None:
     """Ubuntu's own mode, ``-m u``, restarts unless a setting of ours says otherwise."""
     program = (
         "our (%nrconf, $LOGPREF) = (verbosity => 0); do '/etc/needrestart/needrestart.conf'; print $nrconf{restart}"
@@ -69,19 +69,19 @@ def test_needrestart_restarts_nothing_in_ubuntus_mode(baked: Images) -> None:
     assert "if(defined $nrconf{restart})" in (baked.node / "usr/sbin/needrestart").read_text()
 
 
-def test_its_systemd_understands_every_unit_of_ours(baked: Images) -> None:
+def test_its_systemd_understands_every_unit_of_ours(baked: LabImages) -> None:
     units = [path.name for path in (TREE / "etc/systemd/system").iterdir() if path.is_file()]
     lines = said(baked.node, "systemd-analyze", "verify", *(f"/etc/systemd/system/{name}" for name in units))
     assert [line for line in lines.splitlines() if any(name in line for name in units)] == []
 
 
-def test_its_python_compiles_every_program_of_ours_without_a_warning(baked: Images) -> None:
+def test_its_python_compiles_every_program_of_ours_without_a_warning(baked: LabImages) -> None:
     program = "import pathlib, sys; [compile(pathlib.Path(path).read_bytes(), path, 'exec') for path in sys.argv[1:]]"
     paths = [f"/{path.relative_to(TREE)}" for path in TREE.rglob("*.py")]
     assert said(baked.node, "python3", "-W", "error", "-c", program, *paths) == ""
 
 
-def test_pods_rules_and_ours_are_of_one_kind(baked: Images) -> None:
+def test_pods_rules_and_ours_are_of_one_kind(baked: LabImages) -> None:
     """kube-proxy's and ours are nftables; the CNI plugin portmap calls iptables."""
     assert said(baked.node, "iptables", "--version").endswith("(nf_tables)\n")
     assert (baked.node / "usr/lib/cni/portmap").exists()

@@ -15,7 +15,7 @@ from lab import control
 from lab.__main__ import main
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.networks import Networks
-from lab.hypervisor.settings import Settings
+from lab.hypervisor.settings import HypervisorSettings
 from lab.leaving import leave
 from lab.state import LabError, LabState, init_record, running_init
 from lab.teardown import down
@@ -156,7 +156,7 @@ def test_the_status_is_of_the_environment_s_part_and_says_so(
 
 def test_a_machine_s_console_log_carries_its_environment_s_name(host: LabState) -> None:
     networks = Networks(CONFIG.plan())
-    settings = Settings(state=host, plan=CONFIG.plan(), rootfs=Path("/"), images={}, ca=bytes)
+    settings = HypervisorSettings(state=host, plan=CONFIG.plan(), rootfs=Path("/"), images={}, ca=bytes)
     networks.tenants["twin"] = TENANT.plan("twin")
     for name, address, env in (("i-1", "10.80.0.4/24", "twin"), ("i-2", "10.64.0.4/24", "lab")):
         parts = MachineParts(name=name, settings=settings, networks=networks)

@@ -13,10 +13,10 @@ import pytest
 from components.model import load
 from lab import control, project
 from lab.config import LabConfig
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.networks import Networks, operator_of
 from lab.leaving import leave
-from lab.project import LabProject, Parts
+from lab.project import LabProject, RootParts
 from lab.state import InitRecord, LabError, LabState, running_init
 from lab.tenants import check_apart, check_fits, host_of, lab_to_join, renew, take_in, tenants_of
 from tests.lab.hypervisor.conftest import network_one
@@ -122,8 +122,8 @@ def test_an_operator_is_nowhere_but_in_its_place() -> None:
 
 
 def test_a_network_belongs_to_the_environment_whose_range_it_is_in() -> None:
-    own = Plan(supernet=IPv4Network("10.0.0.0/16"), operators=IPv4Network("10.0.255.0/24"))
-    theirs = Plan(supernet=IPv4Network("10.1.0.0/16"), operators=IPv4Network("10.1.255.0/24"), tenant="twin")
+    own = AddressRanges(supernet=IPv4Network("10.0.0.0/16"), operators=IPv4Network("10.0.255.0/24"))
+    theirs = AddressRanges(supernet=IPv4Network("10.1.0.0/16"), operators=IPv4Network("10.1.255.0/24"), tenant="twin")
     networks = Networks(own)
     assert networks.plan_of(network_one()) == own
     networks.tenants["twin"] = theirs
@@ -163,7 +163,7 @@ def _configured(path: Path, raw: dict[str, Any]) -> LabConfig:
     CONFIG.write(running)
     InitRecord.of(os.getpid(), port=CONFIG.port).write(running)
     chosen = LabProject(path=path, env=raw["name"])
-    parts = Parts(node=Path("/images/node"), tools=Path("/tools"))
+    parts = RootParts(node=Path("/images/node"), tools=Path("/tools"))
     return project.config(load(made.stack_file), chosen, parts)
 
 
@@ -184,7 +184,7 @@ def test_the_lab_has_racks_for_its_own_environment_alone(tmp_path: Path) -> None
 def _second(path: Path, machine_type: str) -> None:
     """Look whether the twin, with machines of this type, can be a second environment beside the running lab."""
     first = Project.make(path, hybrid("lab", supernet="10.64.0.0/12"))
-    parts = Parts(node=Path("/images/node"), depot=Path("/depot"), tools=Path("/tools"))
+    parts = RootParts(node=Path("/images/node"), depot=Path("/depot"), tools=Path("/tools"))
     running = LabState.of("lab", root=path / ".lab")
     running.create()
     project.config(load(first.stack_file), LabProject(path=path, env="lab"), parts).write(running)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lab import image, packages
-from lab.image import Images
+from lab.image import LabImages
 from lab.signing import KEY
 from longhaul.toolchain.cache import remove
 from longhaul.toolchain.spec import repository
@@ -39,7 +39,7 @@ PLAY = """\
 
 
 @pytest.fixture(scope="module", name="images")
-def _images(tmp_path_factory: pytest.TempPathFactory) -> Images:
+def _images(tmp_path_factory: pytest.TempPathFactory) -> LabImages:
     if os.geteuid() != 0:
         pytest.skip("needs root")
     return image.bake(log_dir=tmp_path_factory.mktemp("log"), progress=print)
@@ -51,7 +51,7 @@ def _depot(tmp_path_factory: pytest.TempPathFactory) -> GpuDepot:
 
 
 @pytest.fixture(scope="module", name="machine")
-def _machine(images: Images, depot: GpuDepot, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NspawnMachine]:
+def _machine(images: LabImages, depot: GpuDepot, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NspawnMachine]:
     """Booted image of a node, with the driver's libraries and no module loaded."""
     folder = tmp_path_factory.mktemp("machine")
     packages.ensure(packages.C, log_dir=folder, progress=print)

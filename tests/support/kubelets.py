@@ -8,19 +8,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lab.providers.kubernetes_client import Client, Resource
+from lab.providers.kubernetes_client import ApiResource, ObjectClient
 from lab.providers.kubernetes_config import load_access
 from longhaul.kubernetes.connection import ApiError, CancelledError
 
 STRATEGIC = "application/strategic-merge-patch+json"
-PODS = Resource(base="/api/v1", plural="pods", namespaced=True)
+PODS = ApiResource(base="/api/v1", plural="pods", namespaced=True)
 
 
 class Kubelets:
     """Two nodes, from :meth:`start` to :meth:`stop`."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        self._client = Client(load_access(str(kubeconfig)))
+        self._client = ObjectClient(load_access(str(kubeconfig)))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._numbers = count(1)
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cgroups import Group
+from lab.cgroups import ControlGroup
 from lab.hypervisor.nspawn import inside, leader_among
 from longhaul.toolchain.spec import repository
 
@@ -100,9 +100,9 @@ def eventually(look: Callable[[], bool], *, what: str) -> None:
 def booted(root: Path, folder: Path, *, binds: Mapping[Path, str] | None = None) -> Iterator[NspawnMachine]:
     """Boot the system in ``root``, which is written to, as a machine; needs root. ``binds``: folders that it may read,
     and their places in it."""
-    above = Group(f"longhaul-test-{os.getpid()}")
+    above = ControlGroup(f"longhaul-test-{os.getpid()}")
     # The machine's group is one below: under version 2, a group with groups inside holds no process itself.
-    group = Group(f"{above.path}/machine")
+    group = ControlGroup(f"{above.path}/machine")
     group.create()
     argv = ["systemd-nspawn", "--quiet", "--settings=no", f"--directory={root}", f"--machine={NAME}"]
     argv += ["--private-network", "--register=no", "--keep-unit", "--console=pipe", "--link-journal=no"]
@@ -119,7 +119,7 @@ def booted(root: Path, folder: Path, *, binds: Mapping[Path, str] | None = None)
         above.remove()
 
 
-def _leader(group: Group, process: subprocess.Popen[bytes], folder: Path) -> int:
+def _leader(group: ControlGroup, process: subprocess.Popen[bytes], folder: Path) -> int:
     """Return the pid of its process 1, once systemd answers there."""
 
     def found() -> int | None:

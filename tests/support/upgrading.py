@@ -13,7 +13,7 @@ from typing import Any
 from lab.config import LabConfig
 from lab.drill.environment import DrillEnvironment
 from lab.drill.members import hashes
-from lab.drill.run import Verifier
+from lab.drill.run import VerifierProcess
 from lab.project import LabProject
 from lab.start import start
 from longhaul.images.held import MANIFEST
@@ -64,7 +64,7 @@ def loaded(project: Project, folder: Path) -> Iterator[dict[str, Any]]:
     """Load the environment during the block, as drills do. The verdict is there after the block."""
     verdict: dict[str, Any] = {}
     environment = drill_environment(project)
-    verifier = Verifier(environment, folder)
+    verifier = VerifierProcess(environment, folder)
     try:
         verifier.await_ready()
         yield verdict

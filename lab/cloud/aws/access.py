@@ -9,34 +9,34 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from lab.cloud.aws.conditions import holds, listed
-from lab.cloud.aws.errors import AwsError
-from lab.cloud.aws.signing import Key
-from lab.cloud.aws.targets import Target
+from lab.cloud.aws.errors import AwsRefusalError
+from lab.cloud.aws.signing import AccessKey
+from lab.cloud.aws.targets import ActionTarget
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.account import AwsAccount
 
 ALWAYS = "sts:GetCallerIdentity"
 """Action that needs no permission and cannot be denied:
 docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html."""
 
 
-def key_of(account: Account, key_id: str) -> Key | None:
+def key_of(account: AwsAccount, key_id: str) -> AccessKey | None:
     """Find an access key by its id; None when there is no such active key."""
     for user in account.iam.users.values():
         for key in user.access_keys:
             if key.access_key_id == key_id and key.status == "Active":
-                return Key(secret=key.secret_access_key)
+                return AccessKey(secret=key.secret_access_key)
     role = account.sts.get_assumed_role_from_access_key(key_id)
     if role is None:
         return None
     expires = role.expiration
     if expires.tzinfo is None:
         expires = expires.replace(tzinfo=datetime.UTC)
-    return Key(secret=role.secret_access_key, token=role.session_token, expires=expires)
+    return AccessKey(secret=role.secret_access_key, token=role.session_token, expires=expires)
 
 
-def check_access(account: Account, key_id: str, action: str, target: Target | None) -> None:
+def check_access(account: AwsAccount, key_id: str, action: str, target: ActionTarget | None) -> None:
     """Raise AwsError when the holder of a key may not do ``action`` (``ec2:DescribeInstances``) to ``target``, which is
     None for actions that the lab does not limit to resources."""
     if action == ALWAYS:
@@ -49,10 +49,10 @@ def check_access(account: Account, key_id: str, action: str, target: Target | No
         text = (
             f"User: {who} is not authorized to perform: {action}{on} because no identity-based policy allows the action"
         )
-        raise AwsError(code, text, status=403)
+        raise AwsRefusalError(code, text, status=403)
 
 
-def permitted(policies: list[Mapping[str, Any]], action: str, target: Target | None = None) -> bool:
+def permitted(policies: list[Mapping[str, Any]], action: str, target: ActionTarget | None = None) -> bool:
     """Return whether policies allow an action. An Allow counts for the resources that it names, if its conditions hold;
     one that cannot be evaluated here does not. A Deny counts in any case."""
     statements = [statement for policy in policies for statement in listed(policy.get("Statement"))]
@@ -66,7 +66,7 @@ def permitted(policies: list[Mapping[str, Any]], action: str, target: Target | N
     )
 
 
-def _names(statement: Mapping[str, Any], target: Target | None) -> bool:
+def _names(statement: Mapping[str, Any], target: ActionTarget | None) -> bool:
     arn = target.arn if target else ""
     return any(one == "*" or fnmatchcase(arn, str(one)) for one in listed(statement.get("Resource")))
 
@@ -78,7 +78,7 @@ def _matches(statement: Mapping[str, Any], action: str) -> bool:
     return any(fnmatchcase(action.lower(), str(one).lower()) for one in listed(statement.get("Action")))
 
 
-def _policies(account: Account, key_id: str) -> tuple[str, list[Mapping[str, Any]]]:
+def _policies(account: AwsAccount, key_id: str) -> tuple[str, list[Mapping[str, Any]]]:
     iam = account.iam
     user = iam.get_user_from_access_key_id(key_id)
     if user is not None:

@@ -40,7 +40,7 @@ class StateError(RuntimeError):
 
 
 @dataclass
-class Held:
+class AccountObjects:
     """Everything in the account's file. The objects refer to each other, so they are written together."""
 
     ec2: dict[str, LabEc2]
@@ -56,7 +56,7 @@ class Held:
         self.__dict__.update({"quotas": {}, "shortages": {}, **state})
 
 
-class Account:
+class AwsAccount:
     """One account of AWS in the environment's regions.
 
     Raises:
@@ -137,14 +137,14 @@ class Account:
         """Return every public address in use, in all regions."""
         return {address for ec2 in self.ec2 for address in ec2.public_addresses()}
 
-    def _read(self) -> Held:
+    def _read(self) -> AccountObjects:
         try:
             # The file is our own, in a folder that only the lab's user can write to.
             held = pickle.loads(self._path.read_bytes())  # noqa: S301
         except Exception as problem:
             why = "was it written by another version? Take the lab down and start it again"
             raise StateError(f"{self._path} cannot be read: {problem} ({why})") from problem
-        if not isinstance(held, Held):
+        if not isinstance(held, AccountObjects):
             raise StateError(f"{self._path} does not hold an account; take the lab down and start it again")
         for ec2 in held.ec2.values():
             _register(ec2)
@@ -170,8 +170,8 @@ class Account:
         key.access_key_id, key.secret_access_key = key_id, secret
 
 
-def _new(regions: Sequence[str]) -> Held:
-    return Held(
+def _new(regions: Sequence[str]) -> AccountObjects:
+    return AccountObjects(
         ec2={region: LabEc2(region, ACCOUNT) for region in regions},
         scaling={},
         iam=IAMBackend(GLOBAL, ACCOUNT),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from lab.cloud.aws.errors import AwsError
+from lab.cloud.aws.errors import AwsRefusalError
 
 _PAGES = "MaxResults NextToken"
 _EC2 = {
@@ -189,7 +189,7 @@ def check_action(service: str, action: str) -> None:
     """Raise AwsError for an action that the lab's AWS does not have."""
     if action not in known_actions()[service]:
         code = "InvalidAction" if service == "ec2" else "UnsupportedOperation"
-        raise AwsError(
+        raise AwsRefusalError(
             code, f"The lab's AWS does not have {service}:{action}; lab/cloud/aws/actions.py lists what it has."
         )
 
@@ -206,4 +206,4 @@ def check_parameters(service: str, action: str, parameters: Mapping[str, object]
             }
     if unknown:
         found = ", ".join(sorted(unknown))
-        raise AwsError("UnsupportedParameter", f"The lab's AWS does not know {found} of {service}:{action}.")
+        raise AwsRefusalError("UnsupportedParameter", f"The lab's AWS does not know {found} of {service}:{action}.")

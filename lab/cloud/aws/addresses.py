@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
-from lab.cloud.aws.errors import AwsError
+from lab.cloud.aws.errors import AwsRefusalError
 
 RESERVED_FIRST = 4
 """Number of addresses that AWS reserves at a subnet's start: network, router, name server and one for future use. The
@@ -71,6 +71,6 @@ def next_public(used: Collection[IPv4Address]) -> IPv4Address:
     for address in RANGE:
         if address not in used:
             return address
-    raise AwsError(
+    raise AwsRefusalError(
         "InsufficientAddressCapacity", f"The lab's AWS has {RANGE.num_addresses} public addresses; all are in use."
     )

@@ -16,13 +16,13 @@ from aiohttp import web
 
 from lab.cloud.aws import hosts
 from lab.cloud.aws.actions import UNSIGNED, changes, check_action, check_parameters
-from lab.cloud.aws.errors import AwsError, render
-from lab.cloud.aws.signing import Request, signer
-from lab.cloud.store import Store
+from lab.cloud.aws.errors import AwsRefusalError, render
+from lab.cloud.aws.signing import SignedRequest, signer
+from lab.cloud.store import DocumentStore
 from lab.desired import Hypervisor, World
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.account import AwsAccount
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ Claims = Callable[[str], Mapping[str, Any]]
 Applied = Callable[[int], Any]
 
 
-class AwsCloud:
+class AwsServices:
     """AWS in one environment's regions; without a region it answers nothing and loads nothing.
 
     The account is loaded outside the event loop, because moto takes seconds to import. Everything else happens in the
@@ -48,13 +48,14 @@ class AwsCloud:
         self,
         *,
         state: Path,
-        store: Store,
+        store: DocumentStore,
         hypervisor: Hypervisor,
         regions: Sequence[str],
         images: Mapping[str, str],
         claims: Claims,
     ) -> None:
-        """``claims`` verifies a token of Azure's identity service; ``images`` as in :class:`lab.cloud.app.Cloud`."""
+        """``claims`` verifies a token of Azure's identity service; ``images`` as in
+        :class:`lab.cloud.app.LabClouds`."""
         self._path = state / "aws.pickle"
         self._store = store
         self._hypervisor = hypervisor
@@ -62,7 +63,7 @@ class AwsCloud:
         self._images = {key: value for key, value in images.items() if key.startswith("ami-")}
         self._claims = claims
         self._key = _operator_key(store) if regions else ("", "")
-        self._account: Account | None = None
+        self._account: AwsAccount | None = None
         self._loading = ThreadPoolExecutor(1, "aws").submit(self._load) if regions else None
         self._applied: Applied | None = None
         self._ends: dict[str, asyncio.Task[None]] = {}
@@ -85,7 +86,7 @@ class AwsCloud:
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
-    async def account(self) -> Account:
+    async def account(self) -> AwsAccount:
         """Return the account, once it is loaded.
 
         Raises:
@@ -110,7 +111,7 @@ class AwsCloud:
             return web.Response(status=421, text=f"The lab's AWS does not have {host}. It has {known}.\n")
         account = await self.account()
         body = await request.read()
-        signed = Request(
+        signed = SignedRequest(
             method=request.method,
             path=request.rel_url.raw_path,
             query=request.query_string,
@@ -119,12 +120,12 @@ class AwsCloud:
         )
         try:
             return self._answer(account, endpoint, signed, url=f"https://{host}{request.rel_url.raw_path_qs}")
-        except AwsError as problem:
+        except AwsRefusalError as problem:
             log.info("%s refused: %s: %s", endpoint.service, problem.code, problem.message)
             return render(problem, service=endpoint.service)
         except Exception as problem:
             log.exception("%s in %s failed", endpoint.service, endpoint.region)
-            return render(AwsError("InternalError", f"The lab's AWS failed: {problem!r}", status=500),
+            return render(AwsRefusalError("InternalError", f"The lab's AWS failed: {problem!r}", status=500),
                           service=endpoint.service)  # fmt: skip
 
     def world(self) -> World:
@@ -217,33 +218,35 @@ class AwsCloud:
             task.cancel()
         await asyncio.gather(*self._ends.values(), return_exceptions=True)
 
-    def _load(self) -> Account:
+    def _load(self) -> AwsAccount:
         # The lab cannot boot any of moto's own images.
         os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
-        from lab.cloud.aws.account import Account
+        from lab.cloud.aws.account import AwsAccount
 
-        return Account(
+        return AwsAccount(
             self._path, regions=self.regions, images=self._images, key=self._key, room=self._hypervisor.has_room
         )
 
-    def _answer(self, account: Account, endpoint: hosts.Endpoint, signed: Request, *, url: str) -> web.Response:
+    def _answer(
+        self, account: AwsAccount, endpoint: hosts.RegionalEndpoint, signed: SignedRequest, *, url: str
+    ) -> web.Response:
         from moto.core.request import Request as MotoRequest
 
         from lab.cloud.aws.access import check_access, key_of
-        from lab.cloud.aws.responders import Context, responder
+        from lab.cloud.aws.responders import ResponderContext, responder
         from lab.cloud.aws.targets import target_of
 
         service = endpoint.service
         request = MotoRequest.from_primitives(signed.method, url, dict(signed.headers), signed.body)
         action = str(request.form.get("Action") or "")
         if not action:
-            raise AwsError("MissingAction", "The request names no action, or not in its body.")
+            raise AwsRefusalError("MissingAction", "The request names no action, or not in its body.")
         if (service, action) not in UNSIGNED:
             key = signer(signed, service=service, keys=lambda key_id: key_of(account, key_id))
             check_action(service, action)
             named = f"{service}:{action}"
             check_access(account, key, named, target_of(account, endpoint.region, named, request.form))
-        context = Context(account=account, claims=self._claims, tunnels=self._hypervisor.tunnel_states)
+        context = ResponderContext(account=account, claims=self._claims, tunnels=self._hypervisor.tunnel_states)
         found = responder(service, context)
         found.setup_class(request, url, request.headers)
         check_parameters(service, action, dict(found.params))
@@ -256,7 +259,7 @@ class AwsCloud:
         kind = headers.get("content-type") or headers.get("Content-Type") or "text/xml"
         return web.Response(status=int(status), body=_bytes(text), headers={"Content-Type": str(kind)})
 
-    def _await_ends(self, account: Account) -> None:
+    def _await_ends(self, account: AwsAccount) -> None:
         """Start a task for every instance that shuts down and has none yet."""
         for ec2, instance in account.instances():
             if instance.state == "shutting-down" and instance.id not in self._ends and self._applied is not None:
@@ -264,7 +267,7 @@ class AwsCloud:
                 self._ends[instance.id] = task
                 task.add_done_callback(partial(self._forget, instance.id))
 
-    async def _end(self, account: Account, ec2: Any, instance: Any, applied: Applied) -> None:
+    async def _end(self, account: AwsAccount, ec2: Any, instance: Any, applied: Applied) -> None:
         """Terminate an instance once its machine is gone."""
         await applied(self._store.revision)
         while True:
@@ -284,7 +287,7 @@ class AwsCloud:
     def _forget(self, instance_id: str, _task: asyncio.Task[None]) -> None:
         self._ends.pop(instance_id, None)
 
-    def _replace_stopped(self, account: Account) -> None:
+    def _replace_stopped(self, account: AwsAccount) -> None:
         """Terminate instances whose machines powered themselves off, and spot instances that are taken back; their
         groups launch others."""
         from lab.cloud.aws.spot import due
@@ -302,7 +305,7 @@ class AwsCloud:
         if gone:
             self.changed()
 
-    def _fill_groups(self, account: Account) -> None:
+    def _fill_groups(self, account: AwsAccount) -> None:
         short = [group for scaling in account.scaling for group in scaling.groups() if group.short]
         for group in short:
             group.follow(
@@ -311,13 +314,13 @@ class AwsCloud:
         if short:
             self.changed()
 
-    def _forget_ended(self, account: Account) -> None:
+    def _forget_ended(self, account: AwsAccount) -> None:
         forgotten = [ec2.region_name for ec2 in account.ec2 if ec2.forget_ended()]
         if forgotten:
             account.save()
 
 
-def _operator_key(store: Store) -> tuple[str, str]:
+def _operator_key(store: DocumentStore) -> tuple[str, str]:
     """Return the operator's key pair; make it the first time."""
     found = store.record("aws", "operator")
     if found is None:

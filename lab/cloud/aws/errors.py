@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 from aiohttp import web
 
 
-class AwsError(Exception):
+class AwsRefusalError(Exception):
     """A refused request; ``code`` and ``status`` are those of the service's API reference."""
 
     def __init__(self, code: str, message: str, *, status: int = 400) -> None:
@@ -18,7 +18,7 @@ class AwsError(Exception):
         self.status = status
 
 
-def render(error: AwsError, *, service: str) -> web.Response:
+def render(error: AwsRefusalError, *, service: str) -> web.Response:
     """Return the response that an SDK reads as ``error``."""
     request = str(uuid.uuid4())
     inner = f"<Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>"

@@ -15,7 +15,7 @@ GLOBAL_REGION = "us-east-1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class RegionalEndpoint:
     """One service in one region."""
 
     service: str
@@ -30,13 +30,13 @@ def names(regions: Sequence[str]) -> tuple[str, ...]:
     return (*(f"{service}{SUFFIX}" for service in GLOBAL), *regional)
 
 
-def endpoint_of(host: str, regions: Sequence[str]) -> Endpoint | None:
+def endpoint_of(host: str, regions: Sequence[str]) -> RegionalEndpoint | None:
     """Return the endpoint of a host name; None for a service or a region that the lab does not have."""
     if not host.endswith(SUFFIX):
         return None
     service, _, region = host.removesuffix(SUFFIX).partition(".")
     if not region and service in GLOBAL and regions:
-        return Endpoint(service=service, region=GLOBAL_REGION)
+        return RegionalEndpoint(service=service, region=GLOBAL_REGION)
     if region in regions and service in REGIONAL:
-        return Endpoint(service=service, region=region)
+        return RegionalEndpoint(service=service, region=region)
     return None

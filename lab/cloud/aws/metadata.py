@@ -23,7 +23,7 @@ from lab.cloud.aws.hosts import ACCOUNT
 from lab.cloud.aws.world import user_data
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.account import AwsAccount
     from lab.cloud.aws.moto_ec2 import LabEc2
 
 log = logging.getLogger(__name__)
@@ -37,10 +37,10 @@ LIFE_HEADER = "X-aws-ec2-metadata-token-ttl-seconds"
 TOKEN_HEADER = "X-aws-ec2-metadata-token"  # noqa: S105 - a header's name
 
 
-class Metadata:
+class AwsMetadata:
     """Answers instances, which it identifies by their VPC and address."""
 
-    def __init__(self, *, account: Callable[[], Awaitable[Account]], changed: Callable[[], None]) -> None:
+    def __init__(self, *, account: Callable[[], Awaitable[AwsAccount]], changed: Callable[[], None]) -> None:
         """``changed`` is called after credentials were made, so that they are saved."""
         self._account = account
         self._changed = changed
@@ -53,7 +53,7 @@ class Metadata:
         log.info("metadata: %s asked %s -> %s", request.remote, request.path, response.status)
         return response
 
-    def _answer(self, account: Account, request: web.Request, network: str) -> web.Response:
+    def _answer(self, account: AwsAccount, request: web.Request, network: str) -> web.Response:
         if "X-Forwarded-For" in request.headers:
             return _error(403, "Forbidden")
         found = _instance_at(account, network, request.remote or "")
@@ -85,7 +85,7 @@ class Metadata:
         self._tokens[token] = (instance.id, now + int(wanted))
         return web.Response(text=token, headers={LIFE_HEADER: wanted})
 
-    def _value(self, account: Account, ec2: LabEc2, instance: Any, path: str) -> web.Response:
+    def _value(self, account: AwsAccount, ec2: LabEc2, instance: Any, path: str) -> web.Response:
         parts = [part for part in path.split("/") if part]
         if not parts or parts[0] != "latest":
             return _error(404, "Not Found") if parts else web.Response(text="latest")
@@ -98,7 +98,7 @@ class Metadata:
         }
         return _leaf(tree, parts[1:])
 
-    def _credentials(self, account: Account, instance: Any, role: Any) -> str:
+    def _credentials(self, account: AwsAccount, instance: Any, role: Any) -> str:
         """Return credentials of the instance's role; they stay the same until shortly before they expire."""
         now = datetime.datetime.now(datetime.UTC)
         session = next((one for one in reversed(account.sts.assumed_roles) if one.session_name == instance.id), None)
@@ -126,7 +126,7 @@ class Metadata:
         )
 
 
-def _instance_at(account: Account, network: str, address: str) -> tuple[LabEc2, Any] | None:
+def _instance_at(account: AwsAccount, network: str, address: str) -> tuple[LabEc2, Any] | None:
     for ec2, instance in account.instances():
         if instance.vpc_id == network and instance.private_ip == address:
             return ec2, instance

@@ -13,7 +13,7 @@ from moto.ec2.exceptions import EC2ClientError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quota:
+class ServiceQuota:
     """A quota of each region."""
 
     name: str
@@ -25,18 +25,18 @@ class Quota:
     """Name of what is counted, as errors call it."""
 
 
-ADDRESSES = Quota(name="EC2-VPC Elastic IPs", default=5, code="AddressLimitExceeded", counted="addresses")
-CONNECTIONS = Quota(
+ADDRESSES = ServiceQuota(name="EC2-VPC Elastic IPs", default=5, code="AddressLimitExceeded", counted="addresses")
+CONNECTIONS = ServiceQuota(
     name="VPN connections per VGW", default=10, code="VpnConnectionLimitExceeded", counted="vpn connections"
 )
-REGION_CONNECTIONS = Quota(
+REGION_CONNECTIONS = ServiceQuota(
     name="VPN connections per region", default=50, code="VpnConnectionLimitExceeded", counted="vpn connections"
 )
 QUOTAS = {quota.name: quota for quota in (ADDRESSES, CONNECTIONS, REGION_CONNECTIONS)}
 """Quotas that the lab's AWS holds its callers to, by name."""
 
 
-def check_quota(quota: Quota, held: int, *, applied: Mapping[str, int], region: str) -> None:
+def check_quota(quota: ServiceQuota, held: int, *, applied: Mapping[str, int], region: str) -> None:
     """Raise EC2ClientError when ``held`` uses up a quota. ``applied`` has the values that differ from the default, by
     :func:`quota_key`."""
     if held >= applied.get(quota_key(quota.name, region), quota.default):

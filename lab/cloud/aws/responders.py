@@ -13,18 +13,18 @@ from moto.ec2.responses import EC2Response
 from moto.iam.responses import IamResponse
 from moto.sts.responses import TokenResponse
 
-from lab.cloud.aws.account import Account
+from lab.cloud.aws.account import AwsAccount
 from lab.cloud.aws.launching import check_user_data
 from lab.cloud.aws.rules import check_description, check_permissions
-from lab.cloud.aws.web_identity import Grant, grant
+from lab.cloud.aws.web_identity import SessionGrant, grant
 from lab.desired import TunnelState
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
+class ResponderContext:
     """Context that handlers need besides moto's state."""
 
-    account: Account
+    account: AwsAccount
     claims: Callable[[str], Mapping[str, Any]]
     """Returns the claims of a token that Azure's identity service signed; raises TokenError."""
     tunnels: Callable[[str], Mapping[str, TunnelState]]
@@ -34,7 +34,7 @@ class Context:
 class Ec2Responder(EC2Response):
     """EC2."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ResponderContext) -> None:
         super().__init__()
         self._context = context
 
@@ -127,7 +127,7 @@ class Ec2Responder(EC2Response):
 class ScalingResponder(AutoScalingResponse):
     """Auto scaling."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ResponderContext) -> None:
         super().__init__()
         self._context = context
 
@@ -167,7 +167,7 @@ class ScalingResponder(AutoScalingResponse):
 class IamResponder(IamResponse):
     """Identity and access management."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ResponderContext) -> None:
         super().__init__()
         self._context = context
 
@@ -187,13 +187,13 @@ class IamResponder(IamResponse):
 class StsResponder(TokenResponse):
     """Temporary credentials."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ResponderContext) -> None:
         super().__init__()
         self._context = context
 
     def assume_role_with_web_identity(self) -> ActionResult:
         """Check the token before the role is assumed; moto accepts any token."""
-        allowed: Grant = grant(
+        allowed: SessionGrant = grant(
             self._context.account.iam,
             role_arn=self._get_param("RoleArn"),
             session=self._get_param("RoleSessionName"),
@@ -220,9 +220,9 @@ class StsResponder(TokenResponse):
         )
 
 
-def responder(service: str, context: Context) -> BaseResponse:
+def responder(service: str, context: ResponderContext) -> BaseResponse:
     """Return a handler for one request to a service."""
-    kinds: dict[str, Callable[[Context], BaseResponse]] = {
+    kinds: dict[str, Callable[[ResponderContext], BaseResponse]] = {
         "ec2": Ec2Responder,
         "autoscaling": ScalingResponder,
         "iam": IamResponder,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any, Literal
 
-from lab.cloud.aws.errors import AwsError
-from lab.desired import Rule
+from lab.cloud.aws.errors import AwsRefusalError
+from lab.desired import DesiredRule
 
 if TYPE_CHECKING:
     from lab.cloud.aws.moto_ec2 import LabEc2
@@ -44,7 +44,7 @@ but EC2's error message for a rule lists it."""
 def check_description(text: str, *, of: str) -> None:
     """Raise AwsError for a description of a rule or a security group that EC2 refuses."""
     if not _DESCRIPTION.fullmatch(text):
-        raise AwsError(
+        raise AwsRefusalError(
             "InvalidParameterValue",
             f"Invalid {of} description. Valid descriptions are strings less than 256 characters from the following "
             "set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*",
@@ -56,16 +56,16 @@ def check_permissions(permissions: Sequence[Mapping[str, Any]]) -> None:
     for permission in permissions:
         protocol = str(permission.get("IpProtocol"))
         if protocol not in PROTOCOLS:
-            raise AwsError("UnsupportedParameter", f"The lab's AWS cannot filter the protocol {protocol}.")
+            raise AwsRefusalError("UnsupportedParameter", f"The lab's AWS cannot filter the protocol {protocol}.")
         unknown = {key for key, value in permission.items() if value} - _PERMISSION
         if unknown:
             found = ", ".join(sorted(unknown))
-            raise AwsError("UnsupportedParameter", f"The lab's AWS does not know {found} of a permission.")
+            raise AwsRefusalError("UnsupportedParameter", f"The lab's AWS does not know {found} of a permission.")
         for part in (permission, *(peer for key in _DESCRIBED for peer in permission.get(key) or ())):
             check_description(str(part.get("Description") or ""), of="rule")
 
 
-def rules_of(ec2: LabEc2, interface: Any) -> tuple[Rule, ...]:
+def rules_of(ec2: LabEc2, interface: Any) -> tuple[DesiredRule, ...]:
     """Return the rules of all groups that an interface is in."""
     groups = sorted(interface.group_set, key=lambda one: one.id)
     directions: tuple[Direction, ...] = ("in", "out")
@@ -73,11 +73,13 @@ def rules_of(ec2: LabEc2, interface: Any) -> tuple[Rule, ...]:
     for direction in directions:
         allowed = [rule for group in groups for rule in _allowances(ec2, group, direction)]
         found += [_numbered(rule, FIRST + index) for index, rule in enumerate(allowed)]
-        found.append(Rule(name=f"{direction}-rest", priority=LAST, direction=direction, allow=False, protocol="any"))
+        found.append(
+            DesiredRule(name=f"{direction}-rest", priority=LAST, direction=direction, allow=False, protocol="any")
+        )
     return tuple(found)
 
 
-def _allowances(ec2: LabEc2, group: Any, direction: Direction) -> Iterator[Rule]:
+def _allowances(ec2: LabEc2, group: Any, direction: Direction) -> Iterator[DesiredRule]:
     for rule in group.ingress_rules if direction == "in" else group.egress_rules:
         ranges = _ranges(ec2, rule)
         if not ranges:
@@ -85,7 +87,7 @@ def _allowances(ec2: LabEc2, group: Any, direction: Direction) -> Iterator[Rule]
         anywhere = any(range_.prefixlen == 0 for range_ in ranges)
         peers = () if anywhere else ranges
         protocol, ports = _protocol(rule)
-        yield Rule(
+        yield DesiredRule(
             name=rule.id,
             priority=FIRST,
             direction=direction,
@@ -115,5 +117,5 @@ def _protocol(rule: Any) -> tuple[Protocol, tuple[tuple[int, int], ...]]:
     return protocol, ports
 
 
-def _numbered(rule: Rule, priority: int) -> Rule:
+def _numbered(rule: DesiredRule, priority: int) -> DesiredRule:
     return replace(rule, priority=priority)

@@ -17,7 +17,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from lab.cloud.aws.errors import AwsError
+from lab.cloud.aws.errors import AwsRefusalError
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW = datetime.timedelta(minutes=15)
@@ -27,7 +27,7 @@ _HEADER = re.compile(rf"{ALGORITHM}\s+Credential=([^,\s]+),\s*SignedHeaders=([^,
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class SignedRequest:
     """One request, as it was signed."""
 
     method: str
@@ -40,7 +40,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key:
+class AccessKey:
     """One access key."""
 
     secret: str
@@ -61,7 +61,11 @@ class _Signature:
 
 
 def signer(
-    request: Request, *, service: str, keys: Callable[[str], Key | None], now: datetime.datetime | None = None
+    request: SignedRequest,
+    *,
+    service: str,
+    keys: Callable[[str], AccessKey | None],
+    now: datetime.datetime | None = None,
 ) -> str:
     """Return the id of the access key that signed ``request`` for ``service``.
 
@@ -81,22 +85,22 @@ def signer(
     _check_time(moment, now, signature.date)
     if key.expires is not None and key.expires < now:
         code = "RequestExpired" if service == "ec2" else "ExpiredToken"
-        raise AwsError(code, "The security token included in the request is expired", status=403)
+        raise AwsRefusalError(code, "The security token included in the request is expired", status=403)
     if not hmac.compare_digest(_sign(request, signature, key.secret, moment), signature.value):
         text = "The request signature we calculated does not match the signature you provided."
         raise _mismatch(service, f"{text} Check your AWS Secret Access Key and signing method.")
     return signature.key_id
 
 
-def _parse(request: Request) -> _Signature:
+def _parse(request: SignedRequest) -> _Signature:
     header = request.headers.get("authorization", "")
     if not header:
         text = "Request is missing Authentication Token"
-        raise AwsError("MissingAuthenticationToken", text, status=403)
+        raise AwsRefusalError("MissingAuthenticationToken", text, status=403)
     match = _HEADER.fullmatch(header.strip())
     scope = match.group(1).split("/") if match else []
     if match is None or len(scope) != 5 or scope[4] != "aws4_request":
-        raise AwsError("IncompleteSignature", "The Authorization header is not a signature of version 4.")
+        raise AwsRefusalError("IncompleteSignature", "The Authorization header is not a signature of version 4.")
     return _Signature(
         key_id=scope[0],
         date=scope[1],
@@ -111,12 +115,12 @@ def _check_time(moment: str, now: datetime.datetime, date: str) -> None:
     try:
         sent = datetime.datetime.strptime(moment, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.UTC)
     except ValueError as problem:
-        raise AwsError("IncompleteSignature", "X-Amz-Date is not a time such as 20260101T000000Z.") from problem
+        raise AwsRefusalError("IncompleteSignature", "X-Amz-Date is not a time such as 20260101T000000Z.") from problem
     if abs(now - sent) > SKEW or not moment.startswith(date):
-        raise AwsError("RequestExpired", f"Signature expired: {moment} is too far from now.", status=403)
+        raise AwsRefusalError("RequestExpired", f"Signature expired: {moment} is too far from now.", status=403)
 
 
-def _sign(request: Request, signature: _Signature, secret: str, moment: str) -> str:
+def _sign(request: SignedRequest, signature: _Signature, secret: str, moment: str) -> str:
     headers = {name: request.headers.get(name, "") for name in signature.headers}
     if _DIGEST in headers:  # the signer would believe it
         headers[_DIGEST] = hashlib.sha256(request.body).hexdigest()
@@ -127,14 +131,14 @@ def _sign(request: Request, signature: _Signature, secret: str, moment: str) -> 
     return auth.signature(auth.string_to_sign(signed, auth.canonical_request(signed)), signed)
 
 
-def _unknown(service: str) -> AwsError:
+def _unknown(service: str) -> AwsRefusalError:
     if service == "ec2":
         text = "AWS was not able to validate the provided access credentials"
-        return AwsError("AuthFailure", text, status=401)
-    return AwsError("InvalidClientTokenId", "The security token included in the request is invalid.", status=403)
+        return AwsRefusalError("AuthFailure", text, status=401)
+    return AwsRefusalError("InvalidClientTokenId", "The security token included in the request is invalid.", status=403)
 
 
-def _mismatch(service: str, text: str) -> AwsError:
+def _mismatch(service: str, text: str) -> AwsRefusalError:
     if service == "ec2":
         return _unknown(service)
-    return AwsError("SignatureDoesNotMatch", text, status=403)
+    return AwsRefusalError("SignatureDoesNotMatch", text, status=403)

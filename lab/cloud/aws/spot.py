@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.account import AwsAccount
     from lab.cloud.aws.moto_ec2 import LabEc2
 
 NOTICE_S = 120.0
@@ -21,7 +21,7 @@ INTERRUPTION, REBALANCE = "interruption", "rebalance"
 NOTICES = (INTERRUPTION, REBALANCE)
 
 
-def warn(account: Account, instance_id: str, notice: str, *, within_s: float = NOTICE_S) -> None:
+def warn(account: AwsAccount, instance_id: str, notice: str, *, within_s: float = NOTICE_S) -> None:
     """Give a spot instance a notice: its interruption within some seconds, or the recommendation to replace it. A group
     with capacity rebalancing follows the recommendation by itself.
 
@@ -40,7 +40,7 @@ def warn(account: Account, instance_id: str, notice: str, *, within_s: float = N
         group.rebalance(instance_id)
 
 
-def due(account: Account) -> Iterator[tuple[LabEc2, str]]:
+def due(account: AwsAccount) -> Iterator[tuple[LabEc2, str]]:
     """Yield the running instances whose notice has run out, with their region's EC2."""
     now = time.time()
     for ec2, instance in account.instances():

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.account import AwsAccount
     from lab.cloud.aws.scaling import LabGroup
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class ActionTarget:
     """One resource."""
 
     arn: str
     tags: Mapping[str, str]
 
 
-def target_of(account: Account, region: str, action: str, form: Mapping[str, str]) -> Target | None:
+def target_of(account: AwsAccount, region: str, action: str, form: Mapping[str, str]) -> ActionTarget | None:
     """Return what a request is about; None for other actions, and when there is no such resource."""
     groups = account.held.scaling[region].groups() if region in account.held.scaling else ()
     name, instance = form.get("AutoScalingGroupName"), form.get("InstanceId")
@@ -32,7 +32,7 @@ def target_of(account: Account, region: str, action: str, form: Mapping[str, str
             found = [one for one in groups if one.name == name]
         case _:
             return None
-    return next((Target(arn=one.arn, tags=_tags(one)) for one in found), None)
+    return next((ActionTarget(arn=one.arn, tags=_tags(one)) for one in found), None)
 
 
 def _holds(group: LabGroup, instance_id: str) -> bool:

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from lab.cloud.aws.conditions import holds, listed
-from lab.cloud.aws.errors import AwsError
+from lab.cloud.aws.errors import AwsRefusalError
 from lab.cloud.azure.identity import TokenError
 
 ACTION = "sts:AssumeRoleWithWebIdentity"
@@ -22,7 +22,7 @@ SHORTEST_S, LONGEST_S = 900, 43200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grant:
+class SessionGrant:
     """A session that is granted."""
 
     role_arn: str
@@ -43,35 +43,35 @@ def grant(
     duration: int,
     token: str | None,
     claims: Callable[[str], Mapping[str, Any]],
-) -> Grant:
+) -> SessionGrant:
     """Check a token against the account's providers and the role's trust policy.
 
     Raises:
         AwsError: the token is refused; the message is STS's.
     """
     if not (role_arn and session and token):
-        raise AwsError("ValidationError", "RoleArn, RoleSessionName and WebIdentityToken are required")
+        raise AwsRefusalError("ValidationError", "RoleArn, RoleSessionName and WebIdentityToken are required")
     role = next((one for one in iam.get_roles() if one.arn == role_arn), None)
     limit = int(getattr(role, "max_session_duration", None) or 3600)
     if not SHORTEST_S <= duration <= min(LONGEST_S, limit):
         text = "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
-        raise AwsError("ValidationError", text)
+        raise AwsRefusalError("ValidationError", text)
     try:
         found = claims(token)
     except TokenError as problem:
         code = "ExpiredTokenException" if "expired" in str(problem).lower() else "InvalidIdentityToken"
-        raise AwsError(code, f"Couldn't verify the token: {problem}") from problem
+        raise AwsRefusalError(code, f"Couldn't verify the token: {problem}") from problem
     issuer, audience = str(found["iss"]).removeprefix("https://"), str(found["aud"])
     provider = next((one for one in iam.open_id_providers.values() if one.url == issuer), None)
     if provider is None:
         text = f"No OpenIDConnect provider found in your account for https://{issuer}"
-        raise AwsError("InvalidIdentityToken", text)
+        raise AwsRefusalError("InvalidIdentityToken", text)
     if audience not in provider.client_id_list:
-        raise AwsError("InvalidIdentityToken", "Incorrect token audience")
+        raise AwsRefusalError("InvalidIdentityToken", "Incorrect token audience")
     values = {f"{issuer}:{name}": value for name, value in found.items()}
     if role is None or not trusted(json.loads(role.assume_role_policy_document), provider.arn, values):
-        raise AwsError("AccessDenied", f"Not authorized to perform {ACTION}", status=403)
-    return Grant(
+        raise AwsRefusalError("AccessDenied", f"Not authorized to perform {ACTION}", status=403)
+    return SessionGrant(
         role_arn=role_arn,
         session=session,
         duration=duration,

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from lab.cloud.aws.proposals import proposals
 from lab.cloud.aws.rules import rules_of
-from lab.desired import Gateway, Machine, Network, Peering, Route, Subnet, Tunnel, World
+from lab.desired import DesiredGateway, DesiredMachine, DesiredSubnet, DesiredTunnel, Network, Peering, Route, World
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.account import AwsAccount
     from lab.cloud.aws.moto_ec2 import LabEc2
 
 EVERYWHERE = "0.0.0.0/0"
 
 
-def build_world(account: Account) -> World:
+def build_world(account: AwsAccount) -> World:
     """Return everything that should exist, in all regions. The default VPCs, which every account has and the lab does
     not use, are left out."""
     return World(
@@ -51,7 +51,7 @@ def name_of(ec2: LabEc2, resource: Any) -> str:
     return str(ec2.tags.get(resource.id, {}).get("Name") or resource.id)
 
 
-def _subnet(ec2: LabEc2, vpc: Any, subnet: Any) -> Subnet:
+def _subnet(ec2: LabEc2, vpc: Any, subnet: Any) -> DesiredSubnet:
     egress, routes = None, []
     for route in _table(ec2, vpc, subnet)._routes.values():
         target = _target(route)
@@ -59,7 +59,7 @@ def _subnet(ec2: LabEc2, vpc: Any, subnet: Any) -> Subnet:
             egress = _egress(route.nat_gateway)
         elif target is not None:
             routes.append(Route(destination=IPv4Network(route.destination_cidr_block), via=target))
-    return Subnet(
+    return DesiredSubnet(
         name=name_of(ec2, subnet),
         range=IPv4Network(subnet.cidr_block),
         egress=egress,
@@ -87,10 +87,10 @@ def _egress(gateway: Any) -> IPv4Address | None:
     return IPv4Address(address) if address else None
 
 
-def _machine(account: Account, ec2: LabEc2, instance: Any) -> Machine:
+def _machine(account: AwsAccount, ec2: LabEc2, instance: Any) -> DesiredMachine:
     interface = instance.nics[0]
     length = IPv4Network(interface.subnet.cidr_block).prefixlen
-    return Machine(
+    return DesiredMachine(
         id=instance.id,
         name=instance.id,
         generation=instance.id,
@@ -117,13 +117,13 @@ def local_ssd_gib(kind: str) -> int:
     return int(storage.get("TotalSizeInGB", 0)) * 10**9 // 2**30
 
 
-def _gateways(ec2: LabEc2) -> Iterator[Gateway]:
+def _gateways(ec2: LabEc2) -> Iterator[DesiredGateway]:
     for gateway in ec2.vpn_gateways.values():
         attached = [one.vpc_id for one in gateway.vpc_attachments if one.state == "attached"]
         if gateway.state == "deleted" or not attached:
             continue
         tunnels = tuple(_tunnels(ec2, gateway.id))
-        yield Gateway(
+        yield DesiredGateway(
             id=gateway.id,
             name=name_of(ec2, gateway),
             network=attached[0],
@@ -132,7 +132,7 @@ def _gateways(ec2: LabEc2) -> Iterator[Gateway]:
         )
 
 
-def _tunnels(ec2: LabEc2, gateway_id: str) -> Iterator[Tunnel]:
+def _tunnels(ec2: LabEc2, gateway_id: str) -> Iterator[DesiredTunnel]:
     """Yield the tunnels of a gateway's connections. A connection without a static route carries nothing, so its tunnels
     are left out."""
     from lab.cloud.aws.vpn import tunnel_name
@@ -142,7 +142,7 @@ def _tunnels(ec2: LabEc2, gateway_id: str) -> Iterator[Tunnel]:
             continue
         for index, options in enumerate(connection.tunnel_options):
             ike, esp = proposals(options)
-            yield Tunnel(
+            yield DesiredTunnel(
                 name=tunnel_name(connection.id, index),
                 local=IPv4Address(options["OutsideIpAddress"]),
                 remote=IPv4Address(connection.remote_address),
@@ -159,7 +159,7 @@ def _tunnels(ec2: LabEc2, gateway_id: str) -> Iterator[Tunnel]:
             )
 
 
-def _peerings(account: Account) -> tuple[Peering, ...]:
+def _peerings(account: AwsAccount) -> tuple[Peering, ...]:
     found = {
         peering.id: Peering(id=peering.id, first=peering.vpc.id, second=peering.peer_vpc.id)
         for ec2 in account.ec2

@@ -8,8 +8,8 @@ from lab.cloud.azure.conditions import parse
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.grants import in_force
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
-from lab.cloud.azure.roles import OWNER, Role, role_of
-from lab.cloud.store import Store
+from lab.cloud.azure.roles import OWNER, RoleDefinition, role_of
+from lab.cloud.store import DocumentStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +21,10 @@ class Principal:
     tenant: str
 
 
-def roles_at(store: Store, *, principal_id: str, scope: str) -> list[Role]:
+def roles_at(store: DocumentStore, *, principal_id: str, scope: str) -> list[RoleDefinition]:
     """Return the roles that a principal has on a scope now, assigned there or on a scope above it."""
     target = scope.strip("/").lower() + "/"
-    found: list[Role] = []
+    found: list[RoleDefinition] = []
     for assignment in store.of_type(ASSIGNMENT_TYPE):
         properties = assignment.body["properties"]
         given_at = properties["scope"].strip("/").lower() + "/"
@@ -36,7 +36,7 @@ def roles_at(store: Store, *, principal_id: str, scope: str) -> list[Role]:
     return found
 
 
-def require(store: Store, principal: Principal, *, action: str, scope: str) -> None:
+def require(store: DocumentStore, principal: Principal, *, action: str, scope: str) -> None:
     """Refuse a control-plane action that no role allows.
 
     Raises:
@@ -55,7 +55,7 @@ def require(store: Store, principal: Principal, *, action: str, scope: str) -> N
         )
 
 
-def seed_owner(store: Store, *, principal_id: str, subscription: str) -> None:
+def seed_owner(store: DocumentStore, *, principal_id: str, subscription: str) -> None:
     """Make a principal Owner of the subscription, as the user who opened it would be."""
     scope = f"/subscriptions/{subscription}"
     assignment = f"{scope}/providers/{ASSIGNMENT_TYPE}/00000000-0000-4000-8000-00000000000f"

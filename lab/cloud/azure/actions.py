@@ -7,14 +7,14 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from lab.cloud.azure.commands import Commands
+from lab.cloud.azure.commands import RunCommands
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
-from lab.cloud.azure.machines import Machines, Power
+from lab.cloud.azure.machines import MachineChanges, Power
 from lab.cloud.azure.render import instance_view
 from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.schema import scale_set_instance, virtual_machine
-from lab.cloud.azure.schema.base import Part
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 POWER: Mapping[str, Power] = {
     "start": "running",
@@ -27,23 +27,25 @@ OF_INSTANCES = ("reimage", "simulateeviction")
 """Actions that only instances of scale sets have, in lower case."""
 
 
-class RunCommand(Part):
+class RunCommand(BodyPart):
     """The body of ``runCommand``."""
 
     command_id: str
     script: list[str] = Field(min_length=1)
 
 
-class Actions:
+class MachineActions:
     """Starts the actions that are requested of a machine."""
 
-    def __init__(self, *, store: Store, machines: Machines, scale_sets: ScaleSets, commands: Commands) -> None:
+    def __init__(
+        self, *, store: DocumentStore, machines: MachineChanges, scale_sets: ScaleSets, commands: RunCommands
+    ) -> None:
         self._store = store
         self._machines = machines
         self._scale_sets = scale_sets
         self._commands = commands
 
-    def start(self, document: Document, action: str, body: Any) -> str | None:
+    def start(self, document: ResourceDocument, action: str, body: Any) -> str | None:
         """Start an action and return its operation; None for an action that has none.
 
         Raises:
@@ -62,7 +64,7 @@ class Actions:
             raise unsupported(f"The lab has no action '{action}' on virtual machines.")
         return self._machines.power(document, POWER[action], restart=action == "restart")
 
-    def instance_view(self, document: Document) -> dict[str, Any]:
+    def instance_view(self, document: ResourceDocument) -> dict[str, Any]:
         """Return the machine's power state and agent."""
         return instance_view(document, self._machines.state(document.id))
 

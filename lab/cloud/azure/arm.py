@@ -11,24 +11,24 @@ from typing import Any
 from aiohttp import web
 
 from lab.cloud.azure import access, deletion, policy, queries, shared_keys
-from lab.cloud.azure.actions import Actions
-from lab.cloud.azure.changes import DURATIONS_S, Changes
-from lab.cloud.azure.commands import Commands
+from lab.cloud.azure.actions import MachineActions
+from lab.cloud.azure.changes import DURATIONS_S, ResourceChanges
+from lab.cloud.azure.commands import RunCommands
 from lab.cloud.azure.errors import ArmError, group_not_found, not_found
-from lab.cloud.azure.gateways import Gateways
-from lab.cloud.azure.grants import Grants
-from lab.cloud.azure.identity import Identity, TokenError
+from lab.cloud.azure.gateways import ConnectionGateways
+from lab.cloud.azure.grants import AssignmentChanges
+from lab.cloud.azure.identity import TokenEndpoints, TokenError
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, InvalidIdError, ResourceId, parse_id
 from lab.cloud.azure.locks import free
-from lab.cloud.azure.machines import Machines
+from lab.cloud.azure.machines import MachineChanges
 from lab.cloud.azure.operations import Operations, shown
 from lab.cloud.azure.puts import Puts
 from lab.cloud.azure.render import render
 from lab.cloud.azure.resource_types import known_types, spec_of
 from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.schema import blob_container, gateway_connection, scale_set, scale_set_instance, virtual_machine
-from lab.cloud.azure.schema.base import Settings
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import SubscriptionSettings
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 log = logging.getLogger(__name__)
 
@@ -44,22 +44,22 @@ OPERATION = re.compile(
 )
 
 
-class ResourceManager:
+class ResourceManagerService:
     """Answers for ``management.azure.com``."""
 
     def __init__(
         self,
         *,
-        store: Store,
-        identity: Identity,
-        machines: Machines,
+        store: DocumentStore,
+        identity: TokenEndpoints,
+        machines: MachineChanges,
         scale_sets: ScaleSets,
-        commands: Commands,
-        gateways: Gateways,
-        changes: Changes,
-        grants: Grants,
+        commands: RunCommands,
+        gateways: ConnectionGateways,
+        changes: ResourceChanges,
+        grants: AssignmentChanges,
         operations: Operations,
-        settings: Settings,
+        settings: SubscriptionSettings,
     ) -> None:
         self._store = store
         self._identity = identity
@@ -72,7 +72,7 @@ class ResourceManager:
         self._settings = settings
         self._types = known_types()
         self._puts = Puts(store=store, types=self._types, settings=settings)
-        self._actions = Actions(store=store, machines=machines, scale_sets=scale_sets, commands=commands)
+        self._actions = MachineActions(store=store, machines=machines, scale_sets=scale_sets, commands=commands)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; every refusal is an ARM error document."""
@@ -168,18 +168,18 @@ class ResourceManager:
             return self._begun(self._changes.written(document), "Microsoft.Network", document, new=new)
         return self._written(document, new=new)
 
-    def _written(self, document: Document, *, new: bool) -> web.Response:
+    def _written(self, document: ResourceDocument, *, new: bool) -> web.Response:
         if document.type == scale_set_instance.TYPE:
             return self._begun(self._scale_sets.written(document), "Microsoft.Compute", document, new=new)
         return web.json_response(self._shown(document), status=201 if new else 200)
 
-    def _begun(self, operation: str, provider: str, document: Document, *, new: bool) -> web.Response:
+    def _begun(self, operation: str, provider: str, document: ResourceDocument, *, new: bool) -> web.Response:
         """Answer with a resource whose operation has just begun."""
         document = self._store.get(document.id) or document
         headers = self._operation_headers(operation, provider, document, location=False)
         return web.json_response(self._shown(document), status=201 if new else 200, headers=headers)
 
-    def _delete(self, document: Document | None, resource: ResourceId) -> web.Response:
+    def _delete(self, document: ResourceDocument | None, resource: ResourceId) -> web.Response:
         if document is None:
             if resource.type == GROUP_TYPE:
                 raise group_not_found(resource.name)
@@ -203,14 +203,14 @@ class ResourceManager:
         deletion.remove(self._types, self._store, document)
         return web.Response(status=200)
 
-    def _delete_group(self, group: Document) -> web.Response:
+    def _delete_group(self, group: ResourceDocument) -> web.Response:
         operation = self._operations.start(resource_id=group.id)
         self._store.put(group.id, type=group.type, body=group.body, hidden={**group.hidden, "state": "Deleting"})
         self._machines.spawn(self._remove_group(group, operation))
         url = f"https://{HOST}/subscriptions/{self._settings.subscription}/operationresults/{operation}?api-version=2024-03-01"
         return web.Response(status=202, headers={"Location": url, "Retry-After": "1"})
 
-    async def _remove_group(self, group: Document, operation: str) -> None:
+    async def _remove_group(self, group: ResourceDocument, operation: str) -> None:
         await self._scale_sets.removed(group, self._types)
         await deletion.remove_group(
             self._types, self._store, group, machines=self._machines, operations=self._operations, operation=operation
@@ -275,7 +275,7 @@ class ResourceManager:
         return web.json_response(output) if output is not None else web.Response(status=200)
 
     def _operation_headers(
-        self, operation: str, provider: str, document: Document, *, location: bool = True
+        self, operation: str, provider: str, document: ResourceDocument, *, location: bool = True
     ) -> dict[str, str]:
         base = f"https://{HOST}/subscriptions/{self._settings.subscription}/providers/{provider}"
         region = document.body.get("location", "global")
@@ -283,7 +283,7 @@ class ResourceManager:
         headers = {"Azure-AsyncOperation": url, "Retry-After": "1"}
         return {**headers, "Location": f"{url}&monitor=true"} if location else headers
 
-    def _shown(self, document: Document) -> dict[str, Any]:
+    def _shown(self, document: ResourceDocument) -> dict[str, Any]:
         return render(self._types, self._store, document)
 
     def _missing(self, resource: ResourceId) -> ArmError:

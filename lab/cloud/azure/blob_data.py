@@ -24,9 +24,9 @@ from lab.cloud.azure.access import Principal, roles_at
 from lab.cloud.azure.blobs import Blob, BlobStore, Key
 from lab.cloud.azure.conditions import LIST, Operation
 from lab.cloud.azure.identity import HOST as LOGIN
-from lab.cloud.azure.identity import Identity, TokenError
+from lab.cloud.azure.identity import TokenEndpoints, TokenError
 from lab.cloud.azure.schema import blob_container, storage_account
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +52,10 @@ class BlobError(Exception):
 class BlobData:
     """Answers requests to all storage accounts."""
 
-    def __init__(self, *, store: Store, blobs: BlobStore, identity: Identity) -> None:
+    def __init__(self, *, store: DocumentStore, blobs: BlobStore, identity: TokenEndpoints) -> None:
         self._store, self._blobs, self._identity = store, blobs, identity
 
-    async def handle(self, request: web.Request, account: str, peer: firewall.Peer) -> web.StreamResponse:
+    async def handle(self, request: web.Request, account: str, peer: firewall.FirewallClient) -> web.StreamResponse:
         """Answer one request to the account from ``peer``."""
         try:
             response = await self._answer(request, account, peer)
@@ -70,7 +70,7 @@ class BlobData:
         log.info("blobs %s: %s %s -> %s", account, request.method, request.path, response.status)
         return response
 
-    async def _answer(self, request: web.Request, name: str, peer: firewall.Peer) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, name: str, peer: firewall.FirewallClient) -> web.StreamResponse:
         principal = self._identity.verify(request.headers.get("Authorization"), audiences=(RESOURCE,))
         account = storage_account.find(self._store, name)
         if account is None:
@@ -85,7 +85,7 @@ class BlobData:
             raise BlobError(404, "ContainerNotFound", "The specified container does not exist.")
         return await self._blob(request, account, principal, (place, container, blob))
 
-    def _place(self, account: Document, container: str) -> str | None:
+    def _place(self, account: ResourceDocument, container: str) -> str | None:
         """Return the first part of the keys of a container's blobs; None when there is no such container."""
         made = blob_container.container_of(self._store, account, container)
         if made is not None:
@@ -93,7 +93,7 @@ class BlobData:
         return account.key if self._blobs.has_container(account.key, container) else None
 
     def _container(
-        self, request: web.Request, account: Document, principal: Principal, container: str, place: str | None
+        self, request: web.Request, account: ResourceDocument, principal: Principal, container: str, place: str | None
     ) -> web.StreamResponse:
         call = (request.method, request.query.get("restype"), request.query.get("comp"))
         if call == ("PUT", "container", None):
@@ -114,7 +114,7 @@ class BlobData:
         raise _unsupported(request)
 
     async def _blob(
-        self, request: web.Request, account: Document, principal: Principal, key: Key
+        self, request: web.Request, account: ResourceDocument, principal: Principal, key: Key
     ) -> web.StreamResponse:
         call = (request.method, request.query.get("comp"))
         if call in (("PUT", None), ("PUT", "block"), ("PUT", "blocklist")):
@@ -136,7 +136,7 @@ class BlobData:
             return web.Response(status=202)
         raise _unsupported(request)
 
-    def _changeable(self, account: Document, blob: Blob, key: Key, *, kept_for_ever: bool = False) -> None:
+    def _changeable(self, account: ResourceDocument, blob: Blob, key: Key, *, kept_for_ever: bool = False) -> None:
         """Refuse what the container's retention forbids. A blob that is old enough may be deleted, but never written
         anew (learn.microsoft.com, "Store business-critical blob data with immutable storage")."""
         container = blob_container.container_of(self._store, account, key[1])
@@ -206,7 +206,7 @@ class BlobData:
         return blob
 
     def _require(
-        self, account: Document, principal: Principal, container: str, *actions: str, **attributes: str
+        self, account: ResourceDocument, principal: Principal, container: str, *actions: str, **attributes: str
     ) -> None:
         """Refuse unless a role allows one of the actions."""
         scope = f"{account.id}/blobServices/default/containers/{container}"

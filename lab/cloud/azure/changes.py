@@ -12,7 +12,7 @@ from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.schema import gateway_connection, subnet, virtual_network_gateway, virtual_network_peering
 from lab.cloud.azure.schema.base import TypeSpec
 from lab.cloud.delays import Delays
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 DURATIONS_S: Mapping[str, float] = {
     virtual_network_gateway.TYPE: 2700.0,
@@ -28,13 +28,13 @@ CARRIERS = frozenset({virtual_network_gateway.TYPE, gateway_connection.TYPE})
 """Types whose changes have ended only when the hypervisor has followed, too."""
 
 
-class Changes:
+class ResourceChanges:
     """Brings resources of the types of :data:`DURATIONS_S` to the requested state, in background tasks."""
 
     def __init__(
         self,
         *,
-        store: Store,
+        store: DocumentStore,
         types: Mapping[str, TypeSpec],
         follower: Follower,
         operations: Operations,
@@ -48,11 +48,11 @@ class Changes:
         self._delays = delays
         self._spawn = spawn
 
-    def written(self, document: Document) -> str:
+    def written(self, document: ResourceDocument) -> str:
         """Start the operation of a resource that was put, and return it."""
         return self._start(document, state="Updating")
 
-    def deleted(self, document: Document) -> str:
+    def deleted(self, document: ResourceDocument) -> str:
         """Start the operation of a resource that is deleted, and return it; it ends when the resource is gone."""
         return self._start(document, state="Deleting")
 
@@ -63,7 +63,7 @@ class Changes:
             if document and document.type in DURATIONS_S:
                 self._spawn(self._end(document.id, operation, record["until"]))
 
-    def _start(self, document: Document, *, state: str) -> str:
+    def _start(self, document: ResourceDocument, *, state: str) -> str:
         until = self._delays.after(DURATIONS_S[document.type])
         held = held_by(document.id, document.type, document.body)
         operation = self._operations.start(resource_id=document.id, until=until, held=held)
@@ -84,6 +84,6 @@ class Changes:
             deletion.remove(self._types, self._store, document)
         self._operations.succeed(operation)
 
-    def _set(self, document: Document, *, state: str) -> None:
+    def _set(self, document: ResourceDocument, *, state: str) -> None:
         hidden = {**document.hidden, "state": state}
         self._store.put(document.id, type=document.type, body=document.body, hidden=hidden)

@@ -14,7 +14,7 @@ from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.world import egress, public_address
 from lab.cloud.delays import Delays
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 from lab.desired import CommandResult, Hypervisor
 
 LEAST_S = 20.0
@@ -25,13 +25,13 @@ OUTPUT_LIMIT = 4096
 """Number of bytes that are kept of each stream, from its end."""
 
 
-class Commands:
+class RunCommands:
     """Runs commands, one at a time in a machine."""
 
     def __init__(
         self,
         *,
-        store: Store,
+        store: DocumentStore,
         hypervisor: Hypervisor,
         operations: Operations,
         delays: Delays,
@@ -43,7 +43,7 @@ class Commands:
         self._delays = delays
         self._spawn = spawn
 
-    def start(self, machine: Document, script: str) -> str:
+    def start(self, machine: ResourceDocument, script: str) -> str:
         """Run a script, and return the operation; its output is the answer of Azure's run command.
 
         Raises:

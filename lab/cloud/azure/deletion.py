@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
-from lab.cloud.azure.machines import Machines
+from lab.cloud.azure.machines import MachineChanges
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.schema import disks, vault, virtual_machine
 from lab.cloud.azure.schema.base import TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 
-def remove(types: dict[str, TypeSpec], store: Store, document: Document) -> None:
+def remove(types: dict[str, TypeSpec], store: DocumentStore, document: ResourceDocument) -> None:
     """Delete a document with its parts and the role assignments on it; a vault is recorded as a deleted vault."""
     with store.transaction():
         kin = {document.type.lower()}
@@ -29,10 +29,10 @@ def remove(types: dict[str, TypeSpec], store: Store, document: Document) -> None
 
 async def remove_group(
     types: dict[str, TypeSpec],
-    store: Store,
-    group: Document,
+    store: DocumentStore,
+    group: ResourceDocument,
     *,
-    machines: Machines,
+    machines: MachineChanges,
     operations: Operations,
     operation: str,
 ) -> None:
@@ -67,14 +67,14 @@ def deleted_vault(record: dict[str, object], *, subscription: str) -> dict[str, 
     }
 
 
-def _assignments(store: Store, scope: str) -> None:
+def _assignments(store: DocumentStore, scope: str) -> None:
     prefix = scope.strip("/").lower() + "/"
     for assignment in store.of_type(ASSIGNMENT_TYPE):
         if (assignment.body["properties"]["scope"].strip("/").lower() + "/").startswith(prefix):
             store.delete(assignment.id)
 
 
-def _keep_deleted_vault(store: Store, document: Document) -> None:
+def _keep_deleted_vault(store: DocumentStore, document: ResourceDocument) -> None:
     properties = document.body["properties"]
     now = datetime.now(UTC)
     purge = now + timedelta(days=properties["softDeleteRetentionInDays"])

@@ -8,11 +8,11 @@ from typing import Any
 
 from lab.cloud.azure.schema import virtual_network
 from lab.cloud.azure.world import egress
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 
 @dataclass(frozen=True, kw_only=True)
-class Peer:
+class FirewallClient:
     """Client side of a connection."""
 
     address: IPv4Address
@@ -20,7 +20,7 @@ class Peer:
     """Id of the virtual network that the listener is in; ``None`` on the internet."""
 
 
-def subnet_of(store: Store, peer: Peer) -> Document | None:
+def subnet_of(store: DocumentStore, peer: FirewallClient) -> ResourceDocument | None:
     """Return the subnet of a peer inside a network."""
     if peer.network is None:
         return None
@@ -30,7 +30,9 @@ def subnet_of(store: Store, peer: Peer) -> Document | None:
     return None
 
 
-def refusal(store: Store, vault: Document, peer: Peer, *, service: str = "Microsoft.KeyVault") -> str | None:
+def refusal(
+    store: DocumentStore, vault: ResourceDocument, peer: FirewallClient, *, service: str = "Microsoft.KeyVault"
+) -> str | None:
     """Return the reason, in Key Vault's words, why the firewall of a vault, or of a resource of another ``service``,
     refuses a peer; ``None`` when it admits the peer."""
     rules: dict[str, Any] = vault.body["properties"]["networkAcls"]
@@ -50,7 +52,7 @@ def refusal(store: Store, vault: Document, peer: Peer, *, service: str = "Micros
     return _words(vault, str(address or peer.address))
 
 
-def _words(vault: Document, address: str) -> str:
+def _words(vault: ResourceDocument, address: str) -> str:
     return (
         "Client address is not authorized and caller is not a trusted service.\r\n"
         f"Client address: {address}\r\nCaller: (see token)\r\nVault: {vault.name};location={vault.body['location']}"

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-from lab.cloud.store import Store
+from lab.cloud.store import DocumentStore
 from lab.desired import Hypervisor, World
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ RETRY_S = 2.0
 class Follower:
     """Applies the world after every change, and lets others wait until a change has been applied."""
 
-    def __init__(self, store: Store, hypervisor: Hypervisor, build: Callable[[Store], World]) -> None:
+    def __init__(self, store: DocumentStore, hypervisor: Hypervisor, build: Callable[[DocumentStore], World]) -> None:
         self._store = store
         self._hypervisor = hypervisor
         self._build = build

@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lab.cloud.azure.tunnels import tunnel_names
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 from lab.desired import Hypervisor, TunnelState
 
 
-class Gateways:
+class ConnectionGateways:
     """Knows the tunnels of gateways from the hypervisor."""
 
-    def __init__(self, *, store: Store, hypervisor: Hypervisor) -> None:
+    def __init__(self, *, store: DocumentStore, hypervisor: Hypervisor) -> None:
         self._store = store
         self._hypervisor = hypervisor
 
-    def seen(self, connection: Document) -> dict[str, Any]:
+    def seen(self, connection: ResourceDocument) -> dict[str, Any]:
         """Return the resource manager's answer about a connection's tunnels (REST API "Virtual Network Gateway
         Connections - Get"). The connection is up as soon as one tunnel is."""
         gateway = str(connection.body["properties"]["virtualNetworkGateway1"]["id"]).lower()

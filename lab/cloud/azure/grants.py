@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from lab.cloud.delays import Delays
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 KIND = "grant"
 LONGEST_S = 600.0
@@ -21,15 +21,17 @@ TURNS = (True, False, True)
 """States of an assignment after each of its moments."""
 
 
-class Grants:
+class AssignmentChanges:
     """Brings role assignments into force, in background tasks."""
 
-    def __init__(self, *, store: Store, delays: Delays, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    def __init__(
+        self, *, store: DocumentStore, delays: Delays, spawn: Callable[[Coroutine[Any, Any, None]], None]
+    ) -> None:
         self._store = store
         self._delays = delays
         self._spawn = spawn
 
-    def made(self, assignment: Document) -> None:
+    def made(self, assignment: ResourceDocument) -> None:
         """Begin with a new assignment, which is not in force yet."""
         shares = sorted(self._delays.share(assignment.key, str(turn)) for turn in range(len(TURNS)))
         moments = [self._delays.after(LONGEST_S * share) for share in shares]
@@ -52,7 +54,7 @@ class Grants:
         self._store.set_record(KIND, key, None)
 
 
-def in_force(store: Store, assignment: Document) -> bool:
+def in_force(store: DocumentStore, assignment: ResourceDocument) -> bool:
     """Return whether an assignment is in force now."""
     record = store.record(KIND, assignment.key)
     return record is None or bool(record["in_force"])

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from lab.cloud.azure.access import Principal
-from lab.cloud.store import Store
+from lab.cloud.store import DocumentStore
 
 HOST = "login.microsoftonline.com"
 LIFE_S = 3599
@@ -37,14 +37,14 @@ class TokenError(Exception):
     """Raised for a token that is missing, for another audience, expired, or not ours."""
 
 
-class Identity:
+class TokenEndpoints:
     """The tenant's signing key, its one application (the operator), and the token endpoints.
 
     Raises:
         OSError: the key cannot be written.
     """
 
-    def __init__(self, *, state: Path, store: Store, tenant: str) -> None:
+    def __init__(self, *, state: Path, store: DocumentStore, tenant: str) -> None:
         self._key = _signing_key(state / "token-signing.pem")
         self._kid = hashlib.sha256(_public_bytes(self._key)).hexdigest()[:16]
         self._store = store
@@ -159,7 +159,7 @@ class Identity:
         return {"kty": "RSA", "use": "sig", "kid": self._kid, "n": _b64(numbers.n), "e": _b64(numbers.e)}
 
 
-def _operator(store: Store) -> dict[str, str]:
+def _operator(store: DocumentStore) -> dict[str, str]:
     """Return the operator's service principal; make it the first time."""
     found: dict[str, str] | None = store.record("operator", "operator")
     if found is None:

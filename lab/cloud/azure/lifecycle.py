@@ -15,12 +15,12 @@ from collections.abc import Iterator
 
 from lab.cloud.azure.blobs import BlobStore, Key
 from lab.cloud.azure.schema import blob_container, storage_account
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 log = logging.getLogger(__name__)
 
 
-def delete_old(store: Store, blobs: BlobStore, *, now: float | None = None) -> list[str]:
+def delete_old(store: DocumentStore, blobs: BlobStore, *, now: float | None = None) -> list[str]:
     """Act once on the rules of every account, as of ``now`` (seconds since the epoch; None for this moment). Return the
     names of the blobs that were deleted, each with its container."""
     at, deleted = time.time() if now is None else now, []
@@ -32,7 +32,7 @@ def delete_old(store: Store, blobs: BlobStore, *, now: float | None = None) -> l
     return deleted
 
 
-def _old(store: Store, blobs: BlobStore, account: Document, now: float) -> Iterator[tuple[str, Key]]:
+def _old(store: DocumentStore, blobs: BlobStore, account: ResourceDocument, now: float) -> Iterator[tuple[str, Key]]:
     acls = account.body["properties"]["networkAcls"]
     if acls["defaultAction"] == "Deny" and acls["bypass"] != "AzureServices":
         return
@@ -47,7 +47,7 @@ def _old(store: Store, blobs: BlobStore, account: Document, now: float) -> Itera
                 yield name, (place, container.name, blob.name)
 
 
-def _covers(rule: blob_container.Rule, name: str, age_s: float) -> bool:
+def _covers(rule: blob_container.ManagementRule, name: str, age_s: float) -> bool:
     days = rule.definition.actions.base_blob.delete.days_after_creation_greater_than
     named = any(name.startswith(prefix) for prefix in rule.definition.filters.prefix_match)
     return named and age_s // blob_container.DAY_S > days

@@ -13,7 +13,7 @@ from typing import Any
 
 from lab.cloud.azure.errors import ArmError, not_provisioned
 from lab.cloud.azure.operations import pending
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 IN_A_NETWORK = frozenset(
     {"Microsoft.Network/virtualNetworks/subnets", "Microsoft.Network/virtualNetworks/virtualNetworkPeerings"}
@@ -33,7 +33,7 @@ def held_by(resource_id: str, type: str, body: Mapping[str, Any]) -> frozenset[s
     return frozenset(held)
 
 
-def free(store: Store, resource_id: str, type: str, body: Mapping[str, Any]) -> None:
+def free(store: DocumentStore, resource_id: str, type: str, body: Mapping[str, Any]) -> None:
     """Refuse a change of a resource while another one holds what it needs.
 
     Raises:
@@ -52,7 +52,7 @@ def free(store: Store, resource_id: str, type: str, body: Mapping[str, Any]) -> 
             )
 
 
-def provisioned(store: Store, document: Document, *, by: str) -> None:
+def provisioned(store: DocumentStore, document: ResourceDocument, *, by: str) -> None:
     """Refuse a reference to a network while a change of it, or of a part of it, is under way.
 
     Raises:

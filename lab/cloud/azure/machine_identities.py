@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lab.cloud.azure.schema import scale_set_instance
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 NAMES = ("client_id", "object_id", "msi_res_id")
 """Parameters that name an identity: learn.microsoft.com, "Use managed identities on a virtual machine to acquire access
@@ -27,7 +27,7 @@ class NoIdentityError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineIdentity:
+class AssignedIdentity:
     """One identity of a machine."""
 
     object_id: str
@@ -37,7 +37,7 @@ class MachineIdentity:
     system: bool = False
 
 
-def chosen(store: Store, machine: Document, wanted: Mapping[str, str]) -> MachineIdentity:
+def chosen(store: DocumentStore, machine: ResourceDocument, wanted: Mapping[str, str]) -> AssignedIdentity:
     """Return the identity that ``wanted`` names, or the default one."""
     held = list(_identities(store, machine))
     named = {key: wanted[key].lower() for key in NAMES if key in wanted}
@@ -52,31 +52,31 @@ def chosen(store: Store, machine: Document, wanted: Mapping[str, str]) -> Machin
     return matching[0]
 
 
-def _identities(store: Store, machine: Document) -> Iterator[MachineIdentity]:
+def _identities(store: DocumentStore, machine: ResourceDocument) -> Iterator[AssignedIdentity]:
     if machine.type == scale_set_instance.INSTANCE:
         yield from _of_group(store, machine)
         return
     identity = machine.body.get("identity", {})
     if principal := identity.get("principalId"):
         client = str(uuid.uuid5(uuid.UUID(principal), "application"))
-        yield MachineIdentity(object_id=principal, client_id=client, resource_id=machine.id, system=True)
+        yield AssignedIdentity(object_id=principal, client_id=client, resource_id=machine.id, system=True)
     for key in identity.get("userAssignedIdentities", {}):
         if found := store.get(key):
             hidden = found.hidden
-            yield MachineIdentity(object_id=hidden["principalId"], client_id=hidden["clientId"], resource_id=found.id)
+            yield AssignedIdentity(object_id=hidden["principalId"], client_id=hidden["clientId"], resource_id=found.id)
 
 
-def _of_group(store: Store, instance: Document) -> Iterator[MachineIdentity]:
+def _of_group(store: DocumentStore, instance: ResourceDocument) -> Iterator[AssignedIdentity]:
     """Yield the system-assigned identity of an instance's scale set, the only one that the lab's sets have."""
     group = store.get(scale_set_instance.group_of(instance))
     if group is not None and "principalId" in group.hidden:
         hidden = group.hidden
-        yield MachineIdentity(
+        yield AssignedIdentity(
             object_id=hidden["principalId"], client_id=hidden["clientId"], resource_id=group.id, system=True
         )
 
 
-def _is(identity: MachineIdentity, named: Mapping[str, str]) -> bool:
+def _is(identity: AssignedIdentity, named: Mapping[str, str]) -> bool:
     known = {"client_id": identity.client_id, "object_id": identity.object_id}
     if not identity.system:
         known["msi_res_id"] = identity.resource_id

@@ -13,7 +13,7 @@ from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.schema import disks, virtual_machine
 from lab.cloud.azure.schema.scale_set_instance import INSTANCE
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 from lab.desired import Hypervisor, MachineState
 
 log = logging.getLogger(__name__)
@@ -27,17 +27,19 @@ STOP_TIMEOUT_S = 120.0
 Power = Literal["running", "stopped", "deallocated"]
 
 
-class Machines:
+class MachineChanges:
     """Brings each machine to the requested state, in background tasks."""
 
-    def __init__(self, *, store: Store, hypervisor: Hypervisor, follower: Follower, operations: Operations) -> None:
+    def __init__(
+        self, *, store: DocumentStore, hypervisor: Hypervisor, follower: Follower, operations: Operations
+    ) -> None:
         self._store = store
         self._hypervisor = hypervisor
         self._follower = follower
         self._operations = operations
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def created(self, machine: Document, *, timeout_s: float = PROVISION_TIMEOUT_S) -> str:
+    def created(self, machine: ResourceDocument, *, timeout_s: float = PROVISION_TIMEOUT_S) -> str:
         """Start the operation of a machine that was put, and return it; it ends when the guest has reported, which says
         nothing about what its user data orders."""
         operation = self._operations.start(resource_id=machine.id)
@@ -45,7 +47,7 @@ class Machines:
         self.spawn(self._provision(machine.id, operation, timeout_s))
         return operation
 
-    def deleted(self, machine: Document) -> str:
+    def deleted(self, machine: ResourceDocument) -> str:
         """Start the operation of a machine that is deleted, and return it; it ends when the machine is gone."""
         operation = self._operations.start(resource_id=machine.id)
         disks.leave(self._store, machine)
@@ -53,7 +55,7 @@ class Machines:
         self.spawn(self._remove(machine.id, operation))
         return operation
 
-    def power(self, machine: Document, power: Power, *, restart: bool = False) -> str:
+    def power(self, machine: ResourceDocument, power: Power, *, restart: bool = False) -> str:
         """Start, stop or restart a machine, and return the operation; it ends when that is done."""
         operation = self._operations.start(resource_id=machine.id)
         self.spawn(self._switch(machine.id, power, restart, operation))
@@ -179,7 +181,7 @@ class Machines:
             log.error("a background task of the cloud failed", exc_info=task.exception())
 
 
-def provisioning_error(machine: Document, settled: MachineState) -> ArmError:
+def provisioning_error(machine: ResourceDocument, settled: MachineState) -> ArmError:
     """Return the error of a machine that did not come up."""
     reason = settled.reason or f"the hypervisor reports '{settled.phase}'"
     return ArmError(

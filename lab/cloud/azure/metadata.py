@@ -16,23 +16,25 @@ from aiohttp import web
 
 from lab.cloud.azure import machine_identities
 from lab.cloud.azure.attested import Attester, Facts
-from lab.cloud.azure.identity import MANAGED_LIFE_S, Identity
+from lab.cloud.azure.identity import MANAGED_LIFE_S, TokenEndpoints
 from lab.cloud.azure.ids import parse_id
 from lab.cloud.azure.scheduled_events import ScheduledEvents
 from lab.cloud.azure.schema import scale_set_instance
 from lab.cloud.azure.schema.network_interface import network_of
 from lab.cloud.azure.world import computers, interface_of
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 log = logging.getLogger(__name__)
 
 NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 
 
-class Metadata:
+class AzureMetadata:
     """Answers machines, which it identifies by their network and address."""
 
-    def __init__(self, *, store: Store, identity: Identity, attester: Attester, events: ScheduledEvents) -> None:
+    def __init__(
+        self, *, store: DocumentStore, identity: TokenEndpoints, attester: Attester, events: ScheduledEvents
+    ) -> None:
         self._store = store
         self._identity = identity
         self._attester = attester
@@ -67,7 +69,7 @@ class Metadata:
             return _part(self._instance(machine), path.removeprefix("/metadata/instance"), request.query.get("format"))
         return _error(404, "not_found", f"The lab's metadata service does not have {request.path}")
 
-    def _machine(self, address: str, network: str) -> Document | None:
+    def _machine(self, address: str, network: str) -> ResourceDocument | None:
         for machine in computers(self._store):
             found = interface_of(self._store, machine)
             if found is None:
@@ -78,7 +80,7 @@ class Metadata:
                 return machine
         return None
 
-    def _token(self, request: web.Request, machine: Document) -> web.Response:
+    def _token(self, request: web.Request, machine: ResourceDocument) -> web.Response:
         resource = request.query.get("resource")
         if not resource:
             return _error(400, "invalid_request", "Required query variable 'resource' is missing")
@@ -107,7 +109,7 @@ class Metadata:
             }
         )
 
-    def _attested(self, request: web.Request, machine: Document) -> web.Response:
+    def _attested(self, request: web.Request, machine: ResourceDocument) -> web.Response:
         facts = Facts(
             vm_id=machine.hidden["vmId"],
             subscription=parse_id(machine.id).subscription,
@@ -118,7 +120,7 @@ class Metadata:
         except ValueError as problem:
             return _error(400, "invalid_request", str(problem))
 
-    async def _scheduled(self, request: web.Request, machine: Document) -> web.Response:
+    async def _scheduled(self, request: web.Request, machine: ResourceDocument) -> web.Response:
         try:
             document = await self._events.document(machine, request.query["api-version"])
             if request.method == "GET":
@@ -128,7 +130,7 @@ class Metadata:
         except ValueError as problem:
             return _error(400, "invalid_request", str(problem))
 
-    def _instance(self, machine: Document) -> dict[str, Any]:
+    def _instance(self, machine: ResourceDocument) -> dict[str, Any]:
         properties = machine.body["properties"]
         found = interface_of(self._store, machine)
         configuration = found[1] if found else {}
@@ -184,7 +186,7 @@ class Metadata:
             },
         }
 
-    def _profile(self, machine: Document) -> dict[str, Any]:
+    def _profile(self, machine: ResourceDocument) -> dict[str, Any]:
         """Return the model of a machine of a scale set; nothing for others."""
         if machine.type != scale_set_instance.INSTANCE:
             return {}

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.store import Store
+from lab.cloud.store import DocumentStore
 
 KIND = "operation"
 KEPT = timedelta(hours=1)
@@ -23,7 +23,7 @@ KEPT = timedelta(hours=1)
 class Operations:
     """Starts, finishes and shows operations."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DocumentStore) -> None:
         self._store = store
         self._done: dict[str, asyncio.Event] = {}
 
@@ -86,7 +86,7 @@ class Operations:
             event.set()
 
 
-def pending(store: Store) -> dict[str, dict[str, Any]]:
+def pending(store: DocumentStore) -> dict[str, dict[str, Any]]:
     """Return the operations that are not finished, by id."""
     return {key: value for key, value in store.records(KIND).items() if value["status"] == "InProgress"}
 

@@ -16,7 +16,7 @@ from typing import Any
 from lab.cloud.azure.ids import GROUP_TYPE
 from lab.cloud.azure.schema import virtual_machine
 from lab.cloud.azure.schema.base import GlobalBody, Located, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 KIND = "policy"
 SYSTEM, USER, BOTH = "SystemAssigned", "UserAssigned", "SystemAssigned, UserAssigned"
@@ -43,17 +43,17 @@ GOVERNED = Assignments(tags={"cost-center": "lab"}, system_identity=True)
 """Assignments of a governed lab."""
 
 
-def assign(store: Store, assignments: Assignments) -> None:
+def assign(store: DocumentStore, assignments: Assignments) -> None:
     """Set the subscription's assignments, in place of those before."""
     store.set_record(KIND, KIND, asdict(assignments))
 
 
-def assigned(store: Store) -> Assignments:
+def assigned(store: DocumentStore) -> Assignments:
     """Return the subscription's assignments."""
     return Assignments(**(store.record(KIND, KIND) or {}))
 
 
-def modified(store: Store, spec: TypeSpec, body: dict[str, Any]) -> dict[str, Any]:
+def modified(store: DocumentStore, spec: TypeSpec, body: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a request as ``modify`` leaves it."""
     policies = assigned(store)
     if policies.tags and spec.type != GROUP_TYPE and issubclass(spec.model, Located | GlobalBody):
@@ -63,10 +63,10 @@ def modified(store: Store, spec: TypeSpec, body: dict[str, Any]) -> dict[str, An
     return body
 
 
-def unlike(store: Store, types: Mapping[str, TypeSpec]) -> list[Document]:
+def unlike(store: DocumentStore, types: Mapping[str, TypeSpec]) -> list[ResourceDocument]:
     """Return what a remediation task changes, as it has to become."""
     policies = assigned(store)
-    found: list[Document] = []
+    found: list[ResourceDocument] = []
     for spec in types.values():
         for document in store.of_type(spec.type):
             body = modified(store, spec, document.body)

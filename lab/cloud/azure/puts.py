@@ -11,19 +11,19 @@ from lab.cloud.azure.immutable import check_unchanged
 from lab.cloud.azure.locks import free
 from lab.cloud.azure.resource_types import spec_of
 from lab.cloud.azure.schema import scale_set, vault, virtual_network
-from lab.cloud.azure.schema.base import Put, Settings, TypeSpec, parse_body
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import Put, SubscriptionSettings, TypeSpec, parse_body
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 
 class Puts:
     """Checks and stores the resources of PUT and PATCH requests."""
 
-    def __init__(self, *, store: Store, types: dict[str, TypeSpec], settings: Settings) -> None:
+    def __init__(self, *, store: DocumentStore, types: dict[str, TypeSpec], settings: SubscriptionSettings) -> None:
         self._store = store
         self._types = types
         self._settings = settings
 
-    def put(self, resource_id: ResourceId, body: Any) -> tuple[Document, bool]:
+    def put(self, resource_id: ResourceId, body: Any) -> tuple[ResourceDocument, bool]:
         """Create or replace a resource; return the document, and whether it is new.
 
         Raises:
@@ -54,7 +54,7 @@ class Puts:
                 self._subnets(document, subnets)
         return document, old is None
 
-    def patch(self, resource_id: ResourceId, body: Any) -> Document:
+    def patch(self, resource_id: ResourceId, body: Any) -> ResourceDocument:
         """Change tags, and of a scale set its SKU; the lab patches nothing else."""
         spec = spec_of(self._types, resource_id.type or "")
         document = self._store.get(resource_id.text)
@@ -95,7 +95,7 @@ class Puts:
                 "operation.",
             )
 
-    def _subnets(self, network: Document, wanted: list[dict[str, Any]]) -> None:
+    def _subnets(self, network: ResourceDocument, wanted: list[dict[str, Any]]) -> None:
         """Make the network have exactly these subnets."""
         names = {str(item.get("name", "")).lower() for item in wanted}
         if "" in names or len(names) != len(wanted):
@@ -109,6 +109,6 @@ class Puts:
             self.put(parse_id(f"{network.id}/subnets/{item['name']}"), body)
 
 
-def _whole(spec: TypeSpec, old: Document | None, body: Any) -> Any:
+def _whole(spec: TypeSpec, old: ResourceDocument | None, body: Any) -> Any:
     """Return a request's body with what it leaves as it is."""
     return scale_set.completed(old, body) if spec is scale_set.SPEC else body

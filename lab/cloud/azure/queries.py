@@ -11,8 +11,8 @@ from lab.cloud.azure.errors import ArmError, group_not_found, invalid
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE
 from lab.cloud.azure.resource_types import spec_of
 from lab.cloud.azure.schema import scale_set_instance, vault
-from lab.cloud.azure.schema.base import Settings, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import SubscriptionSettings, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 DELETED_VAULT = re.compile(
     r"(?i)^/subscriptions/[^/]+/providers/Microsoft\.KeyVault/(?:locations/[^/]+/)?deletedVaults(?:/([^/]+))?(/purge)?$"
@@ -20,7 +20,7 @@ DELETED_VAULT = re.compile(
 
 
 def answer(
-    store: Store, settings: Settings, *, method: str, path: str, query: Mapping[str, str]
+    store: DocumentStore, settings: SubscriptionSettings, *, method: str, path: str, query: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """Answer a request about the subscription or deleted vaults; return ``None`` when it is about neither, ``{}`` for
     no content."""
@@ -40,7 +40,9 @@ def answer(
     return _deleted_vaults(store, settings, method, match) if match else None
 
 
-def _deleted_vaults(store: Store, settings: Settings, method: str, match: re.Match[str]) -> dict[str, Any]:
+def _deleted_vaults(
+    store: DocumentStore, settings: SubscriptionSettings, method: str, match: re.Match[str]
+) -> dict[str, Any]:
     records = store.records(vault.DELETED)
     if match.group(1) is None:
         return {"value": [deleted_vault(record, subscription=settings.subscription) for record in records.values()]}
@@ -64,8 +66,8 @@ def _deleted_vaults(store: Store, settings: Settings, method: str, match: re.Mat
 
 
 def listing(
-    store: Store, types: dict[str, TypeSpec], *, path: str, query: Mapping[str, str]
-) -> tuple[str, list[Document]]:
+    store: DocumentStore, types: dict[str, TypeSpec], *, path: str, query: Mapping[str, str]
+) -> tuple[str, list[ResourceDocument]]:
     """Return the scope and the documents that a list path asks for."""
     head, marker, tail = _cut(path)
     group = re.match(r"(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)$", head)
@@ -100,7 +102,7 @@ def _listed(types: dict[str, TypeSpec], tail: str) -> TypeSpec:
     return spec_of(types, "/".join((namespace, *rest[::2])))
 
 
-def _plain(store: Store, path: str) -> tuple[str, list[Document]]:
+def _plain(store: DocumentStore, path: str) -> tuple[str, list[ResourceDocument]]:
     scope, _, what = path.rpartition("/")
     if what.lower() == "resourcegroups":
         return scope, store.of_type(GROUP_TYPE)
@@ -116,7 +118,7 @@ def _cut(path: str) -> tuple[str, str, str]:
     return path[:index], "/providers/", path[index + len("/providers/") :]
 
 
-def _assignments(store: Store, scope: str, filter: str) -> list[Document]:
+def _assignments(store: DocumentStore, scope: str, filter: str) -> list[ResourceDocument]:
     """Return the assignments at a scope and above it and, unless the filter is ``atScope()``, below it, as Azure lists
     them."""
     target = scope.strip("/").lower() + "/"

@@ -7,13 +7,13 @@ from typing import Any
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
 from lab.cloud.azure.schema import user_assigned_identity, virtual_network
 from lab.cloud.azure.schema.base import TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 from lab.desired import MachineState
 
 WITHOUT_STATE = frozenset({ASSIGNMENT_TYPE, user_assigned_identity.TYPE})
 
 
-def render(types: dict[str, TypeSpec], store: Store, document: Document) -> dict[str, Any]:
+def render(types: dict[str, TypeSpec], store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the whole answer for one resource: what was given, and what the cloud adds."""
     spec = types[document.type.lower()]
     properties = dict(document.body.get("properties", {}))
@@ -36,7 +36,7 @@ def render(types: dict[str, TypeSpec], store: Store, document: Document) -> dict
     }
 
 
-def _identity(store: Store, document: Document) -> dict[str, Any]:
+def _identity(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     identity, shown = document.body["identity"], {}
     if identity["type"] == "SystemAssigned":
         return {**identity, **{name: document.hidden[name] for name in ("principalId", "tenantId")}}
@@ -47,7 +47,7 @@ def _identity(store: Store, document: Document) -> dict[str, Any]:
     return {**identity, "userAssignedIdentities": shown}
 
 
-def instance_view(document: Document, machine: MachineState) -> dict[str, Any]:
+def instance_view(document: ResourceDocument, machine: MachineState) -> dict[str, Any]:
     """Return a machine's ``instanceView``: provisioning and power, as status codes; that of a failure ends in its
     error's code (learn.microsoft.com, "States and billing status of Azure Virtual Machines", "Provisioning states")."""
     state, error = str(document.hidden.get("state", "Succeeded")).lower(), document.hidden.get("error", {})

@@ -26,7 +26,7 @@ VM_CONTRIBUTOR = "9980e02c-c2be-4d73-94e8-173b1dc7cf3c"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Role:
+class RoleDefinition:
     """A role definition. Patterns are Azure's: ``*`` stands for anything."""
 
     name: str
@@ -58,39 +58,39 @@ def _autoscaler() -> tuple[str, ...]:
     return tuple(action for one in role["properties"]["permissions"] for action in one["actions"])
 
 
-def built_in() -> dict[str, Role]:
+def built_in() -> dict[str, RoleDefinition]:
     """Return the roles by the GUID of their definition."""
     vault_reads = ("Microsoft.KeyVault/vaults/secrets/readMetadata/action",)
     return {
-        OWNER: Role(name="Owner", actions=("*",)),
-        CONTRIBUTOR: Role(
+        OWNER: RoleDefinition(name="Owner", actions=("*",)),
+        CONTRIBUTOR: RoleDefinition(
             name="Contributor",
             actions=("*",),
             not_actions=("Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"),
         ),
-        READER: Role(name="Reader", actions=("*/read",)),
-        AUTOSCALER: Role(name="Longhaul autoscaler", actions=_autoscaler()),
-        VM_CONTRIBUTOR: Role(
+        READER: RoleDefinition(name="Reader", actions=("*/read",)),
+        AUTOSCALER: RoleDefinition(name="Longhaul autoscaler", actions=_autoscaler()),
+        VM_CONTRIBUTOR: RoleDefinition(
             name="Virtual Machine Contributor",
             actions=("Microsoft.Compute/virtualMachines/*", "Microsoft.Network/networkInterfaces/*", "*/read"),
         ),
-        BLOB_CONTRIBUTOR: Role(
+        BLOB_CONTRIBUTOR: RoleDefinition(
             name="Storage Blob Data Contributor",
             actions=tuple(f"{_CONTAINERS}/{one}" for one in ("delete", "read", "write")),
             data_actions=tuple(
                 f"{_CONTAINERS}/blobs/{one}" for one in ("delete", "read", "write", "move/action", "add/action")
             ),
         ),
-        BLOB_READER: Role(
+        BLOB_READER: RoleDefinition(
             name="Storage Blob Data Reader",
             actions=("Microsoft.Storage/storageAccounts/blobServices/containers/read",),
             data_actions=("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read",),
         ),
-        SECRETS_USER: Role(
+        SECRETS_USER: RoleDefinition(
             name="Key Vault Secrets User",
             data_actions=("Microsoft.KeyVault/vaults/secrets/getSecret/action", *vault_reads),
         ),
-        SECRETS_OFFICER: Role(
+        SECRETS_OFFICER: RoleDefinition(
             name="Key Vault Secrets Officer",
             actions=("Microsoft.KeyVault/vaults/read", "Microsoft.KeyVault/deletedVaults/read"),
             data_actions=("Microsoft.KeyVault/vaults/secrets/*",),
@@ -98,6 +98,6 @@ def built_in() -> dict[str, Role]:
     }
 
 
-def role_of(definition_id: str) -> Role | None:
+def role_of(definition_id: str) -> RoleDefinition | None:
     """Return the role that a definition's id names; None when the lab does not have it."""
     return built_in().get(definition_id.rsplit("/", 1)[-1].lower())

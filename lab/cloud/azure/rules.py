@@ -6,7 +6,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Any, Literal
 
-from lab.desired import Rule
+from lab.desired import DesiredRule
 
 CLOUD = IPv4Network("198.51.100.10/32")
 """Address of all of the lab's cloud services."""
@@ -18,7 +18,9 @@ SERVICES = frozenset({"AzureKeyVault", "AzureCloud", "AzureResourceManager", "Az
 Network = tuple[IPv4Network, ...]
 
 
-def merged(groups: list[list[dict[str, Any]]], *, virtual_network: Network, public: bool = False) -> tuple[Rule, ...]:
+def merged(
+    groups: list[list[dict[str, Any]]], *, virtual_network: Network, public: bool = False
+) -> tuple[DesiredRule, ...]:
     """Return one ordered list with the effect of several groups applied one after the other, for both directions.
 
     Inbound traffic passes the subnet's group and then the interface's; outbound traffic passes them in the other order.
@@ -35,13 +37,15 @@ def merged(groups: list[list[dict[str, Any]]], *, virtual_network: Network, publ
     return (*inbound, *outbound)
 
 
-def _ordered(group: list[dict[str, Any]], direction: Literal["in", "out"], virtual_network: Network) -> list[Rule]:
+def _ordered(
+    group: list[dict[str, Any]], direction: Literal["in", "out"], virtual_network: Network
+) -> list[DesiredRule]:
     wanted = "Inbound" if direction == "in" else "Outbound"
     own = [_rule(item, direction, virtual_network) for item in group if item["properties"]["direction"] == wanted]
     return [*sorted(own, key=lambda rule: rule.priority), *_defaults(direction, virtual_network)]
 
 
-def _rule(item: dict[str, Any], direction: Literal["in", "out"], virtual_network: Network) -> Rule:
+def _rule(item: dict[str, Any], direction: Literal["in", "out"], virtual_network: Network) -> DesiredRule:
     properties = item["properties"]
     protocols: dict[str, Literal["tcp", "udp", "icmp", "any"]] = {
         "Tcp": "tcp",
@@ -49,7 +53,7 @@ def _rule(item: dict[str, Any], direction: Literal["in", "out"], virtual_network
         "Icmp": "icmp",
         "*": "any",
     }
-    return Rule(
+    return DesiredRule(
         name=item["name"],
         priority=properties["priority"],
         direction=direction,
@@ -109,7 +113,7 @@ def _ports(ranges: list[str]) -> tuple[tuple[int, int], ...]:
     return () if (0, 65535) in found else found
 
 
-def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list[Rule]:
+def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list[DesiredRule]:
     """Return Azure's default rules: learn.microsoft.com/azure/virtual-network/network-security-groups-overview,
     "Default security rules"."""
     if direction == "in":
@@ -125,7 +129,7 @@ def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list
             ("DenyAllOutBound", 65500, False, (), ()),
         ]
     return [
-        Rule(
+        DesiredRule(
             name=name,
             priority=priority,
             direction=direction,
@@ -138,13 +142,13 @@ def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list
     ]
 
 
-def _open(direction: Literal["in", "out"]) -> Rule:
+def _open(direction: Literal["in", "out"]) -> DesiredRule:
     """Return a rule that allows everything, which applies when there is no group."""
-    return Rule(name="NoGroup", priority=65500, direction=direction, allow=True, protocol="any")
+    return DesiredRule(name="NoGroup", priority=65500, direction=direction, allow=True, protocol="any")
 
 
-def _closed(virtual_network: Network) -> Rule:
-    return Rule(
+def _closed(virtual_network: Network) -> DesiredRule:
+    return DesiredRule(
         name="StandardAddress",
         priority=65400,
         direction="in",
@@ -154,7 +158,7 @@ def _closed(virtual_network: Network) -> Rule:
     )
 
 
-def _product(groups: list[list[Rule]]) -> list[Rule]:
+def _product(groups: list[list[DesiredRule]]) -> list[DesiredRule]:
     result = groups[0]
     for later in groups[1:]:
         result = [piece for rule in result for piece in (_narrowed(rule, later) if rule.allow else [rule])]
@@ -163,7 +167,7 @@ def _product(groups: list[list[Rule]]) -> list[Rule]:
     return [_renumbered(rule, 100 + index) for index, rule in enumerate(result)]
 
 
-def _narrowed(rule: Rule, later: list[Rule]) -> list[Rule]:
+def _narrowed(rule: DesiredRule, later: list[DesiredRule]) -> list[DesiredRule]:
     """Return the intersections of an allow rule with each entry of the next group, in order."""
     found = []
     for other in later:
@@ -173,14 +177,14 @@ def _narrowed(rule: Rule, later: list[Rule]) -> list[Rule]:
     return found
 
 
-def _intersection(first: Rule, second: Rule) -> Rule | None:
+def _intersection(first: DesiredRule, second: DesiredRule) -> DesiredRule | None:
     protocol = _protocol(first, second)
     sources = _common(first.sources, second.sources)
     destinations = _common(first.destinations, second.destinations)
     ports = _common_ports(first.ports, second.ports)
     if protocol is None or sources is None or destinations is None or ports is None:
         return None
-    return Rule(
+    return DesiredRule(
         name=f"{first.name}+{second.name}",
         priority=first.priority,
         direction=first.direction,
@@ -192,7 +196,7 @@ def _intersection(first: Rule, second: Rule) -> Rule | None:
     )
 
 
-def _protocol(first: Rule, second: Rule) -> Literal["tcp", "udp", "icmp", "any"] | None:
+def _protocol(first: DesiredRule, second: DesiredRule) -> Literal["tcp", "udp", "icmp", "any"] | None:
     if first.protocol == "any":
         return second.protocol
     return first.protocol if second.protocol in ("any", first.protocol) else None
@@ -215,5 +219,5 @@ def _common_ports(
     return tuple(sorted(found)) or None
 
 
-def _renumbered(rule: Rule, priority: int) -> Rule:
+def _renumbered(rule: DesiredRule, priority: int) -> DesiredRule:
     return replace(rule, priority=priority)

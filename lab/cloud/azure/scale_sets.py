@@ -14,11 +14,11 @@ from pydantic import Field, ValidationError
 
 from lab.cloud.azure import deletion
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
-from lab.cloud.azure.machines import STOP_TIMEOUT_S, Machines, provisioning_error
+from lab.cloud.azure.machines import STOP_TIMEOUT_S, MachineChanges, provisioning_error
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.scheduled_events import PREEMPT_S, ScheduledEvents
 from lab.cloud.azure.schema import scale_set_limits
-from lab.cloud.azure.schema.base import Part, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, TypeSpec
 from lab.cloud.azure.schema.occupancy import free
 from lab.cloud.azure.schema.scale_set_instance import (
     INSTANCE,
@@ -36,13 +36,13 @@ from lab.cloud.azure.schema.scale_set_instance import (
     next_zone,
     present,
 )
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 EVERY = "*"
 """Stands for all instances in a list of ids."""
 
 
-class Chosen(Part):
+class Chosen(BodyPart):
     """The body of an action on instances."""
 
     instance_ids: list[str] | None = Field(default=None, min_length=1)
@@ -51,13 +51,15 @@ class Chosen(Part):
 class ScaleSets:
     """Brings each scale set to its capacity, and its instances to what is asked of them."""
 
-    def __init__(self, *, store: Store, machines: Machines, operations: Operations, events: ScheduledEvents) -> None:
+    def __init__(
+        self, *, store: DocumentStore, machines: MachineChanges, operations: Operations, events: ScheduledEvents
+    ) -> None:
         self._store = store
         self._machines = machines
         self._operations = operations
         self._events = events
 
-    def written(self, group: Document) -> str:
+    def written(self, group: ResourceDocument) -> str:
         """Start the operation of a set that was put, and return it; it ends when the set has its capacity."""
         operation = self._operations.start(resource_id=group.id)
         found, wanted = present(self._store, group.id), group.body["sku"]["capacity"]
@@ -68,7 +70,7 @@ class ScaleSets:
                 self._launch(group.id, operation)
         return self._follow(group.id, operation)
 
-    def deleted(self, document: Document, types: dict[str, TypeSpec]) -> str:
+    def deleted(self, document: ResourceDocument, types: dict[str, TypeSpec]) -> str:
         """Start the deletion of a set or of one instance, and return its operation."""
         if document.type == INSTANCE:
             return self._delete(group_of(document), [document])
@@ -77,7 +79,7 @@ class ScaleSets:
         self._machines.spawn(self._remove(document.id, operation, types))
         return operation
 
-    async def removed(self, resource_group: Document, types: dict[str, TypeSpec]) -> None:
+    async def removed(self, resource_group: ResourceDocument, types: dict[str, TypeSpec]) -> None:
         """Delete all sets of a resource group, and wait until they are gone."""
         for group in self._store.below(resource_group.id):
             if group.type == TYPE:
@@ -85,7 +87,7 @@ class ScaleSets:
                 self._set(group.id, state="Deleting")
                 await self._remove(group.id, operation, types)
 
-    def act(self, document: Document, action: str, body: Any) -> str | None:
+    def act(self, document: ResourceDocument, action: str, body: Any) -> str | None:
         """Start an action on a set or on one instance, and return its operation; None when it has none.
 
         Raises:
@@ -136,7 +138,7 @@ class ScaleSets:
         self._store.put(interface_id(instance), type=INTERFACE, body=interface)
         self._set(group.id, next=group.hidden["next"] + 1)
 
-    def _delete(self, group_id: str, chosen: Sequence[Document]) -> str:
+    def _delete(self, group_id: str, chosen: Sequence[ResourceDocument]) -> str:
         """Delete instances; the set's capacity is then so much lower."""
         operation = self._operations.start(resource_id=group_id)
         group, here = self._known(group_id), [one for one in chosen if not one.hidden.get("deleting")]
@@ -146,7 +148,7 @@ class ScaleSets:
             self._end(chosen, operation)
         return self._follow(group_id, operation)
 
-    def _end(self, chosen: Sequence[Document], operation: str) -> None:
+    def _end(self, chosen: Sequence[ResourceDocument], operation: str) -> None:
         for one in chosen:
             notice_s = one.hidden.get("terminateNoticeS")
             if notice_s and not one.hidden.get("deleting") and not one.hidden.get("unallocated"):
@@ -155,7 +157,7 @@ class ScaleSets:
             elif not one.hidden.get("awaits"):
                 self._set(one.id, state="Deleting", power="deallocated", deleting=True, operation=operation)
 
-    def _upgrade(self, group: Document, chosen: Sequence[Document]) -> str:
+    def _upgrade(self, group: ResourceDocument, chosen: Sequence[ResourceDocument]) -> str:
         """Give instances the set's model. Their system disks stay until they are reimaged."""
         operation = self._operations.start(resource_id=group.id)
         with self._store.transaction():
@@ -168,7 +170,7 @@ class ScaleSets:
                 self._set(one.id, state="Updating", operation=operation, **applied(group))
         return self._follow(group.id, operation)
 
-    def _reimage(self, resource_id: str, chosen: Sequence[Document]) -> str:
+    def _reimage(self, resource_id: str, chosen: Sequence[ResourceDocument]) -> str:
         """Give instances fresh system disks of the model that they have, not of the set's newest one (REST reference,
         "Virtual Machine Scale Sets - Reimage": without an exact version the existing one is taken). They stay the same
         machines otherwise: name, number, addresses, ``vmId``."""
@@ -179,7 +181,7 @@ class ScaleSets:
                 self._set(one.id, state="Updating", power="running", operation=operation, **fresh)
         return self._follow(resource_id, operation)
 
-    def _evict(self, one: Document) -> None:
+    def _evict(self, one: ResourceDocument) -> None:
         """Take a Spot instance back, as its set's eviction policy says: learn.microsoft.com/rest/api/compute/
         virtual-machine-scale-set-vms/simulate-eviction, within 30 minutes there and now here, after its notice."""
         group = self._known(group_of(one))
@@ -201,7 +203,7 @@ class ScaleSets:
             await self._operations.wait(operation, timeout_s=STOP_TIMEOUT_S)
         self._events.finish(event)
 
-    def _chosen(self, group: Document, body: Any, *, required: bool) -> list[Document]:
+    def _chosen(self, group: ResourceDocument, body: Any, *, required: bool) -> list[ResourceDocument]:
         try:
             ids = Chosen.model_validate(body or {}).instance_ids
         except ValidationError as problem:
@@ -236,7 +238,7 @@ class ScaleSets:
         else:
             self._operations.succeed(operation)
 
-    async def _settle(self, one: Document) -> ArmError | None:
+    async def _settle(self, one: ResourceDocument) -> ArmError | None:
         """Wait until an instance is as it should be, and return the error that kept it from that."""
         if one.hidden.get("deleting"):
             return await self._gone(one)
@@ -253,7 +255,7 @@ class ScaleSets:
         self._set(one.id, state="Failed", error=error.document()["error"])
         return error
 
-    async def _gone(self, one: Document) -> ArmError | None:
+    async def _gone(self, one: ResourceDocument) -> ArmError | None:
         event = one.hidden.get("awaits")
         if event:
             await self._events.started(event)
@@ -283,7 +285,7 @@ class ScaleSets:
             deletion.remove(types, self._store, group)
         self._operations.succeed(operation)
 
-    def _known(self, resource_id: str) -> Document:
+    def _known(self, resource_id: str) -> ResourceDocument:
         found = self._store.get(resource_id)
         if found is None:
             raise LookupError(f"{resource_id} is gone")
@@ -295,7 +297,7 @@ class ScaleSets:
         self._store.put(document.id, type=document.type, body=document.body, hidden=hidden)
 
 
-def _unprotected(chosen: list[Document]) -> list[Document]:
+def _unprotected(chosen: list[ResourceDocument]) -> list[ResourceDocument]:
     """Return the instances, unless one is protected from what is done to its set."""
     for one in chosen:
         if is_protected(one, "protectFromScaleSetActions"):

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from lab.cloud.azure.schema.base import Part
+from lab.cloud.azure.schema.base import BodyPart
 from lab.cloud.azure.schema.scale_set_instance import INSTANCE, group_of
 from lab.cloud.delays import Delays
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 KIND, SERVICE = "scheduled-event", "scheduled-events"
 """Kinds of records: an event by its id, and the service of a set by the set's key."""
@@ -44,13 +44,13 @@ DESCRIPTIONS: Mapping[EventType, str] = {
 SOURCES: Mapping[EventType, str] = {"Preempt": "Platform", "Terminate": "User"}
 
 
-class StartRequest(Part):
+class StartRequest(BodyPart):
     """Approval of one event."""
 
     event_id: str = Field(alias="EventId")
 
 
-class Approvals(Part):
+class Approvals(BodyPart):
     """Body of a POST."""
 
     start_requests: list[StartRequest] = Field(alias="StartRequests", min_length=1)
@@ -60,11 +60,11 @@ class ScheduledEvents:
     """Knows the events of all machines. Times are real ones, whatever the lab's factor is: they are a promise to the
     machine, not a delay of the cloud."""
 
-    def __init__(self, *, store: Store, delays: Delays) -> None:
+    def __init__(self, *, store: DocumentStore, delays: Delays) -> None:
         self._store, self._delays = store, delays
         self._changed = asyncio.Event()
 
-    def schedule(self, machine: Document, type: EventType, notice_s: float) -> str:
+    def schedule(self, machine: ResourceDocument, type: EventType, notice_s: float) -> str:
         """Record an event of one machine that begins after ``notice_s`` seconds, and return its id; the id of the one
         that it has already, if there is one."""
         for known, event in self._events(machine).items():
@@ -99,7 +99,7 @@ class ScheduledEvents:
         if event is not None:
             self._write(event_id, None, scope=event["scope"])
 
-    def approve(self, machine: Document, body: Any) -> None:
+    def approve(self, machine: ResourceDocument, body: Any) -> None:
         """Take the approvals of a machine, which may be for another machine of its set.
 
         Raises:
@@ -115,7 +115,7 @@ class ScheduledEvents:
                 raise ValueError(f"there is no event {one.event_id}")
             self._write(one.event_id, {**known[one.event_id], "approved": True})
 
-    async def document(self, machine: Document, version: str) -> dict[str, Any]:
+    async def document(self, machine: ResourceDocument, version: str) -> dict[str, Any]:
         """Return the document of a machine. The first request of its set enables the service, and takes long.
 
         Raises:
@@ -139,7 +139,7 @@ class ScheduledEvents:
         others = [one for one in self.pending().values() if _group(one) == _group(event) and not one["started"]]
         return all(one["approved"] for one in others)
 
-    def _events(self, machine: Document) -> dict[str, dict[str, Any]]:
+    def _events(self, machine: ResourceDocument) -> dict[str, dict[str, Any]]:
         return {key: event for key, event in self.pending().items() if event["scope"] == _scope(machine)}
 
     def _service(self, scope: str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class ScheduledEvents:
         changed.set()
 
 
-def _scope(machine: Document) -> str:
+def _scope(machine: ResourceDocument) -> str:
     """Return the key of whose machines all get an event: those of its set, a single machine alone."""
     return group_of(machine).lower() if machine.type == INSTANCE else machine.key
 

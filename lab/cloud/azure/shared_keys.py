@@ -15,20 +15,22 @@ from lab.cloud.azure import access
 from lab.cloud.azure.errors import ArmError, invalid, not_found, unsupported
 from lab.cloud.azure.locks import free
 from lab.cloud.azure.schema import gateway_connection
-from lab.cloud.azure.schema.base import Part
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 PATH = re.compile(r"(?i)^(/.+/providers/Microsoft\.Network/connections/[^/]+)/sharedkey(/reset)?$")
 
 
-class SharedKey(Part):
+class SharedKey(BodyPart):
     """Body of a request that sets the key."""
 
     value: str
     id: str | None = None
 
 
-def connection(store: Store, principal: access.Principal, match: re.Match[str], *, method: str) -> Document:
+def connection(
+    store: DocumentStore, principal: access.Principal, match: re.Match[str], *, method: str
+) -> ResourceDocument:
     """Return the connection whose key is read or set.
 
     Raises:
@@ -44,7 +46,7 @@ def connection(store: Store, principal: access.Principal, match: re.Match[str], 
     return found
 
 
-def shown(document: Document) -> dict[str, Any]:
+def shown(document: ResourceDocument) -> dict[str, Any]:
     """Return the answer, with the key.
 
     Raises:
@@ -55,7 +57,7 @@ def shown(document: Document) -> dict[str, Any]:
     return {"id": f"{document.id}/sharedkey", "value": document.hidden["sharedKey"]}
 
 
-def changed(store: Store, document: Document, body: Any) -> Document:
+def changed(store: DocumentStore, document: ResourceDocument, body: Any) -> ResourceDocument:
     """Give the connection another key, and return the new document."""
     try:
         given = SharedKey.model_validate(body)

@@ -17,16 +17,16 @@ from lab.cloud.azure.schema import (
     virtual_network_gateway,
     virtual_network_peering,
 )
-from lab.cloud.store import Document, Store
-from lab.desired import Gateway, Peering, Route, Tunnel
+from lab.cloud.store import DocumentStore, ResourceDocument
+from lab.desired import DesiredGateway, DesiredTunnel, Peering, Route
 
 
-def gateways(store: Store) -> tuple[Gateway, ...]:
+def gateways(store: DocumentStore) -> tuple[DesiredGateway, ...]:
     """Return every VPN gateway that is not being deleted."""
     return tuple(_gateway(store, document) for document in _living(store, virtual_network_gateway.TYPE))
 
 
-def peerings(store: Store) -> tuple[Peering, ...]:
+def peerings(store: DocumentStore) -> tuple[Peering, ...]:
     """Return every peering of which both halves exist."""
     return tuple(
         Peering(
@@ -39,7 +39,7 @@ def peerings(store: Store) -> tuple[Peering, ...]:
     )
 
 
-def routes(store: Store, network_key: str) -> tuple[Route, ...]:
+def routes(store: DocumentStore, network_key: str) -> tuple[Route, ...]:
     """Return the routes that all subnets of a network get from its gateway and its peers
     (learn.microsoft.com/azure/virtual-network, "Virtual network traffic routing"). The lab cannot switch this
     propagation off."""
@@ -60,24 +60,24 @@ def routes(store: Store, network_key: str) -> tuple[Route, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def tunnel_name(connection: Document, instance: int) -> str:
+def tunnel_name(connection: ResourceDocument, instance: int) -> str:
     """Return the name of a connection's tunnel from one of its gateway's instances."""
     return f"{connection.name}-{instance}"
 
 
-def tunnel_names(store: Store, connection: Document) -> tuple[str, ...]:
+def tunnel_names(store: DocumentStore, connection: ResourceDocument) -> tuple[str, ...]:
     """Return the names of a connection's tunnels, one for each of the gateway's instances."""
     gateway = store.get(connection.body["properties"]["virtualNetworkGateway1"]["id"])
     instances = range(len(gateway.body["properties"]["ipConfigurations"])) if gateway else ()
     return tuple(tunnel_name(connection, instance) for instance in instances)
 
 
-def _gateway(store: Store, document: Document) -> Gateway:
+def _gateway(store: DocumentStore, document: ResourceDocument) -> DesiredGateway:
     found = public_ip_address.addresses_of(store, document)
     addresses = tuple(IPv4Address(address.hidden["address"]) for address in found)
     connections = _with_key(store, document)
     carrying = _carrying(store, connections)
-    return Gateway(
+    return DesiredGateway(
         id=document.key,
         name=document.name,
         network=virtual_network_gateway.network_key(document),
@@ -96,7 +96,7 @@ def _gateway(store: Store, document: Document) -> Gateway:
     )
 
 
-def _carrying(store: Store, connections: list[Document]) -> set[str]:
+def _carrying(store: DocumentStore, connections: list[ResourceDocument]) -> set[str]:
     """Return the keys of the connections that carry traffic. Azure requires BGP for several connections to one range,
     and says nothing of static ones (learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable, "Multiple
     on-premises VPN devices"): here the oldest carries, up or down, and the others never do."""
@@ -110,11 +110,13 @@ def _carrying(store: Store, connections: list[Document]) -> set[str]:
     return carrying
 
 
-def _tunnel(store: Store, connection: Document, remote: Document, *, instance: int, local: IPv4Address) -> Tunnel:
+def _tunnel(
+    store: DocumentStore, connection: ResourceDocument, remote: ResourceDocument, *, instance: int, local: IPv4Address
+) -> DesiredTunnel:
     properties = connection.body["properties"]
     policy = properties["ipsecPolicies"][0]
     local_ranges, remote_ranges = _selectors(store, connection)
-    return Tunnel(
+    return DesiredTunnel(
         name=tunnel_name(connection, instance),
         local=local,
         remote=IPv4Address(remote.body["properties"]["gatewayIpAddress"]),
@@ -130,7 +132,9 @@ def _tunnel(store: Store, connection: Document, remote: Document, *, instance: i
     )
 
 
-def _selectors(store: Store, connection: Document) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
+def _selectors(
+    store: DocumentStore, connection: ResourceDocument
+) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
     """Return local and remote ranges: those that the connection names, else all of the network and of the other end."""
     for selectors in connection.body["properties"]["trafficSelectorPolicies"]:
         return (_networks(selectors["localAddressRanges"]), _networks(selectors["remoteAddressRanges"]))
@@ -140,7 +144,7 @@ def _selectors(store: Store, connection: Document) -> tuple[tuple[IPv4Network, .
     return (_networks(own), tuple(_remote_ranges(store, connection)))
 
 
-def _remote_ranges(store: Store, connection: Document) -> Iterator[IPv4Network]:
+def _remote_ranges(store: DocumentStore, connection: ResourceDocument) -> Iterator[IPv4Network]:
     remote = store.get(connection.body["properties"]["localNetworkGateway2"]["id"])
     if remote and remote.type == local_network_gateway.TYPE:
         yield from _networks(remote.body["properties"]["localNetworkAddressSpace"]["addressPrefixes"])
@@ -150,11 +154,11 @@ def _networks(texts: list[str]) -> tuple[IPv4Network, ...]:
     return tuple(IPv4Network(text) for text in texts)
 
 
-def _living(store: Store, type: str) -> list[Document]:
+def _living(store: DocumentStore, type: str) -> list[ResourceDocument]:
     return [document for document in store.of_type(type) if document.hidden.get("state") != "Deleting"]
 
 
-def _with_key(store: Store, gateway: Document) -> list[Document]:
+def _with_key(store: DocumentStore, gateway: ResourceDocument) -> list[ResourceDocument]:
     """Return the gateway's connections that have a key; a connection without a key cannot come up yet."""
     wanted = gateway.key
     return [
@@ -165,7 +169,7 @@ def _with_key(store: Store, gateway: Document) -> list[Document]:
     ]
 
 
-def _connected(store: Store) -> list[Document]:
+def _connected(store: DocumentStore) -> list[ResourceDocument]:
     return [
         half
         for half in store.of_type(virtual_network_peering.TYPE)

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from aiohttp import web
 from pydantic import Field, ValidationError
 
-from lab.cloud.azure.schema.base import Part
+from lab.cloud.azure.schema.base import BodyPart
 
-T = TypeVar("T", bound=Part)
+T = TypeVar("T", bound=BodyPart)
 
 
-class Attributes(Part):
+class Attributes(BodyPart):
     """Attributes of a version that a caller can set."""
 
     enabled: bool | None = None
@@ -21,7 +21,7 @@ class Attributes(Part):
     exp: int | None = None
 
 
-class SetSecret(Part):
+class SetSecret(BodyPart):
     """Body of a request that sets a secret."""
 
     value: str
@@ -30,7 +30,7 @@ class SetSecret(Part):
     attributes: Attributes = Field(default_factory=Attributes)
 
 
-class UpdateSecret(Part):
+class UpdateSecret(BodyPart):
     """Body of a request that changes a version, except its value."""
 
     content_type: str | None = None
@@ -38,7 +38,7 @@ class UpdateSecret(Part):
     attributes: Attributes = Field(default_factory=Attributes)
 
 
-class VaultError(Exception):
+class KeyVaultError(Exception):
     """A refusal, in Key Vault's words."""
 
     def __init__(self, status: int, code: str, message: str, *, inner: str | None = None) -> None:
@@ -50,9 +50,9 @@ class VaultError(Exception):
         self.document = {"error": error}
 
 
-def unknown(request: web.Request) -> VaultError:
+def unknown(request: web.Request) -> KeyVaultError:
     """Return 400 for a path that the lab's vault does not have."""
-    return VaultError(400, "BadParameter", f"The lab's key vault does not answer {request.method} {request.path}.")
+    return KeyVaultError(400, "BadParameter", f"The lab's key vault does not answer {request.method} {request.path}.")
 
 
 def parse(model: type[T], body: Any) -> T:
@@ -68,7 +68,7 @@ def parse(model: type[T], body: Any) -> T:
             f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
             for e in problem.errors(include_url=False, include_input=False)
         )
-        raise VaultError(400, "BadParameter", f"The request body is not valid: {places}") from None
+        raise KeyVaultError(400, "BadParameter", f"The request body is not valid: {places}") from None
 
 
 async def json_of(request: web.Request) -> Any:
@@ -80,4 +80,4 @@ async def json_of(request: web.Request) -> Any:
     try:
         return await request.json()
     except (json.JSONDecodeError, UnicodeDecodeError):
-        raise VaultError(400, "BadParameter", "The request body is not JSON.") from None
+        raise KeyVaultError(400, "BadParameter", "The request body is not JSON.") from None

@@ -18,11 +18,11 @@ from lab.cloud.azure.access import Principal, roles_at
 from lab.cloud.azure.conditions import Operation
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.identity import HOST as LOGIN
-from lab.cloud.azure.identity import Identity, TokenError
+from lab.cloud.azure.identity import TokenEndpoints, TokenError
 from lab.cloud.azure.schema import vault as vaults
 from lab.cloud.azure.secrets import SecretStore, SecretVersion
-from lab.cloud.azure.vault_bodies import SetSecret, UpdateSecret, VaultError, json_of, parse, unknown
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.vault_bodies import KeyVaultError, SetSecret, UpdateSecret, json_of, parse, unknown
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 log = logging.getLogger(__name__)
 
@@ -38,18 +38,18 @@ NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
 class VaultData:
     """Answers requests to all vaults."""
 
-    def __init__(self, *, store: Store, secrets: SecretStore, identity: Identity) -> None:
+    def __init__(self, *, store: DocumentStore, secrets: SecretStore, identity: TokenEndpoints) -> None:
         self._store = store
         self._secrets = secrets
         self._identity = identity
 
-    async def handle(self, request: web.Request, name: str, peer: firewall.Peer) -> web.StreamResponse:
+    async def handle(self, request: web.Request, name: str, peer: firewall.FirewallClient) -> web.StreamResponse:
         """Answer one request to the vault ``name`` from ``peer``."""
         try:
             response = await self._answer(request, name, peer)
         except TokenError:
             response = self._challenge()
-        except VaultError as error:
+        except KeyVaultError as error:
             response = web.json_response(error.document, status=error.status)
         except ArmError as error:
             response = web.json_response(error.document(), status=error.status)
@@ -57,30 +57,30 @@ class VaultData:
         log.info("vault %s: %s %s -> %s", name, request.method, request.path, response.status)
         return response
 
-    async def _answer(self, request: web.Request, name: str, peer: firewall.Peer) -> web.Response:
+    async def _answer(self, request: web.Request, name: str, peer: firewall.FirewallClient) -> web.Response:
         principal = self._identity.verify(request.headers.get("Authorization"), audiences=(RESOURCE,))
         vault = vaults.find(self._store, name)
         self._forget_purged(name)
         if vault is None:
-            raise VaultError(
+            raise KeyVaultError(
                 404, "VaultNotFound", f"There is no vault '{name}'. In Azure its name would not even resolve."
             )
         if request.query.get("api-version") not in API_VERSIONS:
             given = request.query.get("api-version")
-            raise VaultError(
+            raise KeyVaultError(
                 400, "BadParameter", f"The lab knows the API versions {', '.join(sorted(API_VERSIONS))}, not '{given}'."
             )
         refused = firewall.refusal(self._store, vault, peer)
         if refused:
-            raise VaultError(403, "Forbidden", refused, inner="ForbiddenByFirewall")
+            raise KeyVaultError(403, "Forbidden", refused, inner="ForbiddenByFirewall")
         return await self._route(request, vault, principal)
 
-    async def _route(self, request: web.Request, vault: Document, principal: Principal) -> web.Response:
+    async def _route(self, request: web.Request, vault: ResourceDocument, principal: Principal) -> web.Response:
         parts = [part for part in request.path.split("/") if part]
         kind = parts[0] if parts else ""
         name = parts[1] if len(parts) > 1 else ""
         if name and not NAME.fullmatch(name):
-            raise VaultError(400, "BadParameter", f"The request URI contains an invalid name: {name}")
+            raise KeyVaultError(400, "BadParameter", f"The request URI contains an invalid name: {name}")
         if kind == "secrets":
             return await self._secret(request, vault, principal, name, parts[2] if len(parts) > 2 else "")
         if kind == "deletedsecrets":
@@ -88,7 +88,7 @@ class VaultData:
         raise unknown(request)
 
     async def _secret(
-        self, request: web.Request, vault: Document, principal: Principal, name: str, version: str
+        self, request: web.Request, vault: ResourceDocument, principal: Principal, name: str, version: str
     ) -> web.Response:
         method = request.method
         if method == "GET" and not name:
@@ -106,7 +106,7 @@ class VaultData:
         raise unknown(request)
 
     def _deleted_secret(
-        self, request: web.Request, vault: Document, principal: Principal, name: str, action: str
+        self, request: web.Request, vault: ResourceDocument, principal: Principal, name: str, action: str
     ) -> web.Response:
         call = (request.method, bool(name), action)
         if call == ("GET", False, ""):
@@ -120,21 +120,21 @@ class VaultData:
             return self._recover(vault, principal, name)
         raise unknown(request)
 
-    def _get(self, vault: Document, principal: Principal, name: str, version: str) -> web.Response:
+    def _get(self, vault: ResourceDocument, principal: Principal, name: str, version: str) -> web.Response:
         self._require(vault, principal, "getSecret/action", name)
         found = self._version(vault, name, version)
         if not found.attributes.get("enabled", True):
             message = "Operation get is not allowed on a disabled secret."
-            raise VaultError(403, "Forbidden", message, inner="SecretDisabled")
+            raise KeyVaultError(403, "Forbidden", message, inner="SecretDisabled")
         return web.json_response({"value": found.value, **_bundle(vault, found)})
 
-    def _set(self, vault: Document, principal: Principal, name: str, body: Any) -> web.Response:
+    def _set(self, vault: ResourceDocument, principal: Principal, name: str, body: Any) -> web.Response:
         self._require(vault, principal, "setSecret/action", name)
         parsed = parse(SetSecret, body)
         if len(parsed.value.encode()) > VALUE_LIMIT:
-            raise VaultError(400, "BadParameter", f"The value of secret {name} exceeds {VALUE_LIMIT} bytes.")
+            raise KeyVaultError(400, "BadParameter", f"The value of secret {name} exceeds {VALUE_LIMIT} bytes.")
         if self._secrets.deleted_at(vault=vault.name, name=name) is not None:
-            raise VaultError(
+            raise KeyVaultError(
                 409,
                 "Conflict",
                 f"Secret {name} is currently in a deleted but recoverable state, and its name cannot be reused; in "
@@ -152,7 +152,9 @@ class VaultData:
         )
         return web.json_response({"value": version.value, **_bundle(vault, version)})
 
-    def _update(self, vault: Document, principal: Principal, name: str, version: str, body: Any) -> web.Response:
+    def _update(
+        self, vault: ResourceDocument, principal: Principal, name: str, version: str, body: Any
+    ) -> web.Response:
         self._require(vault, principal, "setSecret/action", name)
         parsed, found = parse(UpdateSecret, body), self._version(vault, name, version)
         self._secrets.update(
@@ -163,28 +165,28 @@ class VaultData:
         )
         return web.json_response(_bundle(vault, self._version(vault, name, found.version)))
 
-    def _delete(self, vault: Document, principal: Principal, name: str) -> web.Response:
+    def _delete(self, vault: ResourceDocument, principal: Principal, name: str) -> web.Response:
         self._require(vault, principal, "delete", name)
         self._version(vault, name, "")
         self._secrets.delete(vault=vault.name, name=name)
         return web.json_response(self._deleted(vault, name))
 
-    def _purge(self, vault: Document, principal: Principal, name: str) -> web.Response:
+    def _purge(self, vault: ResourceDocument, principal: Principal, name: str) -> web.Response:
         self._require(vault, principal, "purge/action", name)
         self._deleted(vault, name)
         if vault.body["properties"].get("enablePurgeProtection"):
             message = f'Operation "purge" is not allowed on this vault: {vault.name} has purge protection.'
-            raise VaultError(403, "Forbidden", message, inner="ForbiddenByPolicy")
+            raise KeyVaultError(403, "Forbidden", message, inner="ForbiddenByPolicy")
         self._secrets.purge(vault=vault.name, name=name)
         return web.Response(status=204)
 
-    def _recover(self, vault: Document, principal: Principal, name: str) -> web.Response:
+    def _recover(self, vault: ResourceDocument, principal: Principal, name: str) -> web.Response:
         self._require(vault, principal, "recover/action", name)
         self._deleted(vault, name)
         self._secrets.recover(vault=vault.name, name=name)
         return web.json_response(_bundle(vault, self._version(vault, name, "")))
 
-    def _list(self, vault: Document, principal: Principal, *, deleted: bool) -> web.Response:
+    def _list(self, vault: ResourceDocument, principal: Principal, *, deleted: bool) -> web.Response:
         self._require(vault, principal, "readMetadata/action", "")
         items: list[dict[str, Any]] = []
         for name in self._secrets.names(vault=vault.name, deleted=deleted):
@@ -195,18 +197,18 @@ class VaultData:
                 items.append({**_bundle(vault, current), "id": f"{_base(vault)}/secrets/{name}"})
         return web.json_response({"value": items, "nextLink": None})
 
-    def _list_versions(self, vault: Document, principal: Principal, name: str) -> web.Response:
+    def _list_versions(self, vault: ResourceDocument, principal: Principal, name: str) -> web.Response:
         self._require(vault, principal, "readMetadata/action", name)
         live = self._secrets.deleted_at(vault=vault.name, name=name) is None
         versions = self._secrets.versions(vault=vault.name, name=name) if live else []
         return web.json_response({"value": [_bundle(vault, version) for version in versions], "nextLink": None})
 
-    def _version(self, vault: Document, name: str, version: str) -> SecretVersion:
+    def _version(self, vault: ResourceDocument, name: str, version: str) -> SecretVersion:
         if self._secrets.deleted_at(vault=vault.name, name=name) is None:
             for found in self._secrets.versions(vault=vault.name, name=name):
                 if not version or found.version == version.lower():
                     return found
-        raise VaultError(
+        raise KeyVaultError(
             404,
             "SecretNotFound",
             f"A secret with (name/id) {name}{'/' + version if version else ''} was not found in this key vault. If "
@@ -216,10 +218,10 @@ class VaultData:
             "please see https://go.microsoft.com/fwlink/?linkid=2125182",
         )
 
-    def _deleted(self, vault: Document, name: str) -> dict[str, Any]:
+    def _deleted(self, vault: ResourceDocument, name: str) -> dict[str, Any]:
         at = self._secrets.deleted_at(vault=vault.name, name=name)
         if at is None:
-            raise VaultError(404, "SecretNotFound", f"Deleted Secret not found: {name}")
+            raise KeyVaultError(404, "SecretNotFound", f"Deleted Secret not found: {name}")
         days = vault.body["properties"]["softDeleteRetentionInDays"]
         newest = self._secrets.versions(vault=vault.name, name=name)[0]
         recovery = {
@@ -229,13 +231,13 @@ class VaultData:
         }
         return {**_bundle(vault, newest), **recovery}
 
-    def _require(self, vault: Document, principal: Principal, action: str, name: str) -> None:
+    def _require(self, vault: ResourceDocument, principal: Principal, action: str, name: str) -> None:
         scope = f"{vault.id}/secrets/{name}" if name else vault.id
         full = f"Microsoft.KeyVault/vaults/secrets/{action}"
         roles = roles_at(self._store, principal_id=principal.object_id, scope=scope)
         if any(role.allows_data(Operation(action=full)) for role in roles):
             return
-        raise VaultError(
+        raise KeyVaultError(
             403,
             "Forbidden",
             "Caller is not authorized to perform action on resource.\r\nIf role assignments, deny assignments or "
@@ -261,11 +263,11 @@ class VaultData:
         )
 
 
-def _base(vault: Document) -> str:
+def _base(vault: ResourceDocument) -> str:
     return f"https://{vault.name.lower()}{SUFFIX}"
 
 
-def _bundle(vault: Document, version: SecretVersion) -> dict[str, Any]:
+def _bundle(vault: ResourceDocument, version: SecretVersion) -> dict[str, Any]:
     properties = vault.body["properties"]
     level = "Recoverable" if properties.get("enablePurgeProtection") else "Recoverable+Purgeable"
     bundle: dict[str, Any] = {

@@ -21,11 +21,11 @@ from lab.cloud.azure.schema import (
 from lab.cloud.azure.schema.network_interface import network_of
 from lab.cloud.azure.sizes import known_sizes
 from lab.cloud.azure.tunnels import gateways, peerings, routes
-from lab.cloud.store import Document, Store
-from lab.desired import LoadBalancer, Machine, Network, Probe, Route, Rule, Subnet, World
+from lab.cloud.store import DocumentStore, ResourceDocument
+from lab.desired import DesiredBalancer, DesiredMachine, DesiredProbe, DesiredRule, DesiredSubnet, Network, Route, World
 
 
-def build_world(store: Store, *, images: Mapping[str, str]) -> World:
+def build_world(store: DocumentStore, *, images: Mapping[str, str]) -> World:
     """Return everything that should exist.
 
     ``images`` maps image ids to the hypervisor's names for them.
@@ -44,7 +44,7 @@ def build_world(store: Store, *, images: Mapping[str, str]) -> World:
     )
 
 
-def _network(store: Store, document: Document) -> Network:
+def _network(store: DocumentStore, document: ResourceDocument) -> Network:
     ranges = document.body["properties"]["addressSpace"]["addressPrefixes"]
     ways = routes(store, document.key)
     return Network(
@@ -57,9 +57,9 @@ def _network(store: Store, document: Document) -> Network:
     )
 
 
-def _subnet(store: Store, document: Document, routes: tuple[Route, ...]) -> Subnet:
+def _subnet(store: DocumentStore, document: ResourceDocument, routes: tuple[Route, ...]) -> DesiredSubnet:
     properties = document.body["properties"]
-    return Subnet(
+    return DesiredSubnet(
         name=document.name,
         range=IPv4Network(properties["addressPrefix"]),
         egress=egress(store, document),
@@ -68,7 +68,7 @@ def _subnet(store: Store, document: Document, routes: tuple[Route, ...]) -> Subn
     )
 
 
-def egress(store: Store, subnet: Document) -> IPv4Address | None:
+def egress(store: DocumentStore, subnet: ResourceDocument) -> IPv4Address | None:
     """Return the public address of a subnet's NAT gateway; None when it has none."""
     gateway = store.get(subnet.body["properties"].get("natGateway", {}).get("id", ""))
     for ref in gateway.body["properties"]["publicIpAddresses"] if gateway else ():
@@ -78,13 +78,13 @@ def egress(store: Store, subnet: Document) -> IPv4Address | None:
     return None
 
 
-def public_address(store: Store, configuration: Mapping[str, Any]) -> IPv4Address | None:
+def public_address(store: DocumentStore, configuration: Mapping[str, Any]) -> IPv4Address | None:
     """Return the public address that the properties of an IP configuration name, if they name any."""
     address = store.get(configuration.get("publicIPAddress", {}).get("id", ""))
     return IPv4Address(address.hidden["address"]) if address else None
 
 
-def _translated(store: Store, network: Document) -> dict[IPv4Address, IPv4Address]:
+def _translated(store: DocumentStore, network: ResourceDocument) -> dict[IPv4Address, IPv4Address]:
     """Return the private address of each public one in a network."""
     found: dict[IPv4Address, IPv4Address] = {}
     for interface in store.of_type(network_interface.TYPE):
@@ -96,7 +96,7 @@ def _translated(store: Store, network: Document) -> dict[IPv4Address, IPv4Addres
     return found
 
 
-def _names(store: Store, network: Document) -> dict[str, IPv4Address]:
+def _names(store: DocumentStore, network: ResourceDocument) -> dict[str, IPv4Address]:
     found: dict[str, IPv4Address] = {}
     for link in store.of_type(private_dns_link.TYPE):
         if link.body["properties"]["virtualNetwork"]["id"].lower() != network.key:
@@ -109,12 +109,12 @@ def _names(store: Store, network: Document) -> dict[str, IPv4Address]:
     return found
 
 
-def computers(store: Store) -> list[Document]:
+def computers(store: DocumentStore) -> list[ResourceDocument]:
     """Return all virtual machines, those of scale sets included."""
     return [*store.of_type(virtual_machine.TYPE), *store.of_type(scale_set_instance.INSTANCE)]
 
 
-def interface_of(store: Store, machine: Document) -> tuple[Document, dict[str, Any]] | None:
+def interface_of(store: DocumentStore, machine: ResourceDocument) -> tuple[ResourceDocument, dict[str, Any]] | None:
     """Return a machine's interface and its first IP configuration; None when the interface does not exist."""
     ref = machine.body["properties"]["networkProfile"]["networkInterfaces"][0]
     interface = store.get(ref["id"])
@@ -124,8 +124,8 @@ def interface_of(store: Store, machine: Document) -> tuple[Document, dict[str, A
 
 
 def _machine(
-    store: Store, document: Document, networks: dict[str, Network], images: Mapping[str, str]
-) -> Machine | None:
+    store: DocumentStore, document: ResourceDocument, networks: dict[str, Network], images: Mapping[str, str]
+) -> DesiredMachine | None:
     found = interface_of(store, document)
     leaves = document.hidden.get("deleting") and not document.hidden.get("awaits")
     if found is None or leaves or document.hidden.get("unallocated"):
@@ -138,7 +138,7 @@ def _machine(
     # A scale set's machine may have a newer model than its disk was made from.
     image = (document.hidden.get("image") or properties["storageProfile"]["imageReference"]["id"]).lower()
     others = interface.body["properties"]["ipConfigurations"][1:]
-    return Machine(
+    return DesiredMachine(
         id=document.key,
         name=properties["osProfile"]["computerName"],
         generation=document.hidden.get("generation", document.hidden["vmId"]),
@@ -158,8 +158,13 @@ def _machine(
 
 
 def _rules(
-    store: Store, subnet: Document | None, interface: Document, network: Network, *, public: bool
-) -> tuple[Rule, ...]:
+    store: DocumentStore,
+    subnet: ResourceDocument | None,
+    interface: ResourceDocument,
+    network: Network,
+    *,
+    public: bool,
+) -> tuple[DesiredRule, ...]:
     groups = []
     for holder in (subnet, interface):
         ref = holder.body["properties"].get("networkSecurityGroup") if holder else None
@@ -176,7 +181,7 @@ def _reach(network: Network) -> tuple[IPv4Network, ...]:
     return (*network.ranges, *sorted(beyond))
 
 
-def _load_balancers(store: Store, document: Document) -> list[LoadBalancer]:
+def _load_balancers(store: DocumentStore, document: ResourceDocument) -> list[DesiredBalancer]:
     properties = document.body["properties"]
     frontends = {
         _part(document, "frontendIPConfigurations", item): item for item in properties["frontendIPConfigurations"]
@@ -196,7 +201,7 @@ def _load_balancers(store: Store, document: Document) -> list[LoadBalancer]:
             for _, configuration in load_balancer.members(store, pool["id"])
         }
         found.append(
-            LoadBalancer(
+            DesiredBalancer(
                 id=f"{document.key}/loadbalancingrules/{rule['name'].lower()}",
                 network=network_of(frontend["subnet"]["id"]).lower(),
                 frontend=IPv4Address(frontend["privateIPAddress"]),
@@ -209,13 +214,13 @@ def _load_balancers(store: Store, document: Document) -> list[LoadBalancer]:
     return found
 
 
-def _part(document: Document, part: str, item: dict[str, Any]) -> str:
+def _part(document: ResourceDocument, part: str, item: dict[str, Any]) -> str:
     return f"{document.key}/{part}/{item['name']}".lower()
 
 
-def _probe(properties: dict[str, Any]) -> Probe:
+def _probe(properties: dict[str, Any]) -> DesiredProbe:
     protocols: dict[str, Literal["tcp", "http", "https"]] = {"Tcp": "tcp", "Http": "http", "Https": "https"}
-    return Probe(
+    return DesiredProbe(
         protocol=protocols[properties["protocol"]],
         port=properties["port"],
         path=properties.get("requestPath", "/"),

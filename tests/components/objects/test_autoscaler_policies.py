@@ -14,7 +14,7 @@ from components.model.autoscaler_rights import leases
 from components.model.certificates import AUTOSCALER_USER as USER
 from components.model.nodes import POOL_LABEL, SCALE_IN
 from components.objects.autoscaler_policies import FOREIGN_CORDON, NAME_REFUSAL, REFUSAL, names_policy
-from lab.providers.kubernetes_client import Client
+from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
 from longhaul.kubernetes.connection import ApiError
 from tests.support.api_server import ApiServer, eventually
@@ -63,7 +63,7 @@ def sent(kubeconfig: Path, method: str, path: str, body: dict[str, Any]) -> str:
     """Return the API server's refusal; empty when it is done."""
     content = MERGE if method == "PATCH" else "application/json"
     try:
-        Client(load_access(str(kubeconfig))).send(method, path, body=body, content_type=content)
+        ObjectClient(load_access(str(kubeconfig))).send(method, path, body=body, content_type=content)
     except ApiError as error:
         return str(error)
     return ""

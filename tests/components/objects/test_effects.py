@@ -20,7 +20,7 @@ from components.model.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBEL
 from components.model.nodes import api_address
 from components.objects import dns, metadata, training
 from components.objects.rbac import BOOTSTRAPPERS
-from lab.providers.kubernetes_client import Client
+from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
 from tests.support.api_server import ApiServer, eventually
 from tests.support.hosts import STACKS
@@ -38,7 +38,7 @@ def may(cluster: ApiServer, who: dict[str, Any], verb: str, group: str, resource
     attributes = {"verb": verb, "group": group, "resource": kind, "subresource": subresource}
     attributes |= {"namespace": namespace, "name": name}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-    client = Client(load_access(str(cluster.kubeconfig)))
+    client = ObjectClient(load_access(str(cluster.kubeconfig)))
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     answer = client.send("POST", path, body={**review, "spec": {**who, "resourceAttributes": attributes}})
     return bool(answer["status"]["allowed"])

@@ -22,7 +22,7 @@ from components.model.nodes import (
 )
 from components.objects.node_labels import COMPARED, INTERRUPTED, LOOKED_AT_KEY, MACHINE, NOTED, REFUSAL
 from components.objects.rbac import LOOKED_AT, NODES
-from lab.providers.kubernetes_client import Client
+from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
 from longhaul.kubernetes.connection import ApiError
 from tests.support.api_server import ApiServer, eventually
@@ -75,7 +75,7 @@ def registered(**more: str) -> str:
 def written(kubeconfig: Path, patch: dict[str, Any], *, path: str = NODE) -> str:
     """Return the API server's refusal of a change; empty when it is made."""
     try:
-        Client(load_access(str(kubeconfig))).send("PATCH", path, body=patch, content_type=MERGE)
+        ObjectClient(load_access(str(kubeconfig))).send("PATCH", path, body=patch, content_type=MERGE)
     except ApiError as error:
         return str(error)
     return ""

@@ -15,7 +15,7 @@ import requests
 from aiohttp import web
 from requests.adapters import HTTPAdapter
 
-from lab.cloud.app import SUBSCRIPTION, Cloud
+from lab.cloud.app import SUBSCRIPTION, LabClouds
 from lab.cloud.delays import Delays
 from tests.lab.cloud.clock import TurnedClock
 from tests.lab.cloud.fake import FakeHypervisor
@@ -79,7 +79,7 @@ class Live:
 
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
-        self.cloud = Cloud(
+        self.cloud = LabClouds(
             state_dir=self.state,
             hypervisor=self.hypervisor,
             images={IMAGE: "node-1.0.0", AMI: "node-1.0.0"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 
-from lab.desired import CommandResult, Machine, MachineState, TunnelState, World
+from lab.desired import CommandResult, DesiredMachine, MachineState, TunnelState, World
 
 
 class FakeHypervisor:
@@ -64,5 +64,5 @@ class FakeHypervisor:
         self.commands.append((machine_id, script))
         return self.result
 
-    def machine(self, machine_id: str) -> Machine | None:
+    def machine(self, machine_id: str) -> DesiredMachine | None:
         return next((machine for machine in self.world.machines if machine.id == machine_id), None)

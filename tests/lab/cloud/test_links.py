@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.desired import Route, Tunnel, TunnelState
+from lab.desired import DesiredTunnel, Route, TunnelState
 from tests.lab.cloud import estate, links
 from tests.lab.cloud.conftest import GROUP, NETWORK, Live, running
 from tests.lab.cloud.links import code
@@ -29,7 +29,7 @@ def test_a_gateway_in_the_world(linked: Live) -> None:
     assert (gateway.id, gateway.name, gateway.network) == (links.GATEWAY.lower(), "vpn", NETWORK.lower())
     assert gateway.addresses == (IPv4Address("198.51.100.66"), IPv4Address("198.51.100.67"))
     assert gateway.tunnels == tuple(
-        Tunnel(
+        DesiredTunnel(
             name=f"rack-{index}",
             local=address,
             remote=IPv4Address("198.51.100.20"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.providers.client import ApiError, Client
+from lab.providers.client import ResourceManagerClient, ResourceManagerError
 from tests.lab.cloud import estate, links
 from tests.lab.cloud.conftest import GROUP, NETWORK, Live, SlowLive
 from tests.lab.cloud.links import code
@@ -115,7 +115,7 @@ def test_the_plugin_does_not_repeat_what_is_refused(slow: SlowLive, caplog: pyte
         (f"{NETWORK}/subnets/b", estate.subnet("127.8.1.0/24"), 409),
         (estate.NIC, estate.interface(), 429),
     ):
-        with pytest.raises(ApiError) as refused:
-            Client().put(path, given, api_version="2024-05-01")
+        with pytest.raises(ResourceManagerError) as refused:
+            ResourceManagerClient().put(path, given, api_version="2024-05-01")
         assert refused.value.status == expected
         assert [text for text in caplog.messages if path in text] == [f"PUT {path} -> {expected}"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.cloud.store import Store
+from lab.cloud.store import DocumentStore
 
 
 def test_ids_compare_without_case_and_keep_theirs(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+    store = DocumentStore(tmp_path / "s.sqlite")
     store.put("/A/b", type="T", body={"x": 1})
     store.put("/a/B", type="t", body={"x": 2})
     found = store.get("/a/b")
@@ -22,14 +22,14 @@ def test_ids_compare_without_case_and_keep_theirs(tmp_path: Path) -> None:
 
 
 def test_below_takes_names_literally(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+    store = DocumentStore(tmp_path / "s.sqlite")
     store.put("/a_b/c", type="T", body={})
     store.put("/axb/c", type="T", body={})
     assert [document.id for document in store.below("/a_b")] == ["/a_b/c"]
 
 
 def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+    store = DocumentStore(tmp_path / "s.sqlite")
     store.put("/a", type="T", body={})
     before = store.revision
 
@@ -47,17 +47,17 @@ def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_another_life_reads_what_was_written(tmp_path: Path) -> None:
-    first = Store(tmp_path / "s.sqlite")
+    first = DocumentStore(tmp_path / "s.sqlite")
     written = first.put("/a", type="T", body={"x": [1]}, hidden={"y": 2})
     first.set_record("kind", "key", {"z": 3})
-    second = Store(tmp_path / "s.sqlite")
+    second = DocumentStore(tmp_path / "s.sqlite")
     assert second.get("/a") == written
     assert second.records("kind") == {"key": {"z": 3}}
 
 
 def test_who_waits_is_woken(tmp_path: Path) -> None:
     async def scenario() -> None:
-        store = Store(tmp_path / "s.sqlite")
+        store = DocumentStore(tmp_path / "s.sqlite")
         seen = store.revision
         waiting = asyncio.create_task(store.wait_changed(seen))
         await asyncio.sleep(0)

@@ -18,7 +18,7 @@ from clouds.azure.api import Vault
 from clouds.azure.session import AzureError
 from components.control_plane.secrets import SharedSecretProvider, VaultAccessProvider
 from lab.cloud.azure.roles import SECRETS_OFFICER
-from lab.cloud.azure.vault_bodies import VaultError
+from lab.cloud.azure.vault_bodies import KeyVaultError
 from lab.cloud.azure.vault_data import VaultData
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live
@@ -29,23 +29,23 @@ ACCESS = {"vault_url": URL}
 SECRET = {"vault_url": URL, "secret": "a", "kind": "encryption-key"}
 
 
-def no_role() -> VaultError:
-    return VaultError(403, "Forbidden", "Caller is not authorized to perform action", inner="ForbiddenByRbac")
+def no_role() -> KeyVaultError:
+    return KeyVaultError(403, "Forbidden", "Caller is not authorized to perform action", inner="ForbiddenByRbac")
 
 
-def not_signed_in() -> VaultError:
-    return VaultError(401, "Unauthorized", "AKV10032: Invalid issuer.")
+def not_signed_in() -> KeyVaultError:
+    return KeyVaultError(401, "Unauthorized", "AKV10032: Invalid issuer.")
 
 
-def not_through() -> VaultError:
-    return VaultError(403, "Forbidden", "Client address is not authorized", inner="ForbiddenByFirewall")
+def not_through() -> KeyVaultError:
+    return KeyVaultError(403, "Forbidden", "Client address is not authorized", inner="ForbiddenByFirewall")
 
 
 class Servers:
     """The vault's servers, each of which answers in its turn: None as usual, or with its refusal."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.turns: list[VaultError | None] = []
+        self.turns: list[KeyVaultError | None] = []
         usual = VaultData._route
 
         async def route(data: VaultData, request: web.Request, *more: Any) -> web.Response:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.cloud.azure.rules import CLOUD, LOAD_BALANCER, internet, merged
-from lab.desired import Probe, Rule
+from lab.desired import DesiredProbe, DesiredRule
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import NETWORK, Live
 
@@ -21,7 +21,7 @@ PORTS = ["*", "80", "80-443", "0-65535"]
 
 
 def verdict(
-    rules: tuple[Rule, ...], direction: str, protocol: str, source: IPv4Address, target: IPv4Address, port: int
+    rules: tuple[DesiredRule, ...], direction: str, protocol: str, source: IPv4Address, target: IPv4Address, port: int
 ) -> bool:
     """Return the decision of the first rule that matches; some rule must match."""
     for rule in sorted(rules, key=lambda one: one.priority):
@@ -126,7 +126,7 @@ def test_the_world_of_a_small_control_plane(built: Live) -> None:
     (balancer,) = world.load_balancers
     assert (balancer.frontend, balancer.port, balancer.backend_port) == (IPv4Address("127.8.0.100"), 443, 6443)
     assert balancer.backends == (IPv4Address("127.8.0.10"),)
-    assert balancer.probe == Probe(protocol="https", port=6443, path="/readyz", interval_s=5.0, threshold=2)
+    assert balancer.probe == DesiredProbe(protocol="https", port=6443, path="/readyz", interval_s=5.0, threshold=2)
 
 
 def test_a_machine_s_public_address_is_its_network_s_to_translate(live: Live) -> None:

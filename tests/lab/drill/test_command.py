@@ -10,7 +10,7 @@ from lab.drill.catalogue import DRILLS
 from lab.drill.command import chosen
 from lab.drill.observer import Figure
 from lab.drill.report import to_json, to_markdown
-from lab.drill.run import Result
+from lab.drill.run import DrillResult
 from lab.drill.timing import Timing
 
 LONG = "site-cut-off-20-min"
@@ -25,8 +25,8 @@ def test_a_long_one_that_is_named_is_done_and_each_once() -> None:
     assert chosen([LONG, "leader-killed", LONG], long=False) == [LONG, "leader-killed"]
 
 
-def _result(seconds: float) -> Result:
-    return Result(
+def _result(seconds: float) -> DrillResult:
+    return DrillResult(
         drill="site-cut-off",
         date="2026-01-31",
         summary="cut",

@@ -13,15 +13,15 @@ from lab.drill import report
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.observer import Figure
-from lab.drill.run import ERRORS_END, Result, broken
+from lab.drill.run import ERRORS_END, DrillResult, broken
 from lab.drill.timing import Timing
-from lab.drill.verdict import Verdict
+from lab.drill.verdict import DrillVerdict
 from lab.state import LabError
 
 
 def _verdict(**more: object) -> dict[str, object]:
     none: tuple[str, ...] = ()
-    sound = Verdict(
+    sound = DrillVerdict(
         acknowledged=1234,
         refused=0,
         unknown=2,
@@ -39,8 +39,8 @@ def _verdict(**more: object) -> dict[str, object]:
     return asdict(sound) | more
 
 
-def _result(name: str, *, errors_s: float = 0.0, failures: tuple[str, ...] = (), **more: object) -> Result:
-    return Result(
+def _result(name: str, *, errors_s: float = 0.0, failures: tuple[str, ...] = (), **more: object) -> DrillResult:
+    return DrillResult(
         drill=name,
         date="2026-01-31",
         summary="a summary",

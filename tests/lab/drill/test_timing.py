@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from lab.drill.journal import Kind, Outcome, Record
+from lab.drill.journal import JournalRecord, RecordKind, RequestOutcome
 from lab.drill.timing import timing
 
 
-def _record(began: float, took: float, *, kind: Kind = Kind.WRITE, outcome: Outcome = Outcome.ACKNOWLEDGED) -> Record:
-    return Record(kind=kind, began=began, ended=began + took, outcome=outcome)
+def _record(
+    began: float,
+    took: float,
+    *,
+    kind: RecordKind = RecordKind.WRITE,
+    outcome: RequestOutcome = RequestOutcome.ACKNOWLEDGED,
+) -> JournalRecord:
+    return JournalRecord(kind=kind, began=began, ended=began + took, outcome=outcome)
 
 
 def test_errors_end_with_the_last_request_that_began_after_the_fault_and_failed() -> None:
     records = (
-        _record(9.0, 8.0, outcome=Outcome.UNKNOWN),
-        _record(12.5, 0.1, kind=Kind.READ, outcome=Outcome.REFUSED),
-        _record(11.0, 9.0, kind=Kind.PROBE, outcome=Outcome.UNKNOWN),
+        _record(9.0, 8.0, outcome=RequestOutcome.UNKNOWN),
+        _record(12.5, 0.1, kind=RecordKind.READ, outcome=RequestOutcome.REFUSED),
+        _record(11.0, 9.0, kind=RecordKind.PROBE, outcome=RequestOutcome.UNKNOWN),
         _record(14.0, 0.1),
-        _record(30.0, 0.0, kind=Kind.EVENT),
+        _record(30.0, 0.0, kind=RecordKind.EVENT),
     )
     assert timing(records, began=5.0, ended=10.0).errors_s == 2.5
     assert timing(records[:1], began=5.0, ended=10.0).errors_s == 0.0

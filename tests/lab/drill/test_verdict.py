@@ -7,31 +7,35 @@ from pathlib import Path
 
 import pytest
 
-from lab.drill.journal import Journal, Kind, Outcome, Record, read
-from lab.drill.verdict import Verdict, judge
+from lab.drill.journal import DrillJournal, JournalRecord, RecordKind, RequestOutcome, read
+from lab.drill.verdict import DrillVerdict, judge
 
 
-def _record(kind: Kind, began: float, revision: int, key: str = "", outcome: Outcome = Outcome.ACKNOWLEDGED) -> Record:
-    value = f"value of {key}" if kind is Kind.WRITE else ""
-    return Record(kind=kind, began=began, ended=began + 0.1, outcome=outcome, key=key, value=value, revision=revision)
+def _record(
+    kind: RecordKind, began: float, revision: int, key: str = "", outcome: RequestOutcome = RequestOutcome.ACKNOWLEDGED
+) -> JournalRecord:
+    value = f"value of {key}" if kind is RecordKind.WRITE else ""
+    return JournalRecord(
+        kind=kind, began=began, ended=began + 0.1, outcome=outcome, key=key, value=value, revision=revision
+    )
 
 
 SOUND = (
-    _record(Kind.RELIST, 0.0, 1, "probe"),
-    _record(Kind.PROBE, 1.0, 2),
-    _record(Kind.WRITE, 1.2, 3, "a"),
-    _record(Kind.EVENT, 1.4, 3, "a"),
-    _record(Kind.READ, 1.5, 2),
-    _record(Kind.WRITE, 1.6, 0, "refused", Outcome.REFUSED),
-    _record(Kind.WRITE, 1.7, 0, "unknown", Outcome.UNKNOWN),
-    _record(Kind.PROBE, 4.0, 5),
-    _record(Kind.WRITE, 4.2, 6, "b"),
-    _record(Kind.EVENT, 4.4, 6, "b"),
+    _record(RecordKind.RELIST, 0.0, 1, "probe"),
+    _record(RecordKind.PROBE, 1.0, 2),
+    _record(RecordKind.WRITE, 1.2, 3, "a"),
+    _record(RecordKind.EVENT, 1.4, 3, "a"),
+    _record(RecordKind.READ, 1.5, 2),
+    _record(RecordKind.WRITE, 1.6, 0, "refused", RequestOutcome.REFUSED),
+    _record(RecordKind.WRITE, 1.7, 0, "unknown", RequestOutcome.UNKNOWN),
+    _record(RecordKind.PROBE, 4.0, 5),
+    _record(RecordKind.WRITE, 4.2, 6, "b"),
+    _record(RecordKind.EVENT, 4.4, 6, "b"),
 )
 THERE = {"a": "value of a", "b": "value of b", "unknown": "value of unknown"}
 
 
-def _judge(*records: Record, there: dict[str, str] = THERE) -> Verdict:
+def _judge(*records: JournalRecord, there: dict[str, str] = THERE) -> DrillVerdict:
     return judge(records, there, interval_s=0.2)
 
 
@@ -57,33 +61,33 @@ def test_a_refused_write_that_was_done_is_found() -> None:
 
 
 def test_a_stale_read_is_found() -> None:
-    verdict = _judge(*SOUND, _record(Kind.READ, 5.0, 2))
+    verdict = _judge(*SOUND, _record(RecordKind.READ, 5.0, 2))
     assert (verdict.stale, verdict.safe) == (1, False)
 
 
 def test_a_read_beside_a_write_may_return_either() -> None:
-    assert _judge(*SOUND, _record(Kind.READ, 4.05, 2), _record(Kind.READ, 4.05, 5)).stale == 0
+    assert _judge(*SOUND, _record(RecordKind.READ, 4.05, 2), _record(RecordKind.READ, 4.05, 5)).stale == 0
 
 
 def test_a_revision_that_falls_or_comes_twice_is_found() -> None:
     for revision in (2, 6):
-        again = _record(Kind.WRITE, 5.0, revision, "a")
+        again = _record(RecordKind.WRITE, 5.0, revision, "a")
         assert (_judge(*SOUND, again).fallen, _judge(*SOUND, again).safe) == (1, False)
 
 
 def test_a_gap_in_the_watch_is_found() -> None:
     assert _judge(*SOUND[:-1]).unseen == ("b",)
-    listed = replace(_record(Kind.RELIST, 5.0, 7), key="b")
+    listed = replace(_record(RecordKind.RELIST, 5.0, 7), key="b")
     verdict = _judge(*SOUND[:-1], listed)
     assert (verdict.unseen, verdict.relists) == ((), 1)
 
 
 def test_events_out_of_order_are_found() -> None:
-    assert _judge(*SOUND, _record(Kind.EVENT, 5.0, 6, "b")).disordered == 1
+    assert _judge(*SOUND, _record(RecordKind.EVENT, 5.0, 6, "b")).disordered == 1
 
 
 def test_a_journal_that_was_cut_short_is_read_to_its_last_whole_line(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.jsonl")
+    journal = DrillJournal(tmp_path / "journal.jsonl")
     for record in SOUND:
         journal.write(record)
     journal.close()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lab import tools
-from lab.drill.journal import Journal, read
-from lab.drill.verdict import Verdict, judge
-from lab.drill.verifier import INTERVAL_S, Verifier
+from lab.drill.journal import DrillJournal, read
+from lab.drill.verdict import DrillVerdict, judge
+from lab.drill.verifier import INTERVAL_S, LoadVerifier
 from tests.support.api_server import ApiServer, api_server, eventually
 
 pytestmark = pytest.mark.engine
@@ -28,9 +28,9 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         yield server
 
 
-def _verdict(server: ApiServer, folder: Path, meanwhile: Callable[[Journal], object]) -> Verdict:
-    journal = Journal(folder / "journal.jsonl")
-    verifier = Verifier(lambda: server.client(timeout_s=10.0), journal)
+def _verdict(server: ApiServer, folder: Path, meanwhile: Callable[[DrillJournal], object]) -> DrillVerdict:
+    journal = DrillJournal(folder / "journal.jsonl")
+    verifier = LoadVerifier(lambda: server.client(timeout_s=10.0), journal)
     verifier.make()
     verifier.run(lambda: meanwhile(journal))
     journal.close()
@@ -40,7 +40,7 @@ def _verdict(server: ApiServer, folder: Path, meanwhile: Callable[[Journal], obj
         verifier.remove()
 
 
-def _await_writes(journal: Journal, number: int = 40) -> None:
+def _await_writes(journal: DrillJournal, number: int = 40) -> None:
     wanted = journal.acknowledged + number
     eventually(lambda: journal.acknowledged >= wanted, what="writes are acknowledged")
 
@@ -52,7 +52,7 @@ def test_a_quiet_cluster_is_safe(server: ApiServer, tmp_path: Path) -> None:
 
 
 def test_a_write_that_vanishes_is_told(server: ApiServer, tmp_path: Path) -> None:
-    def lose_one(journal: Journal) -> None:
+    def lose_one(journal: DrillJournal) -> None:
         _await_writes(journal)
         found = server.get("configmaps", "--all-namespaces")["items"]
         # No controller here empties the namespaces of the tests before.
@@ -68,7 +68,7 @@ def test_a_write_that_vanishes_is_told(server: ApiServer, tmp_path: Path) -> Non
 def test_a_server_that_stands_still_is_a_gap_and_nothing_is_lost(server: ApiServer, tmp_path: Path) -> None:
     stood: list[float] = []
 
-    def pause(journal: Journal) -> None:
+    def pause(journal: DrillJournal) -> None:
         _await_writes(journal)
         began = time.monotonic()
         server.pause()

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from lab.cgroups import Group
-from lab.desired import LoadBalancer, Machine, Network, Probe, Rule, Subnet, World
-from lab.image import Images, bake
+from lab.cgroups import ControlGroup
+from lab.desired import DesiredBalancer, DesiredMachine, DesiredProbe, DesiredRule, DesiredSubnet, Network, World
+from lab.image import LabImages, bake
 from lab.state import LabState
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -67,9 +67,9 @@ def user_data(*commands: str) -> bytes:
     return b"#cloud-config\n" + json.dumps(content).encode()
 
 
-def rule(name: str, priority: int, direction: str, **more: Any) -> Rule:
+def rule(name: str, priority: int, direction: str, **more: Any) -> DesiredRule:
     values = {"allow": True, "protocol": "any", **more}
-    return Rule(name=name, priority=priority, direction=direction, **values)  # type: ignore[arg-type]
+    return DesiredRule(name=name, priority=priority, direction=direction, **values)  # type: ignore[arg-type]
 
 
 RULES = (
@@ -82,27 +82,27 @@ RULES = (
 )
 
 
-def machine(name: str, address: str, network: str = ONE, **more: Any) -> Machine:
+def machine(name: str, address: str, network: str = ONE, **more: Any) -> DesiredMachine:
     values = {"generation": "g1", "rules": RULES, "user_data": user_data(), "image": "", **more}
-    return Machine(id=f"/vm/{name}", name=name, network=network, address=IPv4Interface(address), **values)
+    return DesiredMachine(id=f"/vm/{name}", name=name, network=network, address=IPv4Interface(address), **values)
 
 
 def network_one(**more: Any) -> Network:
-    subnet = Subnet(name="a", range=IPv4Network("10.1.0.0/24"), egress=EGRESS, service_endpoint=True)
+    subnet = DesiredSubnet(name="a", range=IPv4Network("10.1.0.0/24"), egress=EGRESS, service_endpoint=True)
     values: dict[str, Any] = {"subnets": (subnet,), "names": {"api.lab.internal": FRONTEND}, **more}
     return Network(id=ONE, name="one", ranges=(IPv4Network("10.1.0.0/16"),), **values)
 
 
 def network_two(**more: Any) -> Network:
-    subnet = Subnet(name="b", range=IPv4Network("10.2.0.0/24"))
+    subnet = DesiredSubnet(name="b", range=IPv4Network("10.2.0.0/24"))
     return Network(id=TWO, name="two", ranges=(IPv4Network("10.2.0.0/16"),), subnets=(subnet,), **more)
 
 
-def balancer(**more: Any) -> LoadBalancer:
+def balancer(**more: Any) -> DesiredBalancer:
     # Four answers in a row: on a machine that is busy for a moment two may be late, though the backend is up.
-    probe = Probe(protocol="http", port=8000, interval_s=0.5, threshold=4)
+    probe = DesiredProbe(protocol="http", port=8000, interval_s=0.5, threshold=4)
     values: dict[str, Any] = {"probe": probe, "backends": (IPv4Address("10.1.0.4"), IPv4Address("10.1.0.5")), **more}
-    return LoadBalancer(id="lb", network=ONE, frontend=FRONTEND, port=80, backend_port=8000, **values)
+    return DesiredBalancer(id="lb", network=ONE, frontend=FRONTEND, port=80, backend_port=8000, **values)
 
 
 def eventually(look: Callable[[], Any], *, what: str, timeout_s: float = LIMIT_S) -> Any:
@@ -229,7 +229,7 @@ class Lab:
         moment."""
 
         def found() -> int | None:
-            pids = [pid for pid in Group.of(self.state).members() if b"lab.daemon" in command_of(pid)]
+            pids = [pid for pid in ControlGroup.of(self.state).members() if b"lab.daemon" in command_of(pid)]
             return next((pid for pid in pids if parent_of(pid) == self.pid()), None)
 
         return int(eventually(found, what="a daemon"))
@@ -270,7 +270,7 @@ def gateway_rootfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return baked(tmp_path_factory).gateway
 
 
-def baked(tmp_path_factory: pytest.TempPathFactory) -> Images:
+def baked(tmp_path_factory: pytest.TempPathFactory) -> LabImages:
     """Return this checkout's images; made once."""
     return bake(log_dir=tmp_path_factory.mktemp("bake"), progress=print)
 

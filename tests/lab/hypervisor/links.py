@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from lab.desired import Gateway, Machine, Network, Peering, Route, Subnet, Tunnel, World
+from lab.desired import DesiredGateway, DesiredMachine, DesiredSubnet, DesiredTunnel, Network, Peering, Route, World
 from lab.hosts import host_key
 from lab.ssh import public_text
 from tests.lab.hypervisor.conftest import PLATFORM, Lab, balancer, rule, user_data
@@ -32,11 +32,11 @@ RULES = (
 )
 
 
-def tunnel(number: int, *, near: bool, key: str = "a key of the lab's") -> Tunnel:
+def tunnel(number: int, *, near: bool, key: str = "a key of the lab's") -> DesiredTunnel:
     """Return tunnel ``number`` of the two as one end has it; the near end dials."""
     own, other = (NEAR, FAR) if near else (FAR, NEAR)
     blocks = {NEAR: (NEAR_BLOCK,), FAR: (FAR_BLOCK,)}
-    return Tunnel(
+    return DesiredTunnel(
         name=f"link-{number}",
         local=ADDRESSES[own][number],
         remote=ADDRESSES[other][number],
@@ -52,8 +52,8 @@ def tunnel(number: int, *, near: bool, key: str = "a key of the lab's") -> Tunne
     )
 
 
-def gateway(network: str, *, tunnels: int = 2) -> Gateway:
-    return Gateway(
+def gateway(network: str, *, tunnels: int = 2) -> DesiredGateway:
+    return DesiredGateway(
         id=GATEWAYS[network].upper(),
         name=GATEWAYS[network],
         network=network,
@@ -65,15 +65,18 @@ def gateway(network: str, *, tunnels: int = 2) -> Gateway:
 def network(id_: str, block: IPv4Network, *routes: Route, egress: IPv4Address | None = None) -> Network:
     """Return a network with two subnets, of which only the first has routes and egress."""
     first, second = (IPv4Network((int(block.network_address) + place * 256, 24)) for place in (0, 1))
-    subnets = (Subnet(name="a", range=first, routes=routes, egress=egress), Subnet(name="b", range=second))
+    subnets = (
+        DesiredSubnet(name="a", range=first, routes=routes, egress=egress),
+        DesiredSubnet(name="b", range=second),
+    )
     return Network(id=id_, name=id_.rpartition("/")[2], ranges=(block,), subnets=subnets)
 
 
-def machine(name: str, address: str, network_id: str) -> Machine:
+def machine(name: str, address: str, network_id: str) -> DesiredMachine:
     """Return a machine that answers for its pods' first address too."""
     pods = PODS.get(name)
     commands = [f"ip addr add {pods[1]}/32 dev lo"] if pods else []
-    return Machine(
+    return DesiredMachine(
         id=f"/vm/{name}",
         name=name,
         generation="g1",

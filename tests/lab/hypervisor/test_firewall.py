@@ -5,15 +5,15 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from lab.desired import Machine
-from lab.hypervisor import Plan
+from lab.desired import DesiredMachine
+from lab.hypervisor import AddressRanges
 from lab.hypervisor.firewall import Healthy, render
 from tests.lab.hypervisor.conftest import balancer, machine, network_one, rule
 
-PLAN = Plan(supernet=IPv4Network("10.0.0.0/8"), operators=IPv4Network("10.9.0.0/24"))
+PLAN = AddressRanges(supernet=IPv4Network("10.0.0.0/8"), operators=IPv4Network("10.9.0.0/24"))
 
 
-def text(*machines: Machine, balancers: tuple[Healthy, ...] = (), **network: Any) -> list[str]:
+def text(*machines: DesiredMachine, balancers: tuple[Healthy, ...] = (), **network: Any) -> list[str]:
     document = render(network=network_one(**network), machines=machines, balancers=balancers, plan=PLAN)
     return [line.strip() for line in document.splitlines()]
 

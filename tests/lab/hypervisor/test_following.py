@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from lab.desired import Gateway, LoadBalancer, Network, Probe
+from lab.desired import DesiredBalancer, DesiredGateway, DesiredProbe, Network
 from lab.hypervisor import balancer as balancers
 from lab.hypervisor import gateways
 from lab.hypervisor.balancer import Balancers
-from lab.hypervisor.gateways import Gateways
+from lab.hypervisor.gateways import CloudGateways
 from lab.hypervisor.vici import Tree
 from tests.lab.hypervisor.links import NEAR, gateway
 
@@ -32,13 +32,13 @@ class Parts:
 
     def __init__(self, key: str, *_: Any) -> None:
         self.key = key
-        self.linked: list[Gateway] = []
+        self.linked: list[DesiredGateway] = []
         self.removing, self.released, self.removed = asyncio.Event(), asyncio.Event(), False
         self.alive, self.ended, self.restarted = True, asyncio.Event(), asyncio.Event()
         self._hear: Callable[[Tree], None] = lambda _: None
         Parts.made += (self,)
 
-    async def link(self, gateway: Gateway, network: Network) -> None:
+    async def link(self, gateway: DesiredGateway, network: Network) -> None:
         self.linked.append(gateway)
 
     def process(self) -> Any:
@@ -77,17 +77,17 @@ class Parts:
 
 
 @pytest.fixture(name="followed")
-def _followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gateways:
+def _followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CloudGateways:
     (tmp_path / "netns").mkdir()
     monkeypatch.setattr(gateways, "RUN", tmp_path)
     monkeypatch.setattr(gateways, "CharonParts", Parts)
     monkeypatch.setattr("lab.hypervisor.gateways.nspawn.running", dict)
     monkeypatch.setattr(Parts, "made", ())
     nobody: Any = None
-    return Gateways(nobody, nobody)
+    return CloudGateways(nobody, nobody)
 
 
-def test_a_gateway_wanted_again_while_it_goes_is_made_anew_once_it_is_gone(followed: Gateways) -> None:
+def test_a_gateway_wanted_again_while_it_goes_is_made_anew_once_it_is_gone(followed: CloudGateways) -> None:
     async def run() -> None:
         wanted = gateway(NEAR)
         await followed.follow([wanted], NETWORKS)
@@ -107,7 +107,7 @@ def test_a_gateway_wanted_again_while_it_goes_is_made_anew_once_it_is_gone(follo
     asyncio.run(run())
 
 
-def test_tunnels_are_down_once_their_charon_has_ended(followed: Gateways, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tunnels_are_down_once_their_charon_has_ended(followed: CloudGateways, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateways, "_LOOK_S", 0.01)
 
     def up() -> list[bool]:
@@ -143,8 +143,8 @@ def test_a_backend_is_told_of_once_the_rules_are(tmp_path: Path, monkeypatch: py
             await laid.wait()
 
         followed = Balancers(changed=lay_rules)
-        probe = Probe(protocol="tcp", port=1, interval_s=0.01, threshold=1)
-        wanted = LoadBalancer(
+        probe = DesiredProbe(protocol="tcp", port=1, interval_s=0.01, threshold=1)
+        wanted = DesiredBalancer(
             id="lb", network=NEAR, frontend=IPv4Address("10.1.0.9"), port=80, backend_port=1, probe=probe,
             backends=(BACKEND,),
         )  # fmt: skip

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.cgroups import Group
+from lab.cgroups import ControlGroup
 from lab.desired import World
-from lab.hypervisor.addresses import COMPANY, Plan
+from lab.hypervisor.addresses import COMPANY, AddressRanges
 from tests.lab.hypervisor.conftest import (
     DROPPED,
     FRONTEND,
@@ -166,14 +166,16 @@ def test_what_programs_keep_there_is_gone_with_the_lab(lab: Lab) -> None:
     assert len(kept) == 2
     with subprocess.Popen([str(lab.state.enter_laptop), "sleep", "1000"]) as sleeper:
         try:
-            eventually(lambda: sleeper.pid in Group.of(lab.state, "_operator").members(), what="teardown finds it")
+            eventually(
+                lambda: sleeper.pid in ControlGroup.of(lab.state, "_operator").members(), what="teardown finds it"
+            )
         finally:
             sleeper.kill()
 
 
 def test_each_environment_has_a_laptop_of_its_own() -> None:
-    own = Plan(supernet=IPv4Network("10.0.0.0/16"), operators=IPv4Network("10.0.255.0/24"))
-    theirs = Plan(
+    own = AddressRanges(supernet=IPv4Network("10.0.0.0/16"), operators=IPv4Network("10.0.255.0/24"))
+    theirs = AddressRanges(
         supernet=IPv4Network("10.1.0.0/16"),
         operators=IPv4Network("10.1.255.0/24"),
         public=IPv4Address("198.51.100.3"),

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from lab import teardown
-from lab.cgroups import Group
+from lab.cgroups import ControlGroup
 from lab.desired import World
 from lab.state import PORT_VARIABLE, InitRecord, lock
 from tests.lab.hypervisor.conftest import FRONTEND, PROJECT, Lab, balancer, curl, eventually, machine, network_one
@@ -86,16 +86,16 @@ def test_what_a_dead_daemon_left_and_nobody_wants_is_removed_and_named(running: 
     os.kill(running.pid(), signal.SIGCONT)
     eventually(lambda: running.status()["daemon"]["running"], what="a new daemon")
     running.apply(World())
-    eventually(lambda: not Group.of(running.state, "alpha").exists(), what="the orphan is gone")
+    eventually(lambda: not ControlGroup.of(running.state, "alpha").exists(), what="the orphan is gone")
     assert "orphan machine alpha" in running.log()
     eventually(lambda: "orphan router net-" in running.log(), what="the router is named")
 
 
 def test_when_process_1_is_killed_everything_is_gone(running: Lab) -> None:
-    members = Group.of(running.state).members()
+    members = ControlGroup.of(running.state).members()
     assert len(members) > 10
     os.kill(running.pid(), signal.SIGKILL)
-    eventually(lambda: not Group.of(running.state).members(), what="all processes are gone")
+    eventually(lambda: not ControlGroup.of(running.state).members(), what="all processes are gone")
     assert running.lab("status", check=False).returncode == 3
     entered = running.enter("true")
     assert entered.returncode == 1
@@ -124,7 +124,9 @@ def test_down_removes_every_trace_and_can_be_run_twice(running: Lab) -> None:
 
 def test_down_ends_what_was_entered(running: Lab) -> None:
     with subprocess.Popen([str(running.state.enter), "sleep", "1000"]) as sleeper:
-        eventually(lambda: sleeper.pid in Group.of(running.state, "_operator").members(), what="it is in the group")
+        eventually(
+            lambda: sleeper.pid in ControlGroup.of(running.state, "_operator").members(), what="it is in the group"
+        )
         running.lab("down", "--all")
         assert sleeper.wait(timeout=60) == -signal.SIGTERM
     assert nothing_left(running)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.cgroups import Group
+from lab.cgroups import ControlGroup
 from lab.depot_authority import AUTHORITY
 from lab.desired import World
 from tests.lab.hypervisor.conftest import (
@@ -228,7 +228,7 @@ def charon_of(lab: Lab, name: str) -> int | None:
     """Return the pid of a gateway's charon on the host, or None while it does not run."""
     from lab.hypervisor.charon import PROCESS, key_of
 
-    members = Group.of(lab.state, f"{PROCESS}{key_of(name.upper())}").members()
+    members = ControlGroup.of(lab.state, f"{PROCESS}{key_of(name.upper())}").members()
     return next((pid for pid in members if command_of(pid).endswith(b"charon-systemd\0")), None)
 
 
@@ -253,7 +253,7 @@ def test_keys_are_in_no_file_and_no_argument(lab: Lab) -> None:
     texts += [
         path for path in Path(f"/proc/{lab.pid()}/root/run/longhaul/gateways").rglob("upper/**/*") if path.is_file()
     ]
-    texts += [Path(f"/proc/{pid}/cmdline") for pid in Group.of(lab.state).members()]
+    texts += [Path(f"/proc/{pid}/cmdline") for pid in ControlGroup.of(lab.state).members()]
     assert len(texts) > 20
     assert not [path for path in texts if secret in contents(path)]
 
@@ -345,7 +345,7 @@ def test_gateways_and_peerings_that_are_no_longer_wanted_go(lab: Lab) -> None:
     assert is_dropped(lab, "alpha", "10.3.0.4")
     netns = Path(lab.namespace("internet")).parent
     eventually(lambda: not list(netns.glob("gw-*")), what="the gateways' namespaces are gone")
-    assert not [path for path in Group.of(lab.state).existing() if path.name.startswith("gateway.")]
+    assert not [path for path in ControlGroup.of(lab.state).existing() if path.name.startswith("gateway.")]
     lab.apply(world())
     await_tunnels(lab, *TUNNELS)
     assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lab.cgroups import Group
-from lab.desired import Machine, World
+from lab.cgroups import ControlGroup
+from lab.desired import DesiredMachine, World
 from lab.hypervisor.nspawn import leader_among
 from tests.lab.hypervisor.conftest import Lab, curl, eventually, machine, network_one, user_data
 
@@ -24,11 +24,11 @@ FAILING = (
 WAITING = b"#cloud-config\nlocale: C.UTF-8\nssh_genkeytypes: []\nruncmd: ['until [ -e /run/go ]; do sleep 0.1; done']\n"
 
 
-def world(*machines: Machine) -> World:
+def world(*machines: DesiredMachine) -> World:
     return World(networks=(network_one(),), machines=machines)
 
 
-def alpha(**more: Any) -> Machine:
+def alpha(**more: Any) -> DesiredMachine:
     return machine("alpha", "10.1.0.4/24", **{"local_ssd_gib": 1, **more})
 
 
@@ -67,7 +67,7 @@ def boot_id(lab: Lab) -> str:
 
 
 def leader(lab: Lab) -> int:
-    pid = leader_among(Group.of(lab.state, "alpha").members())
+    pid = leader_among(ControlGroup.of(lab.state, "alpha").members())
     assert pid is not None
     return pid
 
@@ -240,7 +240,7 @@ def test_a_removed_machine_leaves_nothing(running: Lab) -> None:
     running.apply(world())
     running.await_phase("absent", "alpha")
     assert not (running.state.machines / "alpha").exists()
-    assert not Group.of(running.state, "alpha").exists()
+    assert not ControlGroup.of(running.state, "alpha").exists()
     links = running.enter("nsenter", f"--net={running.namespace('internet')}", "ip", "-br", "link").stdout
     assert "m-alpha" not in links
 

@@ -7,11 +7,11 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from lab.desired import Gateway, Network, World
+from lab.desired import DesiredGateway, Network, World
 from lab.hypervisor import firewall, instances, internet
 from lab.hypervisor.addresses import FAR as HOP
 from lab.hypervisor.addresses import NEAR as OWN
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.charon import connection, shared_key
 from lab.hypervisor.internet import Cut, find_cut
 from lab.hypervisor.router_links import RouterLink, router_links, routes
@@ -19,7 +19,7 @@ from lab.hypervisor.vici import Tree
 from tests.lab.hypervisor.links import FAR_BLOCK, NEAR, NEAR_BLOCK, PODS, SIDE, SIDE_BLOCK, gateway, tunnel, world
 from tests.lab.hypervisor.test_firewall import chain
 
-PLAN = Plan(supernet=IPv4Network("10.0.0.0/8"), operators=IPv4Network("10.9.0.0/24"))
+PLAN = AddressRanges(supernet=IPv4Network("10.0.0.0/8"), operators=IPv4Network("10.9.0.0/24"))
 
 
 def by_id(id_: str, of: World) -> Network:
@@ -118,7 +118,7 @@ def test_a_tunnel_that_does_not_carry_has_no_policies_and_an_id_of_its_own() -> 
 
 
 def test_an_instance_without_a_tunnel_drops_its_share() -> None:
-    def dropping(of: Gateway, *up: str) -> list[str]:
+    def dropping(of: DesiredGateway, *up: str) -> list[str]:
         lines = instances.render(of, up=set(up)).splitlines()
         return [line.split("seed 0x1 ")[1] for line in lines if "jhash" in line]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from vici.protocol import Message, Packet  # type: ignore[import-untyped]
 
-from lab.hypervisor.vici import Session, Tree, ViciError
+from lab.hypervisor.vici import CharonSession, Tree, ViciError
 
 ASSOCIATION: Tree = {"link": {"state": "ESTABLISHED", "remote-ts": ["10.1.0.0/16", "10.2.0.0/16"], "child-sas": {}}}
 
@@ -50,7 +50,7 @@ async def charon(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 def test_a_session(tmp_path: Path) -> None:
     async def talk() -> None:
         server = await asyncio.start_unix_server(charon, str(tmp_path / "vici"))
-        session = await Session.connect(tmp_path / "vici")
+        session = await CharonSession.connect(tmp_path / "vici")
         heard: list[Tree] = []
         await session.listen("list-sa", heard.append)
         assert await session.command("list-sas") == {}
@@ -75,7 +75,7 @@ def test_a_session(tmp_path: Path) -> None:
 def test_a_session_ends_when_charon_hangs_up_or_sends_no_message(tmp_path: Path, last: str) -> None:
     async def talk() -> None:
         server = await asyncio.start_unix_server(charon, str(tmp_path / "vici"))
-        session = await Session.connect(tmp_path / "vici")
+        session = await CharonSession.connect(tmp_path / "vici")
         with pytest.raises(ConnectionResetError):
             await session.command(last)
         await session.close()

@@ -24,7 +24,7 @@ from components.model.revoked import Revoked
 from components.model.vpn import MARK, Vpn
 from components.render import user_data
 from lab import desired, openvpn
-from lab.desired import Network, Subnet, World
+from lab.desired import DesiredSubnet, Network, World
 from longhaul.access.profile import inside_of
 from longhaul.client.profile import Inside
 from longhaul.client.vpn import admission, key, settings
@@ -136,7 +136,7 @@ def boot(lab: Lab, folder: Path) -> Doors:
         rule("laptops", 100, "in", sources=strangers, protocol="udp", ports=((PORT, PORT),)),
         rule("sign-in", 110, "in", sources=strangers, protocol="tcp", ports=((SIGN_IN_PORT, SIGN_IN_PORT),)),
     )
-    vpn = desired.Machine(
+    vpn = desired.DesiredMachine(
         id=f"/vm/{own.name}",
         name=own.name,
         generation="1",
@@ -150,7 +150,7 @@ def boot(lab: Lab, folder: Path) -> Doors:
         id=NETWORK,
         name="weu",
         ranges=(site.block,),
-        subnets=tuple(Subnet(name=part, range=site.subnet(part)) for part in ("api", "vpn")),
+        subnets=tuple(DesiredSubnet(name=part, range=site.subnet(part)) for part in ("api", "vpn")),
         public={DOOR: own.address},
     )
     lab.start()

@@ -13,7 +13,7 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from lab.providers.aws_calls import AwsRefusedError, Call, Kind
+from lab.providers.aws_calls import AwsRefusedError, AwsResourceType, Call
 from lab.providers.aws_provider import AwsProvider, known_kinds
 from lab.providers.aws_templates import template_data
 from lab.providers.aws_vpn import tunnels_of
@@ -36,7 +36,7 @@ class Context:
 
 
 @pytest.mark.parametrize("kind", known_kinds().values(), ids=lambda kind: kind.type)
-def test_types_and_inputs_are_those_of_the_installed_sdk(kind: Kind) -> None:
+def test_types_and_inputs_are_those_of_the_installed_sdk(kind: AwsResourceType) -> None:
     spec = find_spec("pulumi_aws")
     assert spec
     assert spec.submodule_search_locations

@@ -15,10 +15,10 @@ from pulumi.runtime.proto import provider_pb2
 
 from lab import tools
 from lab.providers import kubernetes_apply as apply
-from lab.providers.kubernetes_await import NotReadyError, await_deleted, await_ready
-from lab.providers.kubernetes_client import Client, NoMatchError
+from lab.providers.kubernetes_await import ObjectNotReadyError, await_deleted, await_ready
+from lab.providers.kubernetes_client import NoMatchError, ObjectClient
 from lab.providers.kubernetes_config import load_access
-from lab.providers.kubernetes_settings import Settings
+from lab.providers.kubernetes_settings import KubernetesSettings
 from lab.providers.values import from_struct, to_struct
 from longhaul.kubernetes.connection import ApiError
 from tests.lab.providers.plugins import running
@@ -27,8 +27,8 @@ from tests.support.api_server import ApiServer, api_server, eventually
 pytestmark = pytest.mark.engine
 
 TOOLS = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"]
-PLAIN, UPSERT = Settings(), Settings(upsert=True)
-FORCED = Settings(upsert=True, patch_force=True)
+PLAIN, UPSERT = KubernetesSettings(), KubernetesSettings(upsert=True)
+FORCED = KubernetesSettings(upsert=True, patch_force=True)
 Object = dict[str, Any]
 
 
@@ -42,8 +42,8 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 
 @pytest.fixture(name="client")
-def _client(server: ApiServer) -> Client:
-    return Client(load_access(str(server.kubeconfig)))
+def _client(server: ApiServer) -> ObjectClient:
+    return ObjectClient(load_access(str(server.kubeconfig)))
 
 
 def config_map(name: str, *, namespace: str = "default", **data: str) -> Object:
@@ -51,11 +51,13 @@ def config_map(name: str, *, namespace: str = "default", **data: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
 
 
-def create(client: Client, obj: Object, *, settings: Settings = UPSERT, manager: str = "me") -> Object:
+def create(client: ObjectClient, obj: Object, *, settings: KubernetesSettings = UPSERT, manager: str = "me") -> Object:
     return apply.create(client, obj, settings=settings, manager=manager, preview=False)
 
 
-def update(client: Client, obj: Object, live: Object, *, settings: Settings = UPSERT, manager: str = "me") -> Object:
+def update(
+    client: ObjectClient, obj: Object, live: Object, *, settings: KubernetesSettings = UPSERT, manager: str = "me"
+) -> Object:
     return apply.update(client, obj, live, settings=settings, manager=manager, preview=False)
 
 
@@ -63,7 +65,7 @@ def managers(live: Object) -> set[tuple[str, str]]:
     return {(one["manager"], one["operation"]) for one in live["metadata"]["managedFields"]}
 
 
-def test_what_exists_is_refused_or_taken_over_as_the_provider_says(client: Client) -> None:
+def test_what_exists_is_refused_or_taken_over_as_the_provider_says(client: ObjectClient) -> None:
     create(client, config_map("exists", a="1"), settings=PLAIN)
     with pytest.raises(ApiError, match=r"already exists.*set upsertExistingObjects"):
         create(client, config_map("exists", a="2"), settings=PLAIN)
@@ -72,7 +74,7 @@ def test_what_exists_is_refused_or_taken_over_as_the_provider_says(client: Clien
     assert create(client, config_map("exists", a="2"), settings=FORCED)["data"] == {"a": "2"}
 
 
-def test_the_first_change_takes_over_the_fields_of_the_creation(client: Client) -> None:
+def test_the_first_change_takes_over_the_fields_of_the_creation(client: ObjectClient) -> None:
     live = create(client, config_map("handed", a="1", b="2"), settings=PLAIN)
     assert managers(live) == {("pulumi-kubernetes", "Update")}
     changed = update(client, config_map("handed", a="1"), live)
@@ -80,7 +82,9 @@ def test_the_first_change_takes_over_the_fields_of_the_creation(client: Client) 
     assert managers(changed) == {("me", "Apply")}
 
 
-def test_what_kubectl_changed_is_changed_back_and_what_others_did_is_not(client: Client, server: ApiServer) -> None:
+def test_what_kubectl_changed_is_changed_back_and_what_others_did_is_not(
+    client: ObjectClient, server: ApiServer
+) -> None:
     live = create(client, config_map("shared", a="1"))
     patch = ("patch", "configmap", "shared", "--type=merge", "--patch")
     server.kubectl(*patch, '{"data":{"a":"2"}}')
@@ -92,16 +96,16 @@ def test_what_kubectl_changed_is_changed_back_and_what_others_did_is_not(client:
     assert found["data"] == {"a": "1", "c": "4"}
 
 
-def test_a_preview_changes_nothing(client: Client) -> None:
+def test_a_preview_changes_nothing(client: ObjectClient) -> None:
     for settings in (PLAIN, UPSERT):
         apply.create(client, config_map("dry", a="1"), settings=settings, manager="me", preview=True)
     assert client.get("v1", "ConfigMap", namespace="default", name="dry") is None
 
 
-def test_a_namespace_that_is_made_beside_it_is_waited_for(client: Client) -> None:
+def test_a_namespace_that_is_made_beside_it_is_waited_for(client: ObjectClient) -> None:
     asked = threading.Event()
 
-    class Watched(Client):
+    class Watched(ObjectClient):
         def wait(self, seconds: float) -> None:
             asked.set()
             super().wait(seconds)
@@ -116,19 +120,19 @@ def test_a_namespace_that_is_made_beside_it_is_waited_for(client: Client) -> Non
     made.join()
 
 
-def test_a_kind_or_a_field_that_there_is_not_is_refused(client: Client) -> None:
+def test_a_kind_or_a_field_that_there_is_not_is_refused(client: ObjectClient) -> None:
     with pytest.raises(NoMatchError, match='no matches for kind "Job" in version "batch/v9"'):
         client.resource("batch/v9", "Job")
     with pytest.raises(ApiError, match="field not declared in schema"):
         create(client, {**config_map("odd"), "dta": {}})
 
 
-def test_a_deletion_waits_for_finalizers(client: Client) -> None:
+def test_a_deletion_waits_for_finalizers(client: ObjectClient) -> None:
     obj = config_map("held")
     obj["metadata"]["finalizers"] = ["example.com/hold"]
     live = create(client, obj)
     assert apply.delete(client, live, {})
-    with pytest.raises(NotReadyError) as held:
+    with pytest.raises(ObjectNotReadyError) as held:
         await_deleted(client, live, timeout_s=1)
     assert held.value.reasons == ["finalizers might be preventing deletion (example.com/hold)"]
     path = "/api/v1/namespaces/default/configmaps/held"
@@ -166,9 +170,9 @@ def of(kind: str, name: str, *, api: str = "v1", annotations: dict[str, str] | N
         ),
     ],
 )
-def test_what_does_not_get_ready_says_what_it_lacks(client: Client, obj: Object, said: str) -> None:
+def test_what_does_not_get_ready_says_what_it_lacks(client: ObjectClient, obj: Object, said: str) -> None:
     live = create(client, obj)
-    with pytest.raises(NotReadyError, match=r"timed out waiting to be Ready") as late:
+    with pytest.raises(ObjectNotReadyError, match=r"timed out waiting to be Ready") as late:
         await_ready(client, obj, live, timeout_s=1)
     assert said in "; ".join(late.value.reasons)
 
@@ -182,13 +186,13 @@ def test_what_does_not_get_ready_says_what_it_lacks(client: Client, obj: Object,
         of("Pod", "skipped", annotations={"pulumi.com/skipAwait": "true"}, spec=POD_SPEC),
     ],
 )
-def test_what_waits_for_nothing_is_ready(server: ApiServer, client: Client, obj: Object) -> None:
+def test_what_waits_for_nothing_is_ready(server: ApiServer, client: ObjectClient, obj: Object) -> None:
     eventually(lambda: "default" in server.kubectl("get", "serviceaccounts", "--output=name"), what="pods can be made")
     live = create(client, obj)
     assert await_ready(client, obj, live, timeout_s=300)["metadata"]["name"] == obj["metadata"]["name"]
 
 
-def test_a_service_is_ready_when_its_pods_are(client: Client, server: ApiServer) -> None:
+def test_a_service_is_ready_when_its_pods_are(client: ObjectClient, server: ApiServer) -> None:
     eventually(lambda: "default" in server.kubectl("get", "serviceaccounts", "--output=name"), what="pods can be made")
     service = of("Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80}]})
     live = create(client, service)
@@ -209,7 +213,7 @@ def test_a_service_is_ready_when_its_pods_are(client: Client, server: ApiServer)
         return (client.get("v1", "Endpoints", namespace="default", name="web") or {}).get("subsets")
 
     eventually(seen, what="the pod is seen")
-    with pytest.raises(NotReadyError, match="timed out"):
+    with pytest.raises(ObjectNotReadyError, match="timed out"):
         await_ready(client, service, live, timeout_s=1)
     becoming = threading.Thread(target=ready, args=("True",))
     becoming.start()
@@ -217,12 +221,12 @@ def test_a_service_is_ready_when_its_pods_are(client: Client, server: ApiServer)
     becoming.join()
 
 
-def test_a_cancelled_wait_ends_at_once_and_keeps_what_is_there(client: Client) -> None:
+def test_a_cancelled_wait_ends_at_once_and_keeps_what_is_there(client: ObjectClient) -> None:
     obj = of("Service", "cancelled", spec={"type": "LoadBalancer", "ports": [{"port": 1}]})
     live = create(client, obj)
     cancelling = threading.Timer(0.2, client.cancel)
     cancelling.start()
-    with pytest.raises(NotReadyError, match="Resource operation was cancelled for 'cancelled'") as ended:
+    with pytest.raises(ObjectNotReadyError, match="Resource operation was cancelled for 'cancelled'") as ended:
         await_ready(client, obj, live, timeout_s=600)
     assert ended.value.live["metadata"]["name"] == "cancelled"
     cancelling.join()
@@ -262,7 +266,7 @@ def test_a_preview_is_the_api_servers(plugin: Any) -> None:
     assert "must be between 1 and 65535" in str(refused.value.details())
 
 
-def test_what_exists_is_imported(plugin: Any, client: Client) -> None:
+def test_what_exists_is_imported(plugin: Any, client: ObjectClient) -> None:
     create(client, config_map("imported", a="1"))
     urn = URN.format("core/v1:ConfigMap")
     found = plugin.Read(provider_pb2.ReadRequest(id="default/imported", urn=urn))

@@ -11,25 +11,25 @@ from pydantic.alias_generators import to_camel
 
 from lab.cloud.azure.errors import ArmError, invalid, invalid_reference, not_provisioned, retryable, unsupported
 from lab.cloud.azure.ids import InvalidIdError, ResourceId, parse_id
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 READ_ONLY_ANYWHERE = frozenset({"etag", "provisioningState", "resourceGuid", "systemData"})
 READ_ONLY_ON_TOP = frozenset({"id", "name", "type"})
 
 
-class Part(BaseModel):
+class BodyPart(BaseModel):
     """Part of a body. A property that is not declared is refused, never dropped."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True, frozen=True)
 
 
-class Ref(Part):
+class Ref(BodyPart):
     """A reference to another resource."""
 
     id: str
 
 
-class Body(Part):
+class Body(BodyPart):
     """Frame of a resource without location."""
 
     tags: dict[str, str] | None = None
@@ -48,7 +48,7 @@ class GlobalBody(Body):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class SubscriptionSettings:
     """Ids and images of the lab's subscription."""
 
     tenant: str
@@ -63,14 +63,14 @@ class Settings:
 class Put:
     """One PUT request. The type's ``check`` may complete ``body`` and ``hidden``."""
 
-    store: Store
-    settings: Settings
+    store: DocumentStore
+    settings: SubscriptionSettings
     id: ResourceId
     body: dict[str, Any]
-    old: Document | None
+    old: ResourceDocument | None
     hidden: dict[str, Any] = field(default_factory=dict)
 
-    def find(self, resource_id: str, *, type: str) -> Document:
+    def find(self, resource_id: str, *, type: str) -> ResourceDocument:
         """Return the referenced document.
 
         Raises:
@@ -90,7 +90,7 @@ class Put:
             raise retryable(not_provisioned(found.id, by=self.id.text, state=found.hidden["state"]))
         return found
 
-    def same_region(self, other: Document) -> None:
+    def same_region(self, other: ResourceDocument) -> None:
         """Refuse a reference to a resource in another region."""
         if normal_location(other.body.get("location", "")) != normal_location(self.body.get("location", "")):
             raise invalid_reference(other.id, by=self.id.text)
@@ -103,11 +103,11 @@ def _nothing(_put: Put) -> None:
     return None
 
 
-def _no_view(_store: Store, _document: Document) -> dict[str, Any]:
+def _no_view(_store: DocumentStore, _document: ResourceDocument) -> dict[str, Any]:
     return {}
 
 
-def _not_in_use(_store: Store, _document: Document) -> None:
+def _not_in_use(_store: DocumentStore, _document: ResourceDocument) -> None:
     return None
 
 
@@ -119,9 +119,9 @@ class TypeSpec:
     model: ModelType
     check: Callable[[Put], None] = _nothing
     """Refuses what the cloud refuses beyond the schema: references, addresses, quotas."""
-    view: Callable[[Store, Document], dict[str, Any]] = _no_view
+    view: Callable[[DocumentStore, ResourceDocument], dict[str, Any]] = _no_view
     """Returns read-only properties, which are merged under ``properties`` in every answer."""
-    in_use: Callable[[Store, Document], None] = _not_in_use
+    in_use: Callable[[DocumentStore, ResourceDocument], None] = _not_in_use
     """Refuses a deletion that the cloud refuses."""
     read_only: frozenset[str] = frozenset()
     """Names of properties that answers hold; in a request they are ignored, as in the cloud."""

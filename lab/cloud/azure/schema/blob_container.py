@@ -15,8 +15,8 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema import storage_account
-from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import Body, BodyPart, Put, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Storage/storageAccounts/blobServices/containers"
 POLICY_TYPE = f"{TYPE}/immutabilityPolicies"
@@ -24,20 +24,20 @@ EXPIRY_TYPE = "Microsoft.Storage/storageAccounts/managementPolicies"
 DAY_S = 86400.0
 
 
-class ContainerProperties(Part):
+class ContainerProperties(BodyPart):
     """Properties of a container."""
 
     public_access: Literal["None"] = "None"
 
 
-class Container(Body):
+class BlobContainer(Body):
     """A container."""
 
     tags: None = None
     properties: ContainerProperties = Field(default_factory=ContainerProperties)
 
 
-class PolicyProperties(Part):
+class PolicyProperties(BodyPart):
     """Properties of a time-based retention."""
 
     immutability_period_since_creation_in_days: int = Field(ge=1, le=146000)
@@ -45,46 +45,46 @@ class PolicyProperties(Part):
     """The lab has no append blobs."""
 
 
-class Policy(Body):
+class ImmutabilityPolicy(Body):
     """The retention of a container, never locked."""
 
     tags: None = None
     properties: PolicyProperties
 
 
-class Age(Part):
+class Age(BodyPart):
     """Age of what a rule deletes."""
 
     days_after_creation_greater_than: int = Field(ge=0)
 
 
-class BaseBlob(Part):
+class BaseBlob(BodyPart):
     """Action of a rule on blobs: it deletes them."""
 
     delete: Age
 
 
-class Actions(Part):
+class ManagementActions(BodyPart):
     """Actions of a rule."""
 
     base_blob: BaseBlob
 
 
-class Filters(Part):
+class Filters(BodyPart):
     """Blobs that a rule is about."""
 
     blob_types: list[Literal["blockBlob"]] = Field(min_length=1, max_length=1)
     prefix_match: list[str] = Field(min_length=1, max_length=10)
 
 
-class Definition(Part):
+class Definition(BodyPart):
     """Actions and filters of a rule."""
 
-    actions: Actions
+    actions: ManagementActions
     filters: Filters
 
 
-class Rule(Part):
+class ManagementRule(BodyPart):
     """A rule."""
 
     name: str
@@ -93,13 +93,13 @@ class Rule(Part):
     definition: Definition
 
 
-class Rules(Part):
+class Rules(BodyPart):
     """All rules."""
 
-    rules: list[Rule] = Field(min_length=1, max_length=100)
+    rules: list[ManagementRule] = Field(min_length=1, max_length=100)
 
 
-class ExpiryProperties(Part):
+class ExpiryProperties(BodyPart):
     """Properties of an account's rules."""
 
     policy: Rules
@@ -112,29 +112,29 @@ class Expiry(Body):
     properties: ExpiryProperties
 
 
-def container_of(store: Store, account: Document, name: str) -> Document | None:
+def container_of(store: DocumentStore, account: ResourceDocument, name: str) -> ResourceDocument | None:
     """Return the container that the resource manager has made; None when it has none of this name."""
     return store.get(f"{account.id}/blobServices/default/containers/{name}")
 
 
-def containers_of(store: Store, account: Document) -> list[Document]:
+def containers_of(store: DocumentStore, account: ResourceDocument) -> list[ResourceDocument]:
     """Return the containers of an account that the resource manager has made."""
     beginning = f"{account.id}/blobServices/default/containers/".lower()
     return [one for one in store.of_type(TYPE) if one.id.lower().startswith(beginning)]
 
 
-def place_of(account: Document, container: Document) -> str:
+def place_of(account: ResourceDocument, container: ResourceDocument) -> str:
     """Return the first part of the keys of a container's blobs."""
     return f"{account.key} {container.hidden['uid']}"
 
 
-def rules_of(store: Store, account: Document) -> list[Rule]:
+def rules_of(store: DocumentStore, account: ResourceDocument) -> list[ManagementRule]:
     """Return the rules that delete what is old."""
     found = store.get(f"{account.id}/managementPolicies/default")
     return Expiry.model_validate(found.body).properties.policy.rules if found else []
 
 
-def retention_s(store: Store, container: Document) -> float:
+def retention_s(store: DocumentStore, container: ResourceDocument) -> float:
     """Return for how many seconds a blob of the container cannot be changed or deleted; 0 without a policy."""
     policy = store.get(f"{container.id}/immutabilityPolicies/default")
     return DAY_S * policy.body["properties"]["immutabilityPeriodSinceCreationInDays"] if policy else 0.0
@@ -171,11 +171,11 @@ def _default(put: Put) -> None:
         raise invalid(f"{put.id.text}: its name must be default.")
 
 
-def _view_policy(_store: Store, _document: Document) -> dict[str, Any]:
+def _view_policy(_store: DocumentStore, _document: ResourceDocument) -> dict[str, Any]:
     return {"state": "Unlocked"}
 
 
-def refuse_other_etag(document: Document, if_match: str | None) -> None:
+def refuse_other_etag(document: ResourceDocument, if_match: str | None) -> None:
     """Refuse the deletion of a retention that does not name its ETag (pulumi/pulumi-azure-native issue 2156 shows the
     answer)."""
     if document.type.lower() == POLICY_TYPE.lower() and if_match not in (f'W/"{document.etag}"', "*"):
@@ -183,7 +183,7 @@ def refuse_other_etag(document: Document, if_match: str | None) -> None:
         raise ArmError(412, "ContainerImmutabilityPolicyFailure", said)
 
 
-def _in_use(store: Store, container: Document) -> None:
+def _in_use(store: DocumentStore, container: ResourceDocument) -> None:
     """Refuse to delete a container with a retention. Azure refuses it only while there is a blob in it."""
     if retention_s(store, container):
         said = "The storage account container is protected from deletion due to its immutability policy."
@@ -193,13 +193,13 @@ def _in_use(store: Store, container: Document) -> None:
 SPECS = (
     TypeSpec(
         type=TYPE,
-        model=Container,
+        model=BlobContainer,
         check=_check_container,
         in_use=_in_use,
         parent=storage_account.TYPE,
         read_only=frozenset({"hasImmutabilityPolicy", "hasLegalHold", "leaseStatus", "lastModifiedTime"}),
     ),
-    TypeSpec(type=POLICY_TYPE, model=Policy, check=_check_policy, view=_view_policy, parent=TYPE,
+    TypeSpec(type=POLICY_TYPE, model=ImmutabilityPolicy, check=_check_policy, view=_view_policy, parent=TYPE,
              read_only=frozenset({"state"})),
     TypeSpec(type=EXPIRY_TYPE, model=Expiry, check=_check_expiry, parent=storage_account.TYPE),
 )  # fmt: skip

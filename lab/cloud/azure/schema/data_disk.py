@@ -8,45 +8,45 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
 from lab.cloud.azure.schema.zones import check_known
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Compute/disks"
 MACHINES = "Microsoft.Compute/virtualMachines"
 SKU = "PremiumV2_LRS"
 
 
-class Sku(Part):
+class DataDiskSku(BodyPart):
     """Kind of the disk; Azure has others, of which the lab makes none by themselves."""
 
     name: Literal["PremiumV2_LRS"]
 
 
-class CreationData(Part):
+class DataDiskCreation(BodyPart):
     """Origin of the disk's content; Azure also copies other disks and snapshots."""
 
     create_option: Literal["Empty"]
 
 
-class Properties(Part):
+class DataDiskProperties(BodyPart):
     """Properties of a disk. Who may export it makes no difference in the lab, which exports none."""
 
-    creation_data: CreationData
+    creation_data: DataDiskCreation
     disk_size_gb: int = Field(alias="diskSizeGB", ge=1, le=65536)
     """Size; the lab's disks are as large as its host has room."""
     network_access_policy: Literal["AllowAll", "DenyAll"] = "AllowAll"
     public_network_access: Literal["Enabled", "Disabled"] = "Enabled"
 
 
-class Disk(Located):
+class StandaloneDisk(Located):
     """A disk by itself."""
 
-    sku: Sku
+    sku: DataDiskSku
     zones: list[str] = Field(min_length=1, max_length=1)
     """A Premium SSD v2 exists in one zone, in regions that have zones (learn.microsoft.com, "Deploy a Premium SSD
     v2")."""
-    properties: Properties
+    properties: DataDiskProperties
 
 
 def check(put: Put) -> None:
@@ -62,12 +62,12 @@ def check(put: Put) -> None:
         raise invalid(f"Disk {put.id.name}: its size of {was} GiB cannot become {wanted} GiB.", target="diskSizeGB")
 
 
-def holder(store: Store, disk_id: str) -> Document | None:
+def holder(store: DocumentStore, disk_id: str) -> ResourceDocument | None:
     """Return the machine to which a disk is attached."""
     return next((one for one in store.of_type(MACHINES) if disk_id.lower() in attached(one)), None)
 
 
-def attached(machine: Document) -> tuple[str, ...]:
+def attached(machine: ResourceDocument) -> tuple[str, ...]:
     """Return the ids of a machine's data disks, in lower case."""
     disks = machine.body["properties"]["storageProfile"].get("dataDisks", ())
     return tuple(str(disk["managedDisk"]["id"]).lower() for disk in disks)
@@ -97,13 +97,13 @@ def check_attached(put: Put, disks: list[dict[str, Any]]) -> None:
         disk["name"] = found.name
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return what the disk is in use for."""
     state = "Attached" if holder(store, document.id) else "Unattached"
     return {"diskState": state, "uniqueId": document.hidden["uniqueId"]}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a disk while its machine exists (ansible/ansible pull request 54644)."""
     machine = holder(store, document.id)
     if machine is not None:
@@ -112,7 +112,7 @@ def in_use(store: Store, document: Document) -> None:
 
 SPEC = TypeSpec(
     type=TYPE,
-    model=Disk,
+    model=StandaloneDisk,
     check=check,
     view=view,
     in_use=in_use,

@@ -8,7 +8,7 @@ from typing import Any
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.ids import group_id
 from lab.cloud.azure.schema.base import Put
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 LEFT = "left-disk"
 """Kind of the store's records that hold the disks of deleted machines, by id."""
@@ -31,14 +31,14 @@ def check_disk(put: Put, disk: dict[str, Any]) -> None:
         )
 
 
-def leave(store: Store, machine: Document) -> None:
+def leave(store: DocumentStore, machine: ResourceDocument) -> None:
     """Keep the disk of a machine that never started, when that is deleted: people find such disks, and no document says
     when Azure takes them along."""
     if machine.hidden.get("state") == "Failed":
         store.set_record(LEFT, _disk_of(machine), machine.id)
 
 
-def forget(store: Store, group: str) -> None:
+def forget(store: DocumentStore, group: str) -> None:
     """Forget the disks of a deleted group."""
     for disk in store.records(LEFT):
         if disk.startswith(f"{group.lower()}/"):
@@ -50,5 +50,5 @@ def disk_id(machine_id: str, name: str) -> str:
     return f"{group_id(machine_id)}/providers/Microsoft.Compute/disks/{name}".lower()
 
 
-def _disk_of(machine: Document) -> str:
+def _disk_of(machine: ResourceDocument) -> str:
     return disk_id(machine.id, machine.body["properties"]["storageProfile"]["osDisk"].get("name", ""))

@@ -15,8 +15,8 @@ from pydantic import Field
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.ipsec import DH_GROUPS, IKE_ENCRYPTION, IKE_INTEGRITY, IPSEC_ENCRYPTION, PFS_GROUPS
 from lab.cloud.azure.schema import local_network_gateway, public_ip_address, virtual_network_gateway
-from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = virtual_network_gateway.CONNECTION_TYPE
 KEY_LIMIT = 128
@@ -29,7 +29,7 @@ class GatewayRef(Ref):
     properties: dict[str, Any] | None = Field(default=None, max_length=0)
 
 
-class IpsecPolicy(Part):
+class IpsecPolicy(BodyPart):
     """Algorithms, by Azure's names; a policy names all of them."""
 
     ike_encryption: str
@@ -42,14 +42,14 @@ class IpsecPolicy(Part):
     sa_data_size_kilobytes: int = Field(ge=1024, le=2147483647)
 
 
-class TrafficSelectorPolicy(Part):
+class TrafficSelectorPolicy(BodyPart):
     """Local and remote ranges of a traffic selector."""
 
     local_address_ranges: list[IPv4Network] = Field(min_length=1)
     remote_address_ranges: list[IPv4Network] = Field(min_length=1)
 
 
-class Properties(Part):
+class GatewayConnectionProperties(BodyPart):
     """Properties of a connection."""
 
     connection_type: Literal["IPsec"]
@@ -70,10 +70,10 @@ class Properties(Part):
     """Azure accepts 100; a tunnel of the lab has one."""
 
 
-class Connection(Located):
+class GatewayConnection(Located):
     """A connection."""
 
-    properties: Properties
+    properties: GatewayConnectionProperties
 
 
 def check(put: Put) -> None:
@@ -104,12 +104,12 @@ def check(put: Put) -> None:
     put.hidden["age"] = age(put.old) if put.old else max(map(age, others), default=0) + 1
 
 
-def age(connection: Document) -> int:
+def age(connection: ResourceDocument) -> int:
     """Return a connection's place among those of its gateway, the oldest first."""
     return int(connection.hidden.get("age", 0))
 
 
-def _room(put: Put, gateway: Document) -> None:
+def _room(put: Put, gateway: ResourceDocument) -> None:
     """Refuse more connections than a gateway of this size has tunnels. Each connection counts as one
     (vpn-gateway-highlyavailable). Azure's code and wording are not published."""
     sku = gateway.body["properties"]["sku"]["name"]
@@ -123,7 +123,7 @@ def _room(put: Put, gateway: Document) -> None:
         )
 
 
-def _only_one(put: Put, gateway: Document, remote: Document) -> None:
+def _only_one(put: Put, gateway: ResourceDocument, remote: ResourceDocument) -> None:
     for other in virtual_network_gateway.connections_of(put.store, gateway.id):
         same = other.body["properties"]["localNetworkGateway2"]["id"].lower() == remote.key
         if same and other.key != put.id.text.lower():
@@ -184,14 +184,14 @@ def checked_key(key: str, *, of: str) -> str:
     return key
 
 
-def view(_store: Store, _document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, _document: ResourceDocument) -> dict[str, Any]:
     """Return no further properties; a read of one connection adds the state of its tunnels."""
     return {}
 
 
 SPEC = TypeSpec(
     type=TYPE,
-    model=Connection,
+    model=GatewayConnection,
     check=check,
     view=view,
     read_only=frozenset(

@@ -8,22 +8,22 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid_reference
-from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
 from lab.cloud.azure.schema.subnet import SubnetRef, check_address
 from lab.cloud.azure.schema.zones import one_or_all, zones_refused
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/loadBalancers"
 
 
-class Sku(Part):
+class LoadBalancerSku(BodyPart):
     """SKU of a load balancer; Azure has retired Basic."""
 
     name: Literal["Standard"]
     tier: Literal["Regional"] = "Regional"
 
 
-class Named(Part):
+class Named(BodyPart):
     """A named part of a load balancer."""
 
     name: str
@@ -31,7 +31,7 @@ class Named(Part):
     type: str | None = None
 
 
-class FrontendProperties(Part):
+class FrontendProperties(BodyPart):
     """Private, static address of a frontend."""
 
     private_ip_address: IPv4Address = Field(alias="privateIPAddress")
@@ -47,17 +47,17 @@ class Frontend(Named):
     properties: FrontendProperties
 
 
-class PoolProperties(Part):
+class PoolProperties(BodyPart):
     """Properties of a pool: none, because members join from their interfaces."""
 
 
-class Pool(Named):
+class BackendPool(Named):
     """A backend pool."""
 
     properties: PoolProperties = Field(default_factory=PoolProperties)
 
 
-class ProbeProperties(Part):
+class ProbeProperties(BodyPart):
     """Settings of a health probe."""
 
     protocol: Literal["Tcp", "Http", "Https"]
@@ -70,13 +70,13 @@ class ProbeProperties(Part):
     no_healthy_backends_behavior: Literal["AllProbedDown"] = "AllProbedDown"
 
 
-class Probe(Named):
+class HealthProbe(Named):
     """A health probe."""
 
     properties: ProbeProperties
 
 
-class RuleProperties(Part):
+class LoadBalancingRuleProperties(BodyPart):
     """Maps one frontend port to one backend port."""
 
     frontend_ip_configuration: Ref = Field(alias="frontendIPConfiguration")
@@ -93,19 +93,19 @@ class RuleProperties(Part):
     disable_outbound_snat: bool = False
 
 
-class Rule(Named):
+class LoadBalancingRule(Named):
     """A load-balancing rule."""
 
-    properties: RuleProperties
+    properties: LoadBalancingRuleProperties
 
 
-class Properties(Part):
+class LoadBalancerProperties(BodyPart):
     """Properties of a load balancer."""
 
     frontend_ip_configurations: list[Frontend] = Field(alias="frontendIPConfigurations", min_length=1)
-    backend_address_pools: list[Pool] = Field(default_factory=list)
-    probes: list[Probe] = Field(default_factory=list)
-    load_balancing_rules: list[Rule] = Field(default_factory=list)
+    backend_address_pools: list[BackendPool] = Field(default_factory=list)
+    probes: list[HealthProbe] = Field(default_factory=list)
+    load_balancing_rules: list[LoadBalancingRule] = Field(default_factory=list)
     inbound_nat_rules: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
     outbound_rules: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
 
@@ -113,8 +113,8 @@ class Properties(Part):
 class LoadBalancer(Located):
     """An internal load balancer."""
 
-    sku: Sku
-    properties: Properties
+    sku: LoadBalancerSku
+    properties: LoadBalancerProperties
 
 
 PARTS = ("frontendIPConfigurations", "backendAddressPools", "probes", "loadBalancingRules")
@@ -188,7 +188,7 @@ def _check_rule(put: Put, rule: dict[str, Any]) -> None:
         )
 
 
-def members(store: Store, pool_id: str) -> list[tuple[Document, dict[str, Any]]]:
+def members(store: DocumentStore, pool_id: str) -> list[tuple[ResourceDocument, dict[str, Any]]]:
     """Return the interfaces that joined a backend pool, each with its IP configuration."""
     found = []
     for interface in store.of_type("Microsoft.Network/networkInterfaces"):
@@ -208,7 +208,7 @@ def _pools_stay(put: Put) -> None:
             _free(put.store, put.id.text, pool["name"])
 
 
-def _free(store: Store, balancer_id: str, pool: str) -> None:
+def _free(store: DocumentStore, balancer_id: str, pool: str) -> None:
     joined = members(store, f"{balancer_id}/backendAddressPools/{pool}")
     if joined:
         raise ArmError(
@@ -219,7 +219,7 @@ def _free(store: Store, balancer_id: str, pool: str) -> None:
         )
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the ids of the parts, and the members of the pools."""
     shown: dict[str, Any] = {}
     for part in PARTS:
@@ -237,7 +237,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
     return shown
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a load balancer while a pool has members."""
     for pool in document.body["properties"]["backendAddressPools"]:
         _free(store, document.id, pool["name"])

@@ -8,33 +8,33 @@ from typing import Any
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/localNetworkGateways"
 CONNECTION_TYPE = "Microsoft.Network/connections"
 
 
-class AddressSpace(Part):
+class GatewayAddressSpace(BodyPart):
     """Ranges behind the gateway."""
 
     address_prefixes: list[IPv4Network] = Field(min_length=1)
 
 
-class Properties(Part):
+class LocalNetworkGatewayProperties(BodyPart):
     """Properties of a local network gateway."""
 
     gateway_ip_address: IPv4Address
-    local_network_address_space: AddressSpace
+    local_network_address_space: GatewayAddressSpace
 
 
 class LocalNetworkGateway(Located):
     """A gateway of another site."""
 
-    properties: Properties
+    properties: LocalNetworkGatewayProperties
 
 
-def connections_of(store: Store, gateway_id: str) -> list[Document]:
+def connections_of(store: DocumentStore, gateway_id: str) -> list[ResourceDocument]:
     """Return the connections that lead to the gateway."""
     return [
         connection
@@ -54,12 +54,12 @@ def check(put: Put) -> None:
                 )
 
 
-def view(_store: Store, _document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, _document: ResourceDocument) -> dict[str, Any]:
     """Return no further properties."""
     return {}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a gateway while a connection leads to it."""
     connections = connections_of(store, document.id)
     if connections:

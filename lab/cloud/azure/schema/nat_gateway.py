@@ -8,19 +8,19 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import public_ip_address
-from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/natGateways"
 
 
-class Sku(Part):
+class NatGatewaySku(BodyPart):
     """SKU of a NAT gateway; there is only one."""
 
     name: Literal["Standard"]
 
 
-class Properties(Part):
+class NatGatewayProperties(BodyPart):
     """Properties of a NAT gateway."""
 
     public_ip_addresses: list[Ref] = Field(default_factory=list, max_length=1)
@@ -31,9 +31,9 @@ class Properties(Part):
 class NatGateway(Located):
     """A NAT gateway."""
 
-    sku: Sku
+    sku: NatGatewaySku
     zones: list[str] | None = Field(default=None, max_length=1)
-    properties: Properties = Field(default_factory=Properties)
+    properties: NatGatewayProperties = Field(default_factory=NatGatewayProperties)
 
 
 def check(put: Put) -> None:
@@ -44,7 +44,7 @@ def check(put: Put) -> None:
         public_ip_address.check_free(put, address)
 
 
-def subnets(store: Store, gateway_id: str) -> list[str]:
+def subnets(store: DocumentStore, gateway_id: str) -> list[str]:
     """Return the ids of the subnets that use the gateway."""
     return [
         document.id
@@ -53,13 +53,13 @@ def subnets(store: Store, gateway_id: str) -> list[str]:
     ]
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the subnets that use the gateway."""
     found = subnets(store, document.id)
     return {"subnets": [{"id": subnet} for subnet in found]} if found else {}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a gateway while a subnet uses it."""
     found = subnets(store, document.id)
     if found:

@@ -13,15 +13,15 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, change_refused, invalid_reference
 from lab.cloud.azure.schema import load_balancer, public_ip_address
-from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
 from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
 from lab.cloud.azure.schema.subnet import SubnetRef, check_address
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/networkInterfaces"
 
 
-class ConfigurationProperties(Part):
+class InterfaceIpProperties(BodyPart):
     """Private, static address of an interface, and the public one that is translated to it."""
 
     private_ip_address: IPv4Address = Field(alias="privateIPAddress")
@@ -33,25 +33,25 @@ class ConfigurationProperties(Part):
     public_ip_address: Ref | None = Field(default=None, alias="publicIPAddress")
 
 
-class Configuration(Part):
+class InterfaceIpConfiguration(BodyPart):
     """A named IP configuration."""
 
     name: str
     id: str | None = None
     type: str | None = None
-    properties: ConfigurationProperties
+    properties: InterfaceIpProperties
 
 
-class DnsSettings(Part):
+class DnsSettings(BodyPart):
     """DNS settings; the lab has only the network's own DNS."""
 
     dns_servers: list[str] = Field(default_factory=list, max_length=0)
 
 
-class Properties(Part):
+class NetworkInterfaceProperties(BodyPart):
     """Properties of an interface."""
 
-    ip_configurations: list[Configuration] = Field(min_length=1, max_length=1)
+    ip_configurations: list[InterfaceIpConfiguration] = Field(min_length=1, max_length=1)
     """The lab's machines have one address; Azure takes up to 256."""
     network_security_group: Ref | None = None
     enable_accelerated_networking: bool = False
@@ -70,10 +70,10 @@ class Properties(Part):
 class NetworkInterface(Located):
     """A network interface."""
 
-    properties: Properties
+    properties: NetworkInterfaceProperties
 
 
-def machine_of(store: Store, interface_id: str) -> Document | None:
+def machine_of(store: DocumentStore, interface_id: str) -> ResourceDocument | None:
     """Return the machine to which the interface is attached."""
     for machine in store.of_type("Microsoft.Compute/virtualMachines"):
         ids = [ref["id"].lower() for ref in machine.body["properties"]["networkProfile"]["networkInterfaces"]]
@@ -114,7 +114,7 @@ def check(put: Put) -> None:
         _same_network(put, put.old)
 
 
-def _same_network(put: Put, old: Document) -> None:
+def _same_network(put: Put, old: ResourceDocument) -> None:
     before = old.body["properties"]["ipConfigurations"][0]["properties"]
     after = put.body["properties"]["ipConfigurations"][0]["properties"]
     if network_of(before["subnet"]["id"]).lower() != network_of(after["subnet"]["id"]).lower():
@@ -134,7 +134,7 @@ def _check_pool(put: Put, pool_id: str) -> None:
         raise invalid_reference(pool_id, by=put.id.text)
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the ids of the configurations, and the machine to which the interface is attached."""
     configurations = [
         {
@@ -151,7 +151,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
     return {"ipConfigurations": configurations, "hostedWorkloads": [], "tapConfigurations": [], **attached}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete an interface while its machine exists."""
     machine = machine_of(store, document.id)
     if machine:

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field
 
 from clouds.azure.service_tags import CLOUD, WORDS
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/networkSecurityGroups"
 SERVICE_TAGS = frozenset(
@@ -44,7 +44,7 @@ def _ports(text: str) -> str:
 Ports = Annotated[str, AfterValidator(_ports)]
 
 
-class RuleProperties(Part):
+class SecurityRuleProperties(BodyPart):
     """Properties of a rule."""
 
     description: str | None = Field(default=None, max_length=140)
@@ -63,16 +63,16 @@ class RuleProperties(Part):
     destination_port_ranges: list[Ports] = Field(default_factory=list)
 
 
-class SecurityRule(Part):
+class SecurityRule(BodyPart):
     """A named rule."""
 
     name: str = Field(min_length=1, max_length=80)
     id: str | None = None
     type: str | None = None
-    properties: RuleProperties
+    properties: SecurityRuleProperties
 
 
-class Properties(Part):
+class SecurityGroupProperties(BodyPart):
     """Properties of a group."""
 
     security_rules: list[SecurityRule] = Field(default_factory=list)
@@ -82,7 +82,7 @@ class Properties(Part):
 class NetworkSecurityGroup(Located):
     """A network security group."""
 
-    properties: Properties = Field(default_factory=Properties)
+    properties: SecurityGroupProperties = Field(default_factory=SecurityGroupProperties)
 
 
 def check(put: Put) -> None:
@@ -139,7 +139,7 @@ USERS = (
 """Types that a group can be attached to."""
 
 
-def users(store: Store, group_id: str) -> list[str]:
+def users(store: DocumentStore, group_id: str) -> list[str]:
     """Return the ids of the subnets and interfaces that use the group."""
     wanted = group_id.lower()
     return [
@@ -150,7 +150,7 @@ def users(store: Store, group_id: str) -> list[str]:
     ]
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the subnets and interfaces to which the group is attached."""
     used = users(store, document.id)
     subnets = [{"id": user} for user in used if "/subnets/" in user]
@@ -158,7 +158,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
     return {**({"subnets": subnets} if subnets else {}), **({"networkInterfaces": interfaces} if interfaces else {})}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a group while a subnet or an interface uses it."""
     used = users(store, document.id)
     if used:

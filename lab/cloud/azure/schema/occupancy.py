@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
 
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 RESERVED_AT_START = 4
 """Number of addresses reserved at a subnet's start: network address, gateway and two for DNS
@@ -15,7 +15,7 @@ MOST_ADDRESSES = 65_536
 azure-subscription-service-limits, virtual networks). The code of the error is not published."""
 
 
-def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]]:
+def configurations(store: DocumentStore, subnet_id: str) -> list[tuple[str, IPv4Address]]:
     """Return the id and address of every IP configuration in a subnet: interfaces and load balancer frontends."""
     found: list[tuple[str, IPv4Address]] = []
     for type, key in (
@@ -32,14 +32,14 @@ def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]
     return found
 
 
-def free(store: Store, subnet: Document) -> list[IPv4Address]:
+def free(store: DocumentStore, subnet: ResourceDocument) -> list[IPv4Address]:
     """Return the addresses of a subnet that nothing has and that are not reserved, ascending."""
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
     taken = {address for _, address in configurations(store, subnet.id)}
     return [one for one in list(prefix)[RESERVED_AT_START:-1] if one not in taken]
 
 
-def users(store: Store, subnet_id: str) -> list[str]:
+def users(store: DocumentStore, subnet_id: str) -> list[str]:
     """Return the ids of all configurations in a subnet, those of gateways included."""
     gateways = [
         f"{gateway.id}/ipConfigurations/{item['name']}"

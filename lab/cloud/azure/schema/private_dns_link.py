@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import private_dns_zone, virtual_network
-from lab.cloud.azure.schema.base import GlobalBody, Part, Put, Ref, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart, GlobalBody, Put, Ref, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = private_dns_zone.LINK_TYPE
 
 
-class Properties(Part):
+class PrivateDnsLinkProperties(BodyPart):
     """Properties of a link: the network that can resolve the zone's names."""
 
     virtual_network: Ref
@@ -24,7 +24,7 @@ class Properties(Part):
 class VirtualNetworkLink(GlobalBody):
     """A link from a zone to a network."""
 
-    properties: Properties
+    properties: PrivateDnsLinkProperties
 
 
 def check(put: Put) -> None:
@@ -43,7 +43,7 @@ def check(put: Put) -> None:
             )
 
 
-def view(_store: Store, _document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, _document: ResourceDocument) -> dict[str, Any]:
     """Return the state of the link, which is complete at once."""
     return {"virtualNetworkLinkState": "Completed"}
 

@@ -9,19 +9,19 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import private_dns_zone
-from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import Body, BodyPart, Put, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = private_dns_zone.RECORD_TYPE
 
 
-class ARecord(Part):
+class ARecord(BodyPart):
     """Address of a record set."""
 
     ipv4_address: IPv4Address = Field(alias="ipv4Address")
 
 
-class Properties(Part):
+class PrivateDnsRecordProperties(BodyPart):
     """Properties of a record set."""
 
     ttl: int = Field(ge=1, le=2147483647)
@@ -34,7 +34,7 @@ class RecordSet(Body):
     """A record set of type A."""
 
     tags: None = None
-    properties: Properties
+    properties: PrivateDnsRecordProperties
 
 
 def check(put: Put) -> None:
@@ -43,13 +43,13 @@ def check(put: Put) -> None:
         raise ArmError(404, "ParentResourceNotFound", f"The private DNS zone '{put.id.parent}' was not found.")
 
 
-def fqdn(document: Document) -> str:
+def fqdn(document: ResourceDocument) -> str:
     """Return the full name of the record set, without the final dot."""
     zone = document.id.split("/")[-3]
     return zone if document.name == "@" else f"{document.name}.{zone}"
 
 
-def view(_store: Store, document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the full name of the record set."""
     return {"fqdn": f"{fqdn(document)}.", "isAutoRegistered": False}
 

@@ -7,22 +7,22 @@ from typing import Any
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.schema.base import GlobalBody, Part, Put, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart, GlobalBody, Put, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/privateDnsZones"
 LINK_TYPE = f"{TYPE}/virtualNetworkLinks"
 RECORD_TYPE = f"{TYPE}/A"
 
 
-class Properties(Part):
+class PrivateDnsZoneProperties(BodyPart):
     """Properties of a zone; there are none."""
 
 
 class PrivateZone(GlobalBody):
     """A private DNS zone."""
 
-    properties: Properties = Field(default_factory=Properties)
+    properties: PrivateDnsZoneProperties = Field(default_factory=PrivateDnsZoneProperties)
 
 
 def check(put: Put) -> None:
@@ -31,11 +31,11 @@ def check(put: Put) -> None:
         raise ArmError(400, "BadRequest", f"The zone name '{put.id.name}' has fewer than two labels.")
 
 
-def _children(store: Store, document: Document, type: str) -> list[Document]:
+def _children(store: DocumentStore, document: ResourceDocument, type: str) -> list[ResourceDocument]:
     return [child for child in store.below(document.id) if child.type.lower() == type.lower()]
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the number of record sets, the zone's own SOA record included, and the number of links."""
     return {
         "numberOfRecordSets": 1 + len(_children(store, document, RECORD_TYPE)),
@@ -43,7 +43,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
     }
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a zone while a network is linked to it."""
     links = _children(store, document, LINK_TYPE)
     if links:

@@ -14,23 +14,23 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
 from lab.cloud.azure.schema.zones import completed
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/publicIPAddresses"
 POOL = IPv4Network("198.51.100.64/27")
 """Azure's share of TEST-NET-2 (RFC 5737). Public inside the lab; it means nothing outside."""
 
 
-class Sku(Part):
+class PublicIpAddressSku(BodyPart):
     """SKU of an address: only standard addresses can be static and used by a NAT gateway."""
 
     name: Literal["Standard"]
     tier: Literal["Regional"] = "Regional"
 
 
-class Properties(Part):
+class PublicIpAddressProperties(BodyPart):
     """Properties of an address."""
 
     public_ip_allocation_method: Literal["Static"] = Field(alias="publicIPAllocationMethod")
@@ -41,9 +41,9 @@ class Properties(Part):
 class PublicIPAddress(Located):
     """A public address."""
 
-    sku: Sku
+    sku: PublicIpAddressSku
     zones: list[str] | None = Field(default=None, min_length=1)
-    properties: Properties
+    properties: PublicIpAddressProperties
 
 
 def check(put: Put) -> None:
@@ -66,7 +66,7 @@ def check(put: Put) -> None:
     )
 
 
-def _nat_gateway(store: Store, address_id: str) -> Document | None:
+def _nat_gateway(store: DocumentStore, address_id: str) -> ResourceDocument | None:
     for gateway in store.of_type("Microsoft.Network/natGateways"):
         ids = [ref["id"].lower() for ref in gateway.body["properties"].get("publicIpAddresses", ())]
         if address_id.lower() in ids:
@@ -74,7 +74,7 @@ def _nat_gateway(store: Store, address_id: str) -> Document | None:
     return None
 
 
-def _configuration(store: Store, address_id: str) -> tuple[Document, str] | None:
+def _configuration(store: DocumentStore, address_id: str) -> tuple[ResourceDocument, str] | None:
     """Return the VPN gateway or interface that holds an address, and the id of the configuration that names the
     address."""
     for type in ("Microsoft.Network/virtualNetworkGateways", "Microsoft.Network/networkInterfaces"):
@@ -85,7 +85,7 @@ def _configuration(store: Store, address_id: str) -> tuple[Document, str] | None
     return None
 
 
-def _holder(store: Store, address_id: str) -> tuple[Document, str] | None:
+def _holder(store: DocumentStore, address_id: str) -> tuple[ResourceDocument, str] | None:
     """Return the resource that holds an address, and the id by which Azure's errors name it."""
     if held := _configuration(store, address_id):
         return held
@@ -93,13 +93,13 @@ def _holder(store: Store, address_id: str) -> tuple[Document, str] | None:
     return (gateway, gateway.id) if gateway else None
 
 
-def addresses_of(store: Store, gateway: Document) -> list[Document]:
+def addresses_of(store: DocumentStore, gateway: ResourceDocument) -> list[ResourceDocument]:
     """Return the public addresses of a VPN gateway, one for each instance, in order."""
     refs = [item["properties"]["publicIPAddress"]["id"] for item in gateway.body["properties"]["ipConfigurations"]]
     return [address for address in map(store.get, refs) if address]
 
 
-def check_free(put: Put, address: Document, *, part: str = "") -> None:
+def check_free(put: Put, address: ResourceDocument, *, part: str = "") -> None:
     """Refuse an address that another resource holds. ``part``: path of the configuration that asks for it, below the
     resource."""
     held = _holder(put.store, address.id)
@@ -112,7 +112,7 @@ def check_free(put: Put, address: Document, *, part: str = "") -> None:
         )
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the address and its holder."""
     gateway = _nat_gateway(store, document.id)
     held = _configuration(store, document.id)
@@ -120,7 +120,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
     return {"ipAddress": document.hidden["address"], "ipTags": [], **holder}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete an address while a resource holds it."""
     if held := _holder(store, document.id):
         raise ArmError(

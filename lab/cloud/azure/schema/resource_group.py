@@ -8,17 +8,17 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.ids import GROUP_TYPE
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
 
 
-class Properties(Part):
+class ResourceGroupProperties(BodyPart):
     """Properties of a group; it has none of its own."""
 
 
 class ResourceGroup(Located):
     """A resource group."""
 
-    properties: Properties = Field(default_factory=Properties)
+    properties: ResourceGroupProperties = Field(default_factory=ResourceGroupProperties)
 
 
 def check(put: Put) -> None:

@@ -10,9 +10,9 @@ from lab.cloud.azure.conditions import ConditionError, parse
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, parse_id
 from lab.cloud.azure.roles import role_of
-from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
+from lab.cloud.azure.schema.base import Body, BodyPart, Put, TypeSpec
 from lab.cloud.azure.schema.user_assigned_identity import find_principal, missing_principal
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 SECRET = re.compile(
     r"(?i)^(?P<vault>.*/providers/Microsoft\.KeyVault/vaults/(?P<name>[^/]+))/secrets/(?P<secret>[^/]+)$"
@@ -20,7 +20,7 @@ SECRET = re.compile(
 """A secret as a scope. Whether Azure wants it to exist is in no document: the lab does."""
 
 
-class Properties(Part):
+class RoleAssignmentProperties(BodyPart):
     """Properties of a role assignment: a principal and its role."""
 
     principal_id: str
@@ -36,7 +36,7 @@ class RoleAssignment(Body):
     """A role assignment; its scope is in its id."""
 
     tags: None = None
-    properties: Properties
+    properties: RoleAssignmentProperties
 
 
 def check(put: Put) -> None:
@@ -95,7 +95,7 @@ def _scope_exists(put: Put) -> None:
         raise ArmError(404, "ResourceNotFound", f"The scope {scope} of role assignment {put.id.name} does not exist.")
 
 
-def view(_store: Store, _document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, _document: ResourceDocument) -> dict[str, Any]:
     """Return no further properties."""
     return {}
 

@@ -17,10 +17,10 @@ from lab.cloud.azure.schema.occupancy import MOST_ADDRESSES, configurations, fre
 from lab.cloud.azure.schema.scale_set_body import LARGEST_PLACEMENT_GROUP, ScaleSet
 from lab.cloud.azure.schema.scale_set_instance import TYPE, may_leave, present
 from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 
-def completed(old: Document | None, body: Any) -> Any:
+def completed(old: ResourceDocument | None, body: Any) -> Any:
     """Return the body of a PUT with what it leaves alone: a set that exists keeps its model when the body has no
     ``properties``, as the cluster autoscaler sends it (kubernetes/autoscaler, azure_scale_set.go)."""
     if old is None or not isinstance(body, dict) or body.get("properties") is not None:
@@ -28,7 +28,7 @@ def completed(old: Document | None, body: Any) -> Any:
     return {**old.body, **body, "properties": old.body["properties"]}
 
 
-def patched(old: Document, body: Any) -> dict[str, Any]:
+def patched(old: ResourceDocument, body: Any) -> dict[str, Any]:
     """Return the whole body of a set after a PATCH of its SKU or tags; the lab patches nothing else.
 
     Raises:
@@ -39,7 +39,7 @@ def patched(old: Document, body: Any) -> dict[str, Any]:
     return {**old.body, **body, "sku": {**old.body["sku"], **body.get("sku", {})}}
 
 
-def refuse_other_etag(document: Document, if_match: str | None) -> None:
+def refuse_other_etag(document: ResourceDocument, if_match: str | None) -> None:
     """Refuse a change of a set that names another ETag than it has (REST reference, "Virtual Machine Scale Sets -
     Update", ``If-Match``; kubernetes-sigs/cloud-provider-azure issue 9728 shows the answer)."""
     etag = f'W/"{document.etag}"'
@@ -107,7 +107,7 @@ def _check_placement(put: Put, properties: dict[str, Any]) -> None:
         raise invalid(f"{put.id.name}: a zone is named twice.", target="zones")
 
 
-def _check_network(put: Put, interface: dict[str, Any]) -> Document:
+def _check_network(put: Put, interface: dict[str, Any]) -> ResourceDocument:
     """Return the subnet; all addresses of an interface are from one."""
     configurations = interface["ipConfigurations"]
     if sum(one["properties"]["primary"] for one in configurations) != 1 and len(configurations) > 1:
@@ -135,7 +135,7 @@ def _check_network(put: Put, interface: dict[str, Any]) -> Document:
     return subnet
 
 
-def _check_change(put: Put, subnet: Document) -> None:
+def _check_change(put: Put, subnet: ResourceDocument) -> None:
     """Refuse a new capacity that there is no room for, or that would end protected instances."""
     instances = present(put.store, put.id.text)
     missing = put.body["sku"]["capacity"] - len(instances)
@@ -160,7 +160,7 @@ def _check_change(put: Put, subnet: Document) -> None:
         )
 
 
-def _check_addresses(put: Put, subnet: Document, more: int) -> None:
+def _check_addresses(put: Put, subnet: ResourceDocument, more: int) -> None:
     """Refuse more private addresses than a virtual network may have."""
     network = subnet.id.rsplit("/", 2)[0]
     found = [one for one in put.store.below(network) if one.type == SUBNET_TYPE]
@@ -174,7 +174,7 @@ def _check_addresses(put: Put, subnet: Document, more: int) -> None:
         )
 
 
-def view(_store: Store, document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the set's read-only properties."""
     return {"uniqueId": document.hidden["uniqueId"], "timeCreated": document.hidden["timeCreated"]}
 

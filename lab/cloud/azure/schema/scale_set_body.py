@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.schema import virtual_machine
-from lab.cloud.azure.schema.base import Located, Part, Ref
+from lab.cloud.azure.schema.base import BodyPart, Located, Ref
 from lab.cloud.azure.schema.subnet import SubnetRef
 
 LARGEST_SET = 1000
@@ -19,7 +19,7 @@ MOST_ADDRESSES = 256
 azure-subscription-service-limits, "Networking limits"."""
 
 
-class Sku(Part):
+class ScaleSetSku(BodyPart):
     """Size of the machines, and their number."""
 
     name: str
@@ -27,13 +27,13 @@ class Sku(Part):
     capacity: int = Field(ge=0, le=LARGEST_SET)
 
 
-class UpgradePolicy(Part):
+class UpgradePolicy(BodyPart):
     """Effect of a changed model on instances: none, until somebody asks for it."""
 
     mode: Literal["Manual"]
 
 
-class AddressProperties(Part):
+class AddressProperties(BodyPart):
     """One address of an instance's interface; the cloud chooses it."""
 
     primary: bool = False
@@ -41,14 +41,14 @@ class AddressProperties(Part):
     private_ip_address_version: Literal["IPv4"] = Field(default="IPv4", alias="privateIPAddressVersion")
 
 
-class AddressConfiguration(Part):
+class AddressConfiguration(BodyPart):
     """A named address."""
 
     name: str
     properties: AddressProperties
 
 
-class InterfaceProperties(Part):
+class InstanceInterfaceProperties(BodyPart):
     """Settings of the instances' interface."""
 
     primary: Literal[True] = True
@@ -60,20 +60,20 @@ class InterfaceProperties(Part):
     ip_configurations: list[AddressConfiguration] = Field(min_length=1, max_length=MOST_ADDRESSES)
 
 
-class InterfaceConfiguration(Part):
+class InterfaceConfiguration(BodyPart):
     """The instances' interface."""
 
     name: str
-    properties: InterfaceProperties
+    properties: InstanceInterfaceProperties
 
 
-class NetworkProfile(Part):
+class InstanceNetworkProfile(BodyPart):
     """Interfaces of an instance; the lab's machines have one."""
 
     network_interface_configurations: list[InterfaceConfiguration] = Field(min_length=1, max_length=1)
 
 
-class OsDisk(Part):
+class InstanceOsDisk(BodyPart):
     """The system disk."""
 
     create_option: Literal["FromImage"]
@@ -85,16 +85,16 @@ class OsDisk(Part):
     write_accelerator_enabled: Literal[False] = False
 
 
-class StorageProfile(Part):
+class InstanceStorageProfile(BodyPart):
     """Image and disks."""
 
     image_reference: virtual_machine.ImageReference
-    os_disk: OsDisk
+    os_disk: InstanceOsDisk
     data_disks: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
     disk_controller_type: Literal["SCSI", "NVMe"] | None = None
 
 
-class OsProfile(Part):
+class InstanceOsProfile(BodyPart):
     """Settings of an instance's first boot."""
 
     computer_name_prefix: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,57}$")
@@ -105,13 +105,13 @@ class OsProfile(Part):
     allow_extension_operations: bool = True
 
 
-class BillingProfile(Part):
+class BillingProfile(BodyPart):
     """Highest price of a Spot machine in US dollars an hour; -1 for the ordinary price."""
 
     max_price: float
 
 
-class TerminateNotification(Part):
+class TerminateNotification(BodyPart):
     """Notice before an instance is deleted: learn.microsoft.com/azure/virtual-machine-scale-sets/
     virtual-machine-scale-sets-terminate-notification, "REST API"."""
 
@@ -120,27 +120,27 @@ class TerminateNotification(Part):
     """Five to fifteen minutes (ISO 8601)."""
 
 
-class ScheduledEventsProfile(Part):
+class ScheduledEventsProfile(BodyPart):
     """Scheduled events of instances."""
 
     terminate_notification_profile: TerminateNotification | None = None
 
 
-class Profile(Part):
+class InstanceProfile(BodyPart):
     """The model of an instance."""
 
     priority: Literal["Regular", "Spot"] = "Regular"
     eviction_policy: Literal["Deallocate", "Delete"] | None = None
     billing_profile: BillingProfile | None = None
-    os_profile: OsProfile
-    storage_profile: StorageProfile
-    network_profile: NetworkProfile
+    os_profile: InstanceOsProfile
+    storage_profile: InstanceStorageProfile
+    network_profile: InstanceNetworkProfile
     security_profile: virtual_machine.SecurityProfile | None = None
     diagnostics_profile: virtual_machine.DiagnosticsProfile | None = None
     scheduled_events_profile: ScheduledEventsProfile | None = None
 
 
-class Properties(Part):
+class ScaleSetProperties(BodyPart):
     """Properties of a scale set."""
 
     orchestration_mode: Literal["Uniform"]
@@ -155,10 +155,10 @@ class Properties(Part):
     do_not_run_extensions_on_overprovisioned_vms: Literal[False] = Field(
         default=False, alias="doNotRunExtensionsOnOverprovisionedVMs"
     )
-    virtual_machine_profile: Profile
+    virtual_machine_profile: InstanceProfile
 
 
-class Identity(Part):
+class ScaleSetIdentity(BodyPart):
     """The identity that all instances can act as."""
 
     type: Literal["SystemAssigned"]
@@ -167,7 +167,7 @@ class Identity(Part):
 class ScaleSet(Located):
     """A scale set."""
 
-    sku: Sku
+    sku: ScaleSetSku
     zones: list[str] | None = Field(default=None, min_length=1)
-    identity: Identity | None = None
-    properties: Properties
+    identity: ScaleSetIdentity | None = None
+    properties: ScaleSetProperties

@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import Field
 
 from lab.cloud.azure.errors import invalid, not_found, unsupported
-from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import Body, BodyPart, Put, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Compute/virtualMachineScaleSets"
 INSTANCE = f"{TYPE}/virtualMachines"
@@ -29,7 +29,7 @@ DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-instance-ids."""
 
 
-class Protection(Part):
+class Protection(BodyPart):
     """Protection of an instance: learn.microsoft.com/azure/virtual-machine-scale-sets/
     virtual-machine-scale-sets-instance-protection."""
 
@@ -37,7 +37,7 @@ class Protection(Part):
     protect_from_scale_set_actions: bool = False
 
 
-class Properties(Part):
+class InstanceProperties(BodyPart):
     """Properties of an instance that can be changed."""
 
     protection_policy: Protection = Field(default_factory=Protection)
@@ -48,7 +48,7 @@ class Instance(Body):
 
     location: str | None = None
     tags: None = None
-    properties: Properties
+    properties: InstanceProperties
 
 
 class Nothing(Body):
@@ -71,7 +71,7 @@ def _read_only(put: Put) -> None:
     raise unsupported(f"{put.id.text}: interfaces of scale sets can only be read; change the set.")
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the instance's id and its system disk's, and whether it has its set's newest model."""
     group = store.get(group_of(document))
     latest = group is not None and group.hidden["model"] == document.hidden["model"]
@@ -87,18 +87,18 @@ def view(store: Store, document: Document) -> dict[str, Any]:
     }
 
 
-def disk_of(document: Document) -> str:
+def disk_of(document: ResourceDocument) -> str:
     """Return the id of an instance's system disk, which lies beside its set."""
     beside = group_of(document).rpartition("/virtualMachineScaleSets/")[0]
     return f"{beside}/disks/{_disk_name(document)}"
 
 
-def _disk_name(document: Document) -> str:
+def _disk_name(document: ResourceDocument) -> str:
     """Return the name of an instance's system disk; Azure's ends in 32 hexadecimal digits, whatever was asked."""
     return f"{document.body['name']}_OsDisk_1_{document.hidden['vmId'].replace('-', '')}"
 
 
-def group_of(document: Document) -> str:
+def group_of(document: ResourceDocument) -> str:
     """Return the id of the set that an instance is in."""
     return document.id.rsplit("/", 2)[0]
 
@@ -108,43 +108,43 @@ def interface_id(instance: str) -> str:
     return f"{instance}/networkInterfaces/primary"
 
 
-def instances(store: Store, group: str) -> list[Document]:
+def instances(store: DocumentStore, group: str) -> list[ResourceDocument]:
     """Return all instances of a set by their number, those being deleted included."""
     found = [one for one in store.below(f"{group}/virtualMachines") if one.type == INSTANCE]
     return sorted(found, key=number)
 
 
-def present(store: Store, group: str) -> list[Document]:
+def present(store: DocumentStore, group: str) -> list[ResourceDocument]:
     """Return the instances that count as the set's capacity: all that are not being deleted."""
     return [one for one in instances(store, group) if not one.hidden.get("deleting")]
 
 
-def number(instance: Document) -> int:
+def number(instance: ResourceDocument) -> int:
     """Return the number of an instance in its set, which is never given again."""
     return int(instance.body["instanceId"])
 
 
-def zone_of(instance: Document) -> str:
+def zone_of(instance: ResourceDocument) -> str:
     """Return the zone of an instance; empty when its set has none."""
     return str((instance.body.get("zones") or [""])[0])
 
 
-def is_protected(instance: Document, policy: str) -> bool:
+def is_protected(instance: ResourceDocument, policy: str) -> bool:
     """Return whether an instance has a protection."""
     return bool(instance.body["properties"].get("protectionPolicy", {}).get(policy))
 
 
-def may_leave(found: Sequence[Document]) -> list[Document]:
+def may_leave(found: Sequence[ResourceDocument]) -> list[ResourceDocument]:
     """Return the instances that a lower capacity may remove: those without protection from scale-in."""
     return [one for one in found if not is_protected(one, "protectFromScaleIn")]
 
 
-def leaving(found: Sequence[Document], count: int) -> list[Document]:
+def leaving(found: Sequence[ResourceDocument], count: int) -> list[ResourceDocument]:
     """Choose the instances that a lower capacity removes: zones are balanced, then those with the highest numbers go,
     the protected ones never (learn.microsoft.com/azure/virtual-machine-scale-sets/
     virtual-machine-scale-sets-scale-in-policy, "Default")."""
     held, left = Counter(map(zone_of, found)), may_leave(found)
-    chosen: list[Document] = []
+    chosen: list[ResourceDocument] = []
     while left and len(chosen) < count:
         fullest = max(held[zone_of(one)] for one in left)
         last = max((one for one in left if held[zone_of(one)] == fullest), key=number)
@@ -154,14 +154,16 @@ def leaving(found: Sequence[Document], count: int) -> list[Document]:
     return chosen
 
 
-def next_zone(group: Document, found: Sequence[Document]) -> str:
+def next_zone(group: ResourceDocument, found: Sequence[ResourceDocument]) -> str:
     """Return the zone for the next instance: the one with the fewest; empty when the set has none."""
     held = Counter(map(zone_of, found))
     zones: list[str] = group.body.get("zones", [""])
     return min(zones, key=lambda zone: held[zone])
 
 
-def new(group: Document, zone: str, addresses: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def new(
+    group: ResourceDocument, zone: str, addresses: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return the body and the hidden part of a set's next instance, and the body of its interface."""
     index = group.hidden["next"]
     instance = f"{group.id}/virtualMachines/{index}"
@@ -178,7 +180,7 @@ def new(group: Document, zone: str, addresses: Sequence[str]) -> tuple[dict[str,
     return body, {**hidden, **applied(group)}, _interface(group, instance, addresses)
 
 
-def model(group: Document, *, instance: str, computer_name: str) -> dict[str, Any]:
+def model(group: ResourceDocument, *, instance: str, computer_name: str) -> dict[str, Any]:
     """Return the part of an instance that comes from its set's model."""
     profile = group.body["properties"]["virtualMachineProfile"]
     login = {key: value for key, value in profile["osProfile"].items() if key != "computerNamePrefix"}
@@ -195,26 +197,26 @@ def model(group: Document, *, instance: str, computer_name: str) -> dict[str, An
     }
 
 
-def applied(group: Document) -> dict[str, Any]:
+def applied(group: ResourceDocument) -> dict[str, Any]:
     """Return what an instance remembers of its set's newest model: the version, what a fresh disk would have, and the
     notice before its deletion in seconds, 0 for none."""
     return {"model": group.hidden["model"], "fresh": disk(group), "terminateNoticeS": terminate_notice_s(group)}
 
 
-def terminate_notice_s(group: Document) -> int:
+def terminate_notice_s(group: ResourceDocument) -> int:
     """Return the notice that a set's machines get before they are deleted, in seconds; 0 when there is none."""
     events = group.body["properties"]["virtualMachineProfile"].get("scheduledEventsProfile", {})
     notice = events.get("terminateNotificationProfile", {})
     return int(notice["notBeforeTimeout"].removeprefix("PT").removesuffix("M")) * 60 if notice.get("enable") else 0
 
 
-def disk(group: Document) -> dict[str, str]:
+def disk(group: ResourceDocument) -> dict[str, str]:
     """Return what the system disk of a set's new machine has: image and custom data."""
     storage = group.body["properties"]["virtualMachineProfile"]["storageProfile"]
     return {"image": storage["imageReference"]["id"], "customData": group.hidden.get("customData", "")}
 
 
-def _interface(group: Document, instance: str, addresses: Sequence[str]) -> dict[str, Any]:
+def _interface(group: ResourceDocument, instance: str, addresses: Sequence[str]) -> dict[str, Any]:
     (wanted,) = group.body["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"]
     settings = wanted["properties"]
     # The machine's own address first, as everywhere in the lab.

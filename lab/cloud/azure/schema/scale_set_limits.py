@@ -15,7 +15,7 @@ from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema.base import Put
 from lab.cloud.azure.schema.scale_set_instance import INSTANCE
 from lab.cloud.azure.sizes import known_sizes
-from lab.cloud.store import Store
+from lab.cloud.store import DocumentStore
 
 KIND = "scale-set-limit"
 QUOTAS = ("QuotaExceeded", "OperationNotAllowed")
@@ -33,7 +33,7 @@ MESSAGES = {
 """Messages of allocations by their error's code."""
 
 
-def set_limit(store: Store, size: str, count: int | None, *, code: str = "AllocationFailed") -> None:
+def set_limit(store: DocumentStore, size: str, count: int | None, *, code: str = "AllocationFailed") -> None:
     """Let scale sets have at most ``count`` machines of a size, and answer ``code`` beyond; None removes the limit.
 
     Raises:
@@ -61,7 +61,7 @@ def check_quota(put: Put, missing: int) -> None:
         )
 
 
-def not_allocated(store: Store, size: str, *, room: bool = True) -> ArmError | None:
+def not_allocated(store: DocumentStore, size: str, *, room: bool = True) -> ArmError | None:
     """Return the error of one more machine of a size; None when there is capacity for it, and ``room`` on the lab's
     host."""
     limit = _limit(store, size)
@@ -72,11 +72,11 @@ def not_allocated(store: Store, size: str, *, room: bool = True) -> ArmError | N
     return ArmError(409, limit["code"], MESSAGES[limit["code"]])
 
 
-def _limit(store: Store, size: str) -> dict[str, Any] | None:
+def _limit(store: DocumentStore, size: str) -> dict[str, Any] | None:
     found: dict[str, Any] | None = store.record(KIND, size.lower())
     return found
 
 
-def _used(store: Store, size: str) -> int:
+def _used(store: DocumentStore, size: str) -> int:
     instances = store.of_type(INSTANCE)
     return sum(one.body["sku"]["name"] == size and not one.hidden.get("unallocated") for one in instances)

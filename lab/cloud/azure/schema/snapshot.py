@@ -10,40 +10,40 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
 from lab.cloud.azure.schema.scale_set_instance import INSTANCE, disk_of
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Compute/snapshots"
 
 
-class Sku(Part):
+class SnapshotSku(BodyPart):
     """Kind of storage; a snapshot has others too, of which nothing here makes one."""
 
     name: Literal["Standard_LRS"]
 
 
-class CreationData(Part):
+class SnapshotCreation(BodyPart):
     """Origin of its content; Azure also imports blobs and copies snapshots."""
 
     create_option: Literal["Copy"]
     source_resource_id: str
 
 
-class Properties(Part):
+class SnapshotProperties(BodyPart):
     """Properties of a snapshot. Who may export it makes no difference in the lab, which exports none."""
 
-    creation_data: CreationData
+    creation_data: SnapshotCreation
     incremental: bool = False
     network_access_policy: Literal["AllowAll", "DenyAll"] = "AllowAll"
     public_network_access: Literal["Enabled", "Disabled"] = "Enabled"
 
 
-class Snapshot(Located):
+class DiskSnapshot(Located):
     """A snapshot of a disk."""
 
-    sku: Sku = Field(default_factory=lambda: Sku(name="Standard_LRS"))
-    properties: Properties
+    sku: SnapshotSku = Field(default_factory=lambda: SnapshotSku(name="Standard_LRS"))
+    properties: SnapshotProperties
 
 
 def check(put: Put) -> None:
@@ -65,14 +65,14 @@ def check(put: Put) -> None:
     put.hidden["size"] = machine.body["properties"]["storageProfile"]["osDisk"].get("diskSizeGB", 0)
 
 
-def view(_store: Store, document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return what Azure adds."""
     return {"diskState": "Unattached", "osType": "Linux", "diskSizeGB": document.hidden["size"]}
 
 
 SPEC = TypeSpec(
     type=TYPE,
-    model=Snapshot,
+    model=DiskSnapshot,
     check=check,
     view=view,
     read_only=frozenset({"diskState", "osType", "diskSizeGB", "uniqueId", "timeCreated", "diskSizeBytes"}),

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import subnet
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
 from lab.cloud.azure.schema.vault import NetworkAcls, NetworkRule
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Storage/storageAccounts"
 SUFFIX = ".blob.core.windows.net"
@@ -29,13 +29,13 @@ def _address_or_range(text: str) -> str:
     return text
 
 
-class Sku(Part):
+class StorageAccountSku(BodyPart):
     """SKU of an account. All kinds of redundancy behave alike: there is one copy."""
 
     name: Literal["Standard_LRS", "Standard_ZRS", "Standard_GRS", "Premium_LRS"]
 
 
-class IpRule(Part):
+class StorageIpRule(BodyPart):
     """Public address or range that the firewall admits. Small ranges, /31 and /32, are refused: single addresses are
     written without a prefix (learn.microsoft.com, "Azure Storage firewall rules")."""
 
@@ -43,7 +43,7 @@ class IpRule(Part):
     action: Literal["Allow"] = "Allow"
 
 
-class Subnet(NetworkRule):
+class AdmittedSubnet(NetworkRule):
     """Subnet that the firewall admits."""
 
     action: Literal["Allow"] = "Allow"
@@ -52,11 +52,11 @@ class Subnet(NetworkRule):
 class Firewall(NetworkAcls):
     """Firewall of an account."""
 
-    ip_rules: list[IpRule] = Field(default_factory=list)  # type: ignore[assignment]
-    virtual_network_rules: list[Subnet] = Field(default_factory=list)  # type: ignore[assignment]
+    ip_rules: list[StorageIpRule] = Field(default_factory=list)  # type: ignore[assignment]
+    virtual_network_rules: list[AdmittedSubnet] = Field(default_factory=list)  # type: ignore[assignment]
 
 
-class Properties(Part):
+class StorageAccountProperties(BodyPart):
     """Properties of an account."""
 
     allow_blob_public_access: Literal[False]
@@ -72,8 +72,8 @@ class StorageAccount(Located):
     """A storage account."""
 
     kind: Literal["StorageV2", "BlockBlobStorage"]
-    sku: Sku
-    properties: Properties
+    sku: StorageAccountSku
+    properties: StorageAccountProperties
 
 
 def check(put: Put) -> None:
@@ -97,12 +97,12 @@ def check(put: Put) -> None:
             raise ArmError(400, "NetworkAclsValidationFailure", message)
 
 
-def find(store: Store, name: str) -> Document | None:
+def find(store: DocumentStore, name: str) -> ResourceDocument | None:
     """Return the account of this name; None when there is none."""
     return next((document for document in store.of_type(TYPE) if document.name.lower() == name.lower()), None)
 
 
-def view(_store: Store, document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the URL of the account's blobs."""
     return {"primaryEndpoints": {"blob": f"https://{document.name.lower()}{SUFFIX}/"}}
 

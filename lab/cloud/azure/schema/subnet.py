@@ -8,11 +8,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid
-from lab.cloud.azure.schema.base import Body, Part, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.base import Body, BodyPart, Put, Ref, TypeSpec
 from lab.cloud.azure.schema.occupancy import RESERVED_AT_START, configurations, users
 from lab.cloud.azure.schema.virtual_network import SUBNET_TYPE, subnets_of
 from lab.cloud.azure.schema.virtual_network import TYPE as NETWORK_TYPE
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = SUBNET_TYPE
 GATEWAY_SUBNET = "GatewaySubnet"
@@ -28,14 +28,14 @@ class SubnetRef(Ref):
     private_link_service_network_policies: Literal["Enabled"] | None = None
 
 
-class ServiceEndpoint(Part):
+class ServiceEndpoint(BodyPart):
     """Service that the subnet reaches through a service endpoint."""
 
     service: Literal["Microsoft.KeyVault", "Microsoft.Storage"]
     locations: list[str] | None = None
 
 
-class Properties(Part):
+class SubnetProperties(BodyPart):
     """Properties of a subnet."""
 
     address_prefix: IPv4Network
@@ -53,7 +53,7 @@ class Subnet(Body):
     """A subnet."""
 
     tags: None = None
-    properties: Properties
+    properties: SubnetProperties
 
 
 def check(put: Put) -> None:
@@ -100,7 +100,7 @@ def _gateways_only(put: Put) -> None:
         raise invalid(f"A NAT gateway cannot be associated with the {GATEWAY_SUBNET}.", target="natGateway")
 
 
-def _no_overlap(put: Put, network: Document, prefix: IPv4Network) -> None:
+def _no_overlap(put: Put, network: ResourceDocument, prefix: IPv4Network) -> None:
     for other in subnets_of(put.store, network.id):
         if other.key == put.id.text.lower():
             continue
@@ -159,13 +159,13 @@ def check_address(put: Put, *, subnet_id: str, address: IPv4Address, configurati
             )
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the IP configurations in the subnet."""
     found = [{"id": user} for user in users(store, document.id)]
     return {"ipConfigurations": found} if found else {}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a subnet while a configuration is in it."""
     used = users(store, document.id)
     if used:

@@ -8,20 +8,20 @@ from typing import Any
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
 
 
-class Properties(Part):
+class UserAssignedIdentityProperties(BodyPart):
     """Properties of an identity; there are none."""
 
 
 class UserAssignedIdentity(Located):
     """A user-assigned managed identity."""
 
-    properties: Properties = Field(default_factory=Properties)
+    properties: UserAssignedIdentityProperties = Field(default_factory=UserAssignedIdentityProperties)
 
 
 def check(put: Put) -> None:
@@ -32,7 +32,7 @@ def check(put: Put) -> None:
     put.hidden["tenantId"] = put.settings.tenant
 
 
-def holders(store: Store, identity_id: str) -> list[Document]:
+def holders(store: DocumentStore, identity_id: str) -> list[ResourceDocument]:
     """Return the machines that have the identity."""
     wanted = identity_id.lower()
     return [
@@ -42,17 +42,17 @@ def holders(store: Store, identity_id: str) -> list[Document]:
     ]
 
 
-def view(_store: Store, document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return principal, client and tenant."""
     return {key: document.hidden[key] for key in ("principalId", "clientId", "tenantId")}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Allow every deletion: Azure also deletes an identity that machines still have, and their tokens stop working."""
     del store, document
 
 
-def find_principal(store: Store, principal_id: str) -> Document | None:
+def find_principal(store: DocumentStore, principal_id: str) -> ResourceDocument | None:
     """Return the identity of this principal id, or the scale set whose own it is; None when there is none."""
     for document in (*store.of_type(TYPE), *store.of_type("Microsoft.Compute/virtualMachineScaleSets")):
         if document.hidden.get("principalId") == principal_id:

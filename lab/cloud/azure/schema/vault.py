@@ -10,50 +10,50 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema import subnet
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.KeyVault/vaults"
 DELETED = "deleted-vault"
 """Kind of the store's records that hold soft-deleted vaults, by name."""
 
 
-class Sku(Part):
+class VaultSku(BodyPart):
     """SKU of a vault. Both tiers behave alike for secrets."""
 
     family: Literal["A"]
     name: Literal["standard", "premium"]
 
 
-class NetworkRule(Part):
+class NetworkRule(BodyPart):
     """Subnet that the firewall admits."""
 
     id: str
     ignore_missing_vnet_service_endpoint: Literal[False] = False
 
 
-class IpRule(Part):
+class VaultIpRule(BodyPart):
     """Public range that the firewall admits."""
 
     value: IPv4Network
 
 
-class NetworkAcls(Part):
+class NetworkAcls(BodyPart):
     """Firewall of a vault or of a storage account."""
 
     bypass: Literal["None", "AzureServices"] = "AzureServices"
     """A storage account's lifecycle rules act only with ``AzureServices`` (lab/cloud/azure/lifecycle.py); no other
     trusted service uses the lab's resources."""
     default_action: Literal["Allow", "Deny"] = "Allow"
-    ip_rules: list[IpRule] = Field(default_factory=list)
+    ip_rules: list[VaultIpRule] = Field(default_factory=list)
     virtual_network_rules: list[NetworkRule] = Field(default_factory=list)
 
 
-class Properties(Part):
+class VaultProperties(BodyPart):
     """Properties of a vault."""
 
     tenant_id: str
-    sku: Sku
+    sku: VaultSku
     enable_rbac_authorization: Literal[True]
     """Access policies are legacy; the lab evaluates roles."""
     access_policies: list[dict[str, Any]] | None = Field(default=None, max_length=0)
@@ -68,10 +68,10 @@ class Properties(Part):
     create_mode: Literal["default", "recover"] | None = None
 
 
-class Vault(Located):
+class VaultBody(Located):
     """A key vault."""
 
-    properties: Properties
+    properties: VaultProperties
 
 
 def check(put: Put) -> None:
@@ -141,7 +141,7 @@ def _name_is_free(put: Put) -> None:
         raise ArmError(404, "DeletedVaultNotFound", f"There is no deleted vault named '{put.id.name}' to recover.")
 
 
-def find(store: Store, name: str) -> Document | None:
+def find(store: DocumentStore, name: str) -> ResourceDocument | None:
     """Return the vault of this name, deleted vaults excepted; None when there is none."""
     for document in store.of_type(TYPE):
         if document.name.lower() == name.lower():
@@ -149,9 +149,11 @@ def find(store: Store, name: str) -> Document | None:
     return None
 
 
-def view(_store: Store, document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the URL of the vault's secrets."""
     return {"vaultUri": f"https://{document.name.lower()}.vault.azure.net/"}
 
 
-SPEC = TypeSpec(type=TYPE, model=Vault, check=check, view=view, read_only=frozenset({"vaultUri", "hsmPoolResourceId"}))
+SPEC = TypeSpec(
+    type=TYPE, model=VaultBody, check=check, view=view, read_only=frozenset({"vaultUri", "hsmPoolResourceId"})
+)

@@ -11,12 +11,12 @@ from pydantic import Field, model_validator
 
 from lab.cloud.azure.errors import ArmError, invalid_reference, unsupported
 from lab.cloud.azure.schema import network_interface, user_assigned_identity
-from lab.cloud.azure.schema.base import Located, Part, Put, Settings, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, SubscriptionSettings, TypeSpec
 from lab.cloud.azure.schema.data_disk import check_attached
 from lab.cloud.azure.schema.disks import check_disk
 from lab.cloud.azure.schema.ssh_keys import check_keys
 from lab.cloud.azure.sizes import known_sizes
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Compute/virtualMachines"
 CUSTOM_DATA_LIMIT = 65535
@@ -24,32 +24,32 @@ CUSTOM_DATA_LIMIT = 65535
 learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update, OSProfile."""
 
 
-class HardwareProfile(Part):
+class HardwareProfile(BodyPart):
     """Size of a machine."""
 
     vm_size: str
 
 
-class ImageReference(Part):
+class ImageReference(BodyPart):
     """An image in a gallery."""
 
     id: str
 
 
-class ManagedDisk(Part):
+class ManagedDisk(BodyPart):
     """Kind of a disk; it makes no difference in the lab."""
 
     storage_account_type: Literal["Standard_LRS", "StandardSSD_LRS", "Premium_LRS", "StandardSSD_ZRS", "Premium_ZRS"]
 
 
-class DiffDiskSettings(Part):
+class DiffDiskSettings(BodyPart):
     """An ephemeral system disk."""
 
     option: Literal["Local"]
     placement: Literal["CacheDisk", "ResourceDisk", "NvmeDisk"] | None = None
 
 
-class OsDisk(Part):
+class MachineOsDisk(BodyPart):
     """The system disk."""
 
     name: str | None = None
@@ -64,14 +64,14 @@ class OsDisk(Part):
     write_accelerator_enabled: Literal[False] = False
 
 
-class ManagedDataDisk(Part):
+class ManagedDataDisk(BodyPart):
     """A disk that exists by itself."""
 
     id: str
     storage_account_type: Literal["PremiumV2_LRS"] | None = None
 
 
-class DataDisk(Part):
+class DataDisk(BodyPart):
     """A network disk as it is attached."""
 
     lun: Literal[0]
@@ -86,37 +86,37 @@ class DataDisk(Part):
     managed_disk: ManagedDataDisk
 
 
-class StorageProfile(Part):
+class MachineStorageProfile(BodyPart):
     """Image and disks."""
 
     image_reference: ImageReference
-    os_disk: OsDisk
+    os_disk: MachineOsDisk
     data_disks: list[DataDisk] = Field(default_factory=list, max_length=1)
     """Network disks. A machine of the lab has room for one, beside the local disks of its size."""
     disk_controller_type: Literal["SCSI", "NVMe"] | None = None
 
 
-class SshKey(Part):
+class SshKey(BodyPart):
     """A public key."""
 
     path: str
     key_data: str
 
 
-class Ssh(Part):
+class Ssh(BodyPart):
     """Keys of the administrator."""
 
     public_keys: list[SshKey] = Field(default_factory=list)
 
 
-class PatchSettings(Part):
+class PatchSettings(BodyPart):
     """Settings of patching, which is left to the image."""
 
     patch_mode: Literal["ImageDefault"] = "ImageDefault"
     assessment_mode: Literal["ImageDefault"] = "ImageDefault"
 
 
-class LinuxConfiguration(Part):
+class LinuxConfiguration(BodyPart):
     """Settings of Linux."""
 
     disable_password_authentication: Literal[True]
@@ -126,7 +126,7 @@ class LinuxConfiguration(Part):
     patch_settings: PatchSettings | None = None
 
 
-class OsProfile(Part):
+class MachineOsProfile(BodyPart):
     """Settings of the machine's first boot."""
 
     computer_name: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$")
@@ -137,7 +137,7 @@ class OsProfile(Part):
     allow_extension_operations: bool = True
 
 
-class InterfaceProperties(Part):
+class AttachedInterfaceProperties(BodyPart):
     """Settings of the interface's attachment to the machine."""
 
     primary: Literal[True] = True
@@ -145,27 +145,27 @@ class InterfaceProperties(Part):
     """The lab does not do ``Delete``."""
 
 
-class InterfaceRef(Part):
+class InterfaceRef(BodyPart):
     """A network interface."""
 
     id: str
-    properties: InterfaceProperties | None = None
+    properties: AttachedInterfaceProperties | None = None
 
 
-class NetworkProfile(Part):
+class MachineNetworkProfile(BodyPart):
     """Interfaces of a machine; the lab's machines have one."""
 
     network_interfaces: list[InterfaceRef] = Field(min_length=1, max_length=1)
 
 
-class UefiSettings(Part):
+class UefiSettings(BodyPart):
     """Settings of UEFI; they make no difference in the lab."""
 
     secure_boot_enabled: bool = False
     v_tpm_enabled: bool = Field(default=False, alias="vTpmEnabled")
 
 
-class SecurityProfile(Part):
+class SecurityProfile(BodyPart):
     """Settings of security; they make no difference in the lab."""
 
     encryption_at_host: bool | None = None
@@ -173,31 +173,31 @@ class SecurityProfile(Part):
     uefi_settings: UefiSettings | None = None
 
 
-class BootDiagnostics(Part):
+class BootDiagnostics(BodyPart):
     """Log of the console; the lab always keeps it."""
 
     enabled: bool
 
 
-class DiagnosticsProfile(Part):
+class DiagnosticsProfile(BodyPart):
     """Diagnostics."""
 
     boot_diagnostics: BootDiagnostics
 
 
-class Properties(Part):
+class VirtualMachineProperties(BodyPart):
     """Properties of a machine."""
 
     hardware_profile: HardwareProfile
-    storage_profile: StorageProfile
-    os_profile: OsProfile
-    network_profile: NetworkProfile
+    storage_profile: MachineStorageProfile
+    os_profile: MachineOsProfile
+    network_profile: MachineNetworkProfile
     security_profile: SecurityProfile | None = None
     diagnostics_profile: DiagnosticsProfile | None = None
     priority: Literal["Regular"] | None = None
 
 
-class Identity(Part):
+class VirtualMachineIdentity(BodyPart):
     """The identities that the machine can act as."""
 
     type: Literal["SystemAssigned", "UserAssigned", "SystemAssigned, UserAssigned"]
@@ -214,8 +214,8 @@ class VirtualMachine(Located):
     """A virtual machine."""
 
     zones: list[str] | None = Field(default=None, max_length=1)
-    identity: Identity | None = None
-    properties: Properties
+    identity: VirtualMachineIdentity | None = None
+    properties: VirtualMachineProperties
 
 
 def check(put: Put) -> None:
@@ -258,7 +258,7 @@ def _give_principal(put: Put) -> None:
         identity["tenantId"] = put.settings.tenant
 
 
-def check_image(settings: Settings, image: str) -> None:
+def check_image(settings: SubscriptionSettings, image: str) -> None:
     """Refuse an image that no gallery has."""
     if image.lower() not in {known.lower() for known in settings.images}:
         known = ", ".join(sorted(settings.images)) or "none"
@@ -315,7 +315,7 @@ def decodable(text: str) -> str:
     return text
 
 
-def view(_store: Store, document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the machine's id and its provisioning state."""
     return {"vmId": document.hidden["vmId"], "provisioningState": document.hidden.get("state", "Succeeded")}
 

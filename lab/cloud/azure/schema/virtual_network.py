@@ -8,21 +8,21 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
 from lab.cloud.azure.schema.occupancy import users
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/virtualNetworks"
 SUBNET_TYPE = "Microsoft.Network/virtualNetworks/subnets"
 
 
-class AddressSpace(Part):
+class NetworkAddressSpace(BodyPart):
     """Ranges of the network."""
 
     address_prefixes: list[IPv4Network] = Field(min_length=1)
 
 
-class Encryption(Part):
+class Encryption(BodyPart):
     """Encryption between the network's machines. In the lab nobody encrypts (docs/lab-differences.md)."""
 
     enabled: bool
@@ -30,10 +30,10 @@ class Encryption(Part):
     """The only one that is supported (learn.microsoft.com/rest/api/virtualnetwork, ``VirtualNetworkEncryption``)."""
 
 
-class Properties(Part):
+class VirtualNetworkProperties(BodyPart):
     """Properties of a network."""
 
-    address_space: AddressSpace
+    address_space: NetworkAddressSpace
     encryption: Encryption | None = None
     enable_ddos_protection: Literal[False] = False
     enable_vm_protection: Literal[False] = False
@@ -49,10 +49,10 @@ class Properties(Part):
 class VirtualNetwork(Located):
     """A virtual network."""
 
-    properties: Properties
+    properties: VirtualNetworkProperties
 
 
-def subnets_of(store: Store, network_id: str) -> list[Document]:
+def subnets_of(store: DocumentStore, network_id: str) -> list[ResourceDocument]:
     """Return the subnets of a network."""
     return [document for document in store.below(network_id) if document.type.lower() == SUBNET_TYPE.lower()]
 
@@ -78,7 +78,7 @@ def check(put: Put) -> None:
             )
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a network while its subnets are in use, or while a private DNS zone is linked to it."""
     for child in subnets_of(store, document.id):
         used = users(store, child.id)

@@ -13,10 +13,10 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema import public_ip_address
-from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
 from lab.cloud.azure.schema.subnet import GATEWAY_SUBNET
 from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
-from lab.cloud.store import Document, Store
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/virtualNetworkGateways"
 CONNECTION_TYPE = "Microsoft.Network/connections"
@@ -36,14 +36,14 @@ SMALLEST = 27
 settings", "Gateway subnet")."""
 
 
-class Sku(Part):
+class NetworkGatewaySku(BodyPart):
     """SKU of a gateway; in the lab they differ by the number of their tunnels alone."""
 
     name: SkuName
     tier: SkuName
 
 
-class ConfigurationProperties(Part):
+class GatewayIpProperties(BodyPart):
     """Addresses of one instance."""
 
     private_ip_allocation_method: Literal["Dynamic"] = Field(default="Dynamic", alias="privateIPAllocationMethod")
@@ -51,32 +51,32 @@ class ConfigurationProperties(Part):
     subnet: Ref
 
 
-class Configuration(Part):
+class GatewayIpConfiguration(BodyPart):
     """A named IP configuration."""
 
     name: str
     id: str | None = None
-    properties: ConfigurationProperties
+    properties: GatewayIpProperties
 
 
-class Properties(Part):
+class NetworkGatewayProperties(BodyPart):
     """Properties of a gateway."""
 
     gateway_type: Literal["Vpn"]
     vpn_type: Literal["RouteBased"]
     vpn_gateway_generation: Literal["None", "Generation1", "Generation2"] = "None"
-    sku: Sku
+    sku: NetworkGatewaySku
     active_active: bool = Field(default=False, alias="activeActive")
     enable_bgp: Literal[False] = False
     """The lab's gateways route the ranges that their connections name."""
     enable_private_ip_address: Literal[False] = False
-    ip_configurations: list[Configuration] = Field(min_length=1)
+    ip_configurations: list[GatewayIpConfiguration] = Field(min_length=1)
 
 
 class VirtualNetworkGateway(Located):
     """A virtual network gateway."""
 
-    properties: Properties
+    properties: NetworkGatewayProperties
 
 
 def check(put: Put) -> None:
@@ -103,7 +103,7 @@ def check(put: Put) -> None:
     _addresses(put, [one["properties"]["publicIPAddress"]["id"] for one in configurations])
 
 
-def _subnet(put: Put, subnet_id: str) -> Document:
+def _subnet(put: Put, subnet_id: str) -> ResourceDocument:
     subnet = put.find(subnet_id, type=SUBNET_TYPE)
     if subnet.name.lower() != GATEWAY_SUBNET.lower():
         raise invalid(f"{put.id.name}: a gateway stands in the subnet {GATEWAY_SUBNET}, not in {subnet.name}.")
@@ -153,7 +153,7 @@ def _addresses(put: Put, ids: list[str]) -> None:
         )
 
 
-def gateways_in(store: Store, subnet_id: str) -> list[Document]:
+def gateways_in(store: DocumentStore, subnet_id: str) -> list[ResourceDocument]:
     """Return the gateways in a subnet."""
     return [
         gateway
@@ -165,13 +165,13 @@ def gateways_in(store: Store, subnet_id: str) -> list[Document]:
     ]
 
 
-def network_key(gateway: Document) -> str:
+def network_key(gateway: ResourceDocument) -> str:
     """Return the key of the network that a gateway belongs to, as worlds name it."""
     subnet: str = gateway.body["properties"]["ipConfigurations"][0]["properties"]["subnet"]["id"]
     return subnet.rsplit("/", 2)[0].lower()
 
 
-def connections_of(store: Store, gateway_id: str) -> list[Document]:
+def connections_of(store: DocumentStore, gateway_id: str) -> list[ResourceDocument]:
     """Return the gateway's connections."""
     return [
         connection
@@ -180,7 +180,7 @@ def connections_of(store: Store, gateway_id: str) -> list[Document]:
     ]
 
 
-def view(_store: Store, document: Document) -> dict[str, Any]:
+def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the ids of the IP configurations."""
     configurations = [
         {
@@ -194,7 +194,7 @@ def view(_store: Store, document: Document) -> dict[str, Any]:
     return {"ipConfigurations": configurations}
 
 
-def in_use(store: Store, document: Document) -> None:
+def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a gateway while it has connections."""
     connections = connections_of(store, document.id)
     if connections:

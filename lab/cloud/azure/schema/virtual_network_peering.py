@@ -12,13 +12,13 @@ from typing import Any, Literal
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.locks import provisioned
 from lab.cloud.azure.schema import virtual_network
-from lab.cloud.azure.schema.base import Body, Part, Put, Ref, TypeSpec
-from lab.cloud.store import Document, Store
+from lab.cloud.azure.schema.base import Body, BodyPart, Put, Ref, TypeSpec
+from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/virtualNetworks/virtualNetworkPeerings"
 
 
-class Properties(Part):
+class PeeringProperties(BodyPart):
     """Properties of one half of a peering."""
 
     remote_virtual_network: Ref
@@ -34,25 +34,25 @@ class VirtualNetworkPeering(Body):
     """One half of a peering."""
 
     tags: None = None
-    properties: Properties
+    properties: PeeringProperties
 
 
-def halves_of(store: Store, network_id: str) -> list[Document]:
+def halves_of(store: DocumentStore, network_id: str) -> list[ResourceDocument]:
     """Return the halves of peerings that a network holds."""
     return [document for document in store.below(network_id) if document.type.lower() == TYPE.lower()]
 
 
-def network_of(document: Document) -> str:
+def network_of(document: ResourceDocument) -> str:
     """Return the id of the network that holds a half."""
     return document.id.rsplit("/", 2)[0]
 
 
-def remote_of(document: Document) -> str:
+def remote_of(document: ResourceDocument) -> str:
     """Return the id of the network at the other end."""
     return str(document.body["properties"]["remoteVirtualNetwork"]["id"])
 
 
-def other_half(store: Store, *, network_id: str, remote_id: str) -> Document | None:
+def other_half(store: DocumentStore, *, network_id: str, remote_id: str) -> ResourceDocument | None:
     """Return the half that the other network holds; None when there is none."""
     for half in halves_of(store, remote_id):
         if remote_of(half).lower() == network_id.lower():
@@ -60,7 +60,7 @@ def other_half(store: Store, *, network_id: str, remote_id: str) -> Document | N
     return None
 
 
-def state(store: Store, document: Document) -> str:
+def state(store: DocumentStore, document: ResourceDocument) -> str:
     """Return ``Initiated`` until both halves exist, ``Connected`` then, and ``Disconnected`` when the other one is
     gone."""
     if not document.hidden.get("connected"):
@@ -97,7 +97,9 @@ def check(put: Put) -> None:
     _connect(put, own, remote)
 
 
-def _no_overlap(put: Put, own: Document, remote: Document, third: Document, *, code: str) -> None:
+def _no_overlap(
+    put: Put, own: ResourceDocument, remote: ResourceDocument, third: ResourceDocument, *, code: str
+) -> None:
     for one in ranges(third):
         for other in ranges(remote):
             if one.overlaps(other):
@@ -110,7 +112,7 @@ def _no_overlap(put: Put, own: Document, remote: Document, third: Document, *, c
                 )
 
 
-def _connect(put: Put, own: Document, remote: Document) -> None:
+def _connect(put: Put, own: ResourceDocument, remote: ResourceDocument) -> None:
     back = other_half(put.store, network_id=own.id, remote_id=remote.id)
     if back is None:
         return
@@ -127,12 +129,12 @@ def _connect(put: Put, own: Document, remote: Document) -> None:
     put.store.put(back.id, type=TYPE, body=back.body, hidden={**back.hidden, "connected": True})
 
 
-def ranges(network: Document) -> list[IPv4Network]:
+def ranges(network: ResourceDocument) -> list[IPv4Network]:
     """Return a network's address space."""
     return [IPv4Network(text) for text in network.body["properties"]["addressSpace"]["addressPrefixes"]]
 
 
-def view(store: Store, document: Document) -> dict[str, Any]:
+def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the state of the half, and the other network's ranges."""
     remote = store.get(remote_of(document))
     space = {"addressPrefixes": [str(one) for one in ranges(remote)] if remote else []}

@@ -13,7 +13,7 @@ from components.aws.scaling import policy
 from components.model.autoscaler import Autoscaler
 from components.model.cloud_names import pool_groups
 from lab.cloud.aws.access import permitted
-from lab.cloud.aws.targets import Target
+from lab.cloud.aws.targets import ActionTarget
 from longhaul.examples import example
 from tests.lab.cloud.aws.site import Site, client, until
 from tests.lab.cloud.aws.test_web_identity import prepare, session
@@ -60,7 +60,7 @@ ITS = "arn:aws:autoscaling:us-east-1:*:autoScalingGroup:*:autoScalingGroupName/p
     ],
 )
 def test_policies_of_named_resources(statement: dict[str, Any], expected: bool) -> None:
-    target = Target(arn=GROUP, tags={"env": "test"})
+    target = ActionTarget(arn=GROUP, tags={"env": "test"})
     policies = [{"Statement": allow("autoscaling:SetDesiredCapacity", **statement)}]
     assert permitted(policies, "autoscaling:SetDesiredCapacity", target) is expected
 

@@ -6,7 +6,7 @@ import pytest
 from botocore.session import Session
 
 from lab.cloud.aws.actions import changes, check_action, check_parameters, known_actions
-from lab.cloud.aws.errors import AwsError
+from lab.cloud.aws.errors import AwsRefusalError
 
 
 @pytest.mark.parametrize("service", known_actions())
@@ -33,26 +33,28 @@ def test_moto_or_we_have_a_handler_for_each(service: str) -> None:
 
 
 def test_what_is_not_listed_is_an_error() -> None:
-    with pytest.raises(AwsError, match="does not have ec2:RunInstances"):
+    with pytest.raises(AwsRefusalError, match="does not have ec2:RunInstances"):
         check_action("ec2", "RunInstances")
-    with pytest.raises(AwsError, match="does not know Ipv6CidrBlock of ec2:CreateSubnet"):
+    with pytest.raises(AwsRefusalError, match="does not know Ipv6CidrBlock of ec2:CreateSubnet"):
         check_parameters("ec2", "CreateSubnet", {"VpcId": "v", "Ipv6CidrBlock": "::/64"})
     data = {"ImageId": "ami-1", "KeyName": "k", "NetworkInterfaces": [{"DeviceIndex": 0, "Ipv6AddressCount": 1}]}
-    with pytest.raises(AwsError, match=r"LaunchTemplateData\.KeyName, LaunchTemplateData\.NetworkInterfaces\.Ipv6"):
+    with pytest.raises(
+        AwsRefusalError, match=r"LaunchTemplateData\.KeyName, LaunchTemplateData\.NetworkInterfaces\.Ipv6"
+    ):
         check_parameters("ec2", "CreateLaunchTemplate", {"LaunchTemplateData": data})
 
 
 def test_fabrics_and_reservations_are_refused_by_name() -> None:
-    with pytest.raises(AwsError, match="does not have ec2:CreatePlacementGroup"):
+    with pytest.raises(AwsRefusalError, match="does not have ec2:CreatePlacementGroup"):
         check_action("ec2", "CreatePlacementGroup")
-    with pytest.raises(AwsError, match="does not know PlacementGroup of autoscaling:CreateAutoScalingGroup"):
+    with pytest.raises(AwsRefusalError, match="does not know PlacementGroup of autoscaling:CreateAutoScalingGroup"):
         check_parameters("autoscaling", "CreateAutoScalingGroup", {"PlacementGroup": "pool"})
     card = {"DeviceIndex": 1, "NetworkCardIndex": 1, "InterfaceType": "efa-only"}
     for data, name in (
         ({"CapacityReservationSpecification": {}}, "CapacityReservationSpecification"),
         ({"NetworkInterfaces": [card]}, r"NetworkInterfaces\.InterfaceType, .*NetworkInterfaces\.NetworkCardIndex"),
     ):
-        with pytest.raises(AwsError, match=name):
+        with pytest.raises(AwsRefusalError, match=name):
             check_parameters("ec2", "CreateLaunchTemplate", {"LaunchTemplateData": data})
 
 

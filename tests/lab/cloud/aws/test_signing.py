@@ -11,15 +11,15 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from lab.cloud.aws.errors import AwsError
-from lab.cloud.aws.signing import Key, Request, signer
+from lab.cloud.aws.errors import AwsRefusalError
+from lab.cloud.aws.signing import AccessKey, SignedRequest, signer
 
 BODY = b"Action=DescribeVpcs&Version=2016-11-15&Filter.1.Name=tag%3AName"
 
 
 def signed(
     *, service: str = "ec2", secret: str = "s3cret", token: str | None = None, query: str = "", **headers: str
-) -> Request:
+) -> SignedRequest:
     given = AWSRequest(
         method="POST",
         url=f"https://ec2.us-east-1.amazonaws.com/{query}",
@@ -32,15 +32,15 @@ def signed(
     )
     SigV4Auth(Credentials("AKIAOPERATOR", secret, token), service, "us-east-1").add_auth(given)
     headers = {name.lower(): str(value) for name, value in given.headers.items()}
-    return Request(method="POST", path="/", query=query.removeprefix("?"), headers=headers, body=BODY)
+    return SignedRequest(method="POST", path="/", query=query.removeprefix("?"), headers=headers, body=BODY)
 
 
-def keys(key_id: str) -> Key | None:
-    return Key(secret="s3cret") if key_id == "AKIAOPERATOR" else None
+def keys(key_id: str) -> AccessKey | None:
+    return AccessKey(secret="s3cret") if key_id == "AKIAOPERATOR" else None
 
 
-def code(request: Request, **changes: Any) -> str:
-    with pytest.raises(AwsError) as refused:
+def code(request: SignedRequest, **changes: Any) -> str:
+    with pytest.raises(AwsRefusalError) as refused:
         signer(request, **{"service": "ec2", "keys": keys, **changes})
     return refused.value.code
 
@@ -54,7 +54,7 @@ def test_the_documented_example_is_right() -> None:
     # docs.aws.amazon.com/IAM/latest/UserGuide, "Signature Version 4": the example of its test suite.
     signature = "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7"
     scope = "AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request"
-    request = Request(
+    request = SignedRequest(
         method="GET",
         path="/",
         query="Action=ListUsers&Version=2010-05-08",
@@ -68,13 +68,15 @@ def test_the_documented_example_is_right() -> None:
         body=b"",
     )
     now = datetime.datetime(2015, 8, 30, 12, 36, tzinfo=datetime.UTC)
-    key = Key(secret="wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+    key = AccessKey(secret="wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
     assert signer(request, service="iam", keys=lambda _: key, now=now) == "AKIDEXAMPLE"
 
 
 def test_a_session_has_its_token() -> None:
-    def session(_: str) -> Key:
-        return Key(secret="s3cret", token="t0ken", expires=datetime.datetime.now(datetime.UTC) + datetime.timedelta(1))
+    def session(_: str) -> AccessKey:
+        return AccessKey(
+            secret="s3cret", token="t0ken", expires=datetime.datetime.now(datetime.UTC) + datetime.timedelta(1)
+        )
 
     assert signer(signed(token="t0ken"), service="ec2", keys=session)
     assert code(signed(token="other"), keys=session) == "AuthFailure"
@@ -98,8 +100,8 @@ def test_a_signature_is_for_one_service_and_for_now() -> None:
     later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=16)
     assert code(signed(), now=later) == "RequestExpired"
 
-    def ended(_: str) -> Key:
-        return Key(secret="s3cret", token="t", expires=datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC))
+    def ended(_: str) -> AccessKey:
+        return AccessKey(secret="s3cret", token="t", expires=datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC))
 
     assert code(signed(token="t"), keys=ended) == "RequestExpired"
 
