@@ -35,7 +35,7 @@ from clouds.registry import clouds
 from components.control_plane.guard import confirmed
 from components.control_plane.replacement import RefusedError
 from components.model import AddressPlan, Environment
-from components.model.immutable import Settings, changes, instead, settings
+from components.model.policy.immutable import Settings, changes, instead, settings
 
 _KEY_TYPE = "pulumi-python:dynamic/longhaul:Secret"
 

@@ -17,9 +17,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.model import AddressPlan, Environment
-from components.model.cloud_names import cloud_name
-from components.model.links import LinkKind, PlannedLink, links, single_ends
-from components.model.tunnel_keys import TunnelKeys
+from components.model.network.links import LinkKind, PlannedLink, links, single_ends
+from components.model.network.tunnel_keys import TunnelKeys
+from components.model.sites.cloud_names import cloud_name
 
 Item = TypeVar("Item")
 
@@ -73,7 +73,7 @@ class Keys:
     """The vault's keys of a tunnel."""
 
     text: pulumi.Input[str]
-    """The keys as the vault has them (components/model/tunnel_keys.py)."""
+    """The keys as the vault has them (components/model/network/tunnel_keys.py)."""
     made: Sequence[pulumi.Resource] = ()
     """Resource that holds them. Whoever makes a key where these are none depends on it, so that a rotation finds who
     uses which."""

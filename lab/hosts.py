@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
-from components.model.host_places import gateway_places, host_places
+from components.model.hosts.places import gateway_places, host_places
 from lab.desired import DesiredMachine, DesiredRule, DesiredSubnet, Network, World
 from lab.hypervisor.addresses import HOSTS_EGRESS
 from lab.ssh import private_text, public_text

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from clouds.registry import cloud_of
 from components.model import Environment, load, plan
-from components.model.address_plan import FRONTEND
-from components.model.gpu_promises import has_gpus
-from components.model.load import check_neighbours
-from components.model.machines import Role, role_sizes
+from components.model.control_plane.machines import Role, role_sizes
+from components.model.loading.load import check_neighbours
+from components.model.network.address_plan import FRONTEND
+from components.model.nodes.gpu_promises import has_gpus
 from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from components.model.queues import FRAMEWORKS
+from components.model.teams.queues import FRAMEWORKS
 from lab import tools
 from longhaul.toolchain.spec import repository
 

@@ -14,8 +14,8 @@ import time
 from types import FrameType
 
 from components.model import ConfigurationError
-from components.model.gpu_promises import has_gpus
-from components.model.rdma import has_shared_rdma
+from components.model.nodes.gpu_promises import has_gpus
+from components.model.nodes.rdma import has_shared_rdma
 from lab import depot, image, inotify, last_up, openvpn, packages, project, tools
 from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longhaul
 from lab.project import LabProject

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from components.model.certificates import (
+from components.model.secrets.certificates import (
     ADMINISTRATOR_HOURS,
     ADMINISTRATORS,
     ADMINISTRATORS_GROUP,
@@ -108,7 +108,7 @@ def parts_of(environment: Environment, name: str, keys: tuple[str, ...]) -> dict
 def secret_of(environment: Environment, name: str) -> str:
     """Return a secret of the vault; ``CommandError`` when it does not give one."""
     from clouds.base.errors import CloudError
-    from components.model.vault import vault_name
+    from components.model.secrets.vault import vault_name
     from longhaul.vault_record import not_read
 
     env = environment.name
@@ -125,7 +125,7 @@ def secret_of(environment: Environment, name: str) -> str:
 def control_of(environment: Environment) -> tuple[Any, Any]:
     """Return the control plane's place, and its cloud's way to the vault."""
     from clouds.registry import cloud_of
-    from components.model.places import place_of
+    from components.model.sites.places import place_of
 
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import control_machines, plan
-from components.model.places import place_of
+from components.model.sites.places import place_of
 from longhaul.say import say
 from longhaul.status.observed import STILL
 

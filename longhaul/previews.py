@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.model.policy import PREVIEW_JUDGED
+from components.model.policy.rules import PREVIEW_JUDGED
 from longhaul.cluster import GIVEN, kubeconfig_file
 from longhaul.context import Context
 from longhaul.engine import processes

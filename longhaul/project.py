@@ -12,7 +12,7 @@ from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.load import Examined
+    from components.model.loading.load import Examined
 
 PROJECT_FILE = "Pulumi.yaml"
 STACKS = "stacks"
@@ -44,7 +44,7 @@ class Project:
         """Return the content of ``Pulumi.yaml``; ``ConfigurationError`` when it cannot be read or has no name. It has
         the limits of an environment's file."""
         from components.model import ConfigurationError, Problem
-        from components.model.document import read_document
+        from components.model.loading.document import read_document
 
         path = self.root / PROJECT_FILE
         content = read_document(path).data
@@ -57,7 +57,7 @@ class Project:
         """Load the environment ``env`` and check it against its neighbours; ``ConfigurationError`` with every
         problem."""
         from components.model import load
-        from components.model.load import check_neighbours
+        from components.model.loading.load import check_neighbours
 
         path = self._existing(env)
         environment = load(path)
@@ -66,7 +66,7 @@ class Project:
 
     def examine(self, env: str) -> Examined:
         """Load the environment ``env`` as :meth:`load` does, with the doubts about its file."""
-        from components.model.load import check_neighbours, examine, not_compared
+        from components.model.loading.load import check_neighbours, examine, not_compared
 
         path = self._existing(env)
         examined = examine(path)

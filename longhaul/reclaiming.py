@@ -35,8 +35,8 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
     passed over, and why."""
     from clouds.registry import cloud_of
     from components.model import control_machines, plan
-    from components.model.machines import members
-    from components.model.places import place_of
+    from components.model.control_plane.machines import members
+    from components.model.sites.places import place_of
 
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control

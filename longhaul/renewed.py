@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import certificates, control_machines, plan
-from components.model.machines import Role, members
-from components.model.places import place_of
-from components.model.vault import ISSUERS
+from components.model.control_plane.machines import Role, members
+from components.model.secrets.vault import ISSUERS
+from components.model.sites.places import place_of
 from longhaul.status.collect import parse_answer
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
-from components.model.vault import vault_name
+from components.model.secrets.vault import vault_name
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:

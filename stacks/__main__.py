@@ -6,7 +6,7 @@ import pulumi
 from pulumi.runtime import register_stack_transformation
 
 from components.model import load, plan
-from components.model.load import check_neighbours
+from components.model.loading.load import check_neighbours
 from components.policy_hooks import enforcing
 from components.sdk import forget_versions, lean, wait_once
 

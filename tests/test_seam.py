@@ -34,7 +34,7 @@ OF_A_CLOUD = (
 clouds."""
 
 KNOWN = {
-    "components/model/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
+    "components/model/network/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
     "components/registry.py": "which components declare each kind of site",
     "components/sdk.py": "versions in tokens of one SDK",
     "images/rootfs/": "machines' programs, which have neither the model nor packages",

@@ -21,8 +21,8 @@ LARGEST_RANGE = 16
 CIDR blocks")."""
 
 LARGEST_BLOCK = 13
-"""Prefix length of the largest block of a site: a zone's subnet is an eighth of it (components/model/address_plan.py)
-and may not be larger than :data:`LARGEST_RANGE`."""
+"""Prefix length of the largest block of a site: a zone's subnet is an eighth of it
+(components/model/network/address_plan.py) and may not be larger than :data:`LARGEST_RANGE`."""
 
 RANGES = 5
 """Ranges of a VPC unless the quota "IPv4 CIDR blocks per VPC" is raised, which AWS does up to 50 (docs.aws.amazon.com,

@@ -20,7 +20,7 @@ from clouds.aws.site import AwsSite
 from clouds.base.fitting import FoundNetwork, FoundSubnet, network_faults, ranges_of
 from components.existing import is_told, require
 from components.model import AddressPlan
-from components.model.places import site_ranges
+from components.model.sites.places import site_ranges
 
 HELD = ("associated", "associating")
 """States of a range that a VPC has, or is about to have (EC2 API, ``VpcCidrBlockState``)."""

@@ -15,7 +15,7 @@ from components.aws.account import aws_site
 from components.aws.ranges import node_subnet, public_subnet
 from components.aws.rules import node_rules, quarantine_rules
 from components.model import AddressPlan, Environment
-from components.model.cloud_names import cloud_name
+from components.model.sites.cloud_names import cloud_name
 
 
 @dataclass(frozen=True, kw_only=True)

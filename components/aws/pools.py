@@ -17,8 +17,8 @@ from components.aws.account import aws_site
 from components.aws.interfaces import interfaces
 from components.aws.purchase import capacity_reservation, market_options
 from components.model import Environment
-from components.model.cloud_names import pool_group
-from components.model.places import place_of
+from components.model.sites.cloud_names import pool_group
+from components.model.sites.places import place_of
 
 ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""

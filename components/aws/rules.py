@@ -1,4 +1,4 @@
-"""Security group of a site on AWS: the table of allowed traffic (``model/traffic.py``) as AWS's rules."""
+"""Security group of a site on AWS: the table of allowed traffic (``model/network/traffic.py``) as AWS's rules."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pulumi_aws as aws
 from pulumi import Output, ResourceOptions
 
 from components.model import AddressPlan, Environment
-from components.model.access import operators_inside
-from components.model.cloud_names import cloud_name
-from components.model.traffic import QUARANTINE, Direction, Peer, Protocol, flows
+from components.model.access.checks import operators_inside
+from components.model.network.traffic import QUARANTINE, Direction, Peer, Protocol, flows
+from components.model.sites.cloud_names import cloud_name
 
 PROTOCOLS = {Protocol.TCP: "tcp", Protocol.UDP: "udp", Protocol.ANY: "-1"}
 

@@ -11,7 +11,7 @@ from clouds.aws.fleet import SCALES
 from clouds.base.tagging import ENVIRONMENT
 from components.aws.web_identity import RoleArgs, role
 from components.model import Environment
-from components.model.cloud_names import pool_groups
+from components.model.sites.cloud_names import pool_groups
 
 
 class AutoscalerRole(ComponentResource):

@@ -10,8 +10,8 @@ from clouds.base.pool_checks import zones_of
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.aws.pools import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.model import AddressPlan, Environment
-from components.model.cloud_names import pool_resource
-from components.model.places import place_of
+from components.model.sites.cloud_names import pool_resource
+from components.model.sites.places import place_of
 from components.resources import UserData
 from components.tags import site_tags
 

@@ -13,7 +13,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.base.ipsec import SUITE
 from components.links import Keys
-from components.model.tunnel_keys import TunnelKeys
+from components.model.network.tunnel_keys import TunnelKeys
 
 UNUSED_ASN = "65000"
 """AS number of the remote gateway, for BGP. AWS requires one even where routes are static; 65000 is the example of its

@@ -17,7 +17,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from clouds.azure.machine_identity import issuer
 from components.azure.account import azure_site
 from components.model import Environment
-from components.model.cloud_names import cloud_name
+from components.model.sites.cloud_names import cloud_name
 
 AUDIENCES = ("https://management.azure.com/", "https://management.azure.com")
 """Audience of the token: Azure's resource manager, because the directory has no application of our own. Entra writes

@@ -22,8 +22,8 @@ from components.azure.roles import (
 )
 from components.control_plane.secrets import VaultSetting
 from components.model import Environment, Machine
-from components.model.backup_storage import SECRET, account_name, settings
-from components.model.backups import BackupClass, Backups
+from components.model.backups.section import BackupClass, Backups
+from components.model.backups.storage import SECRET, account_name, settings
 from components.tags import site_tags
 
 

@@ -15,7 +15,7 @@ from components.azure.pools import AzurePool, AzurePoolArgs
 from components.control_plane.plane import ControlPlane, ControlPlaneArgs
 from components.links import EndContext
 from components.model import AddressPlan, Environment
-from components.model.cloud_names import pool_groups, pool_resource
+from components.model.sites.cloud_names import pool_groups, pool_resource
 from components.resources import UserData
 from components.tags import site_tags
 

@@ -4,7 +4,7 @@ assignment condition format and syntax")."""
 from __future__ import annotations
 
 from components.model import Machine
-from components.model.backup_storage import names_of, prefix_of
+from components.model.backups.storage import names_of, prefix_of
 
 VERSION = "2.0"
 """Version of that format: the only one that Azure takes."""

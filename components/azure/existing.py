@@ -19,7 +19,7 @@ from clouds.azure.fitting import FoundGateway, gateway_faults, network_faults
 from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
 from components.existing import is_told, require
 from components.model import AddressPlan, Environment
-from components.model.places import place_of, site_ranges
+from components.model.sites.places import place_of, site_ranges
 
 
 def existing_group(name: str, *, site: str, parent: pulumi.Resource) -> Output[str]:

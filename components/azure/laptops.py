@@ -9,7 +9,7 @@ from clouds.azure.zones import address_zones
 from clouds.base.tagging import MACHINE
 from components.azure.account import azure_site
 from components.model import Environment, Machine
-from components.model.cloud_names import cloud_name
+from components.model.sites.cloud_names import cloud_name
 from components.tags import site_tags
 
 

@@ -19,8 +19,8 @@ from components.azure import existing
 from components.azure.account import azure_site
 from components.azure.rules import part_rules
 from components.model import AddressPlan, Environment
-from components.model.cloud_names import cloud_name
-from components.model.places import place_of
+from components.model.sites.cloud_names import cloud_name
+from components.model.sites.places import place_of
 from components.tags import site_tags
 
 _ENCRYPTION = network.VirtualNetworkEncryptionArgs(enabled=True, enforcement="AllowUnencrypted")

@@ -19,9 +19,9 @@ from clouds.base.pool_checks import zones_of
 from clouds.base.tagging import POOL
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.model import Environment
-from components.model.cloud_names import pool_groups
-from components.model.nodes import POD_ADDRESSES
-from components.model.places import place_of
+from components.model.nodes.nodes import POD_ADDRESSES
+from components.model.sites.cloud_names import pool_groups
+from components.model.sites.places import place_of
 from components.pool_size import never_lower
 
 NOT_THERE = 404
@@ -42,7 +42,7 @@ class AzurePoolArgs:
     """Security group of the machines' interfaces, where their subnet has none of ours."""
     custom_data: Mapping[str, pulumi.Input[str]]
     """Input of cloud-init as plain text, within Azure's limit, for each of the pool's scale sets
-    (:func:`components.model.cloud_names.pool_groups`)."""
+    (:func:`components.model.sites.cloud_names.pool_groups`)."""
     tags: Mapping[str, str]
 
 

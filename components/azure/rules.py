@@ -1,4 +1,5 @@
-"""Security rules of a site's parts on Azure: the table of allowed traffic (``model/traffic.py``) as Azure's rules."""
+"""Security rules of a site's parts on Azure: the table of allowed traffic (``model/network/traffic.py``) as Azure's
+rules."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from pulumi_azure_native.network import SecurityRuleArgs
 from clouds.azure.service_tags import cloud_tag
 from components.azure.account import azure_site
 from components.model import AddressPlan, Environment
-from components.model.joining import joining_ranges
-from components.model.traffic import Direction, Flow, Peer, Protocol, flows
-from components.model.vpn import ANYWHERE
+from components.model.network.traffic import Direction, Flow, Peer, Protocol, flows
+from components.model.nodes.joining import joining_ranges
+from components.model.vpn.section import ANYWHERE
 
 DIRECTIONS = {Direction.IN: "Inbound", Direction.OUT: "Outbound"}
 PROTOCOLS = {Protocol.TCP: "Tcp", Protocol.UDP: "Udp", Protocol.ANY: "*"}

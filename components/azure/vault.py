@@ -19,8 +19,8 @@ from components.azure.roles import (
 )
 from components.control_plane.secrets import VaultAccess
 from components.model import Environment, vault_name
-from components.model.certificates import administrators_secrets
-from components.model.vault import vault_url
+from components.model.secrets.certificates import administrators_secrets
+from components.model.secrets.vault import vault_url
 from components.tags import site_tags
 
 

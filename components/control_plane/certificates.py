@@ -21,9 +21,9 @@ from clouds.azure.api import Vault
 from components.control_plane import issuing
 from components.control_plane.secrets import Properties, VaultEntryProvider, changed, one_at_a_time
 from components.model import Authority, Certificate
-from components.model.overlap import READ_VARIABLE, STEADY, parse_standings, rotation_of
-from components.model.rotation import Phase
-from components.model.vault import ROTATIONS
+from components.model.secrets.encryption_keys import Phase
+from components.model.secrets.rotations import READ_VARIABLE, STEADY, parse_standings, rotation_of
+from components.model.secrets.vault import ROTATIONS
 
 
 class _RenewedProvider(VaultEntryProvider):

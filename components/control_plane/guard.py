@@ -29,11 +29,11 @@ from components.control_plane.founding import is_bootstrapped
 from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
 from components.control_plane.replacement import Leaving, Patience, RefusedError, ReplacementLock
 from components.model import AddressPlan, Environment, Role, control_machines
-from components.model.address_plan import FRONTEND
-from components.model.machines import MOST_MEMBERS, members
-from components.model.places import name_prefix, place_of
-from components.model.vault import etcd_state_secret, vault_url
-from components.model.vpn import MACHINES
+from components.model.control_plane.machines import MOST_MEMBERS, members
+from components.model.network.address_plan import FRONTEND
+from components.model.secrets.vault import etcd_state_secret, vault_url
+from components.model.sites.places import name_prefix, place_of
+from components.model.vpn.section import MACHINES
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""

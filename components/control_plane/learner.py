@@ -16,9 +16,9 @@ from components.control_plane.guard import PATIENCE, Guarded, Run, member_hook
 from components.control_plane.readiness import RoleMachines
 from components.control_plane.replacement import RefusedError, ReplacementLock
 from components.model import AddressPlan, Environment, Role, control_machines
-from components.model.machines import learner_name, learners, members
-from components.model.places import name_prefix, place_of
-from components.model.vault import etcd_state_secret, vault_url
+from components.model.control_plane.machines import learner_name, learners, members
+from components.model.secrets.vault import etcd_state_secret, vault_url
+from components.model.sites.places import name_prefix, place_of
 
 SETTING = "ETCD_MAX_LEARNERS=2"
 """Setting of etcd that the image's etcd.service has, from the release on that knows of learners."""

@@ -32,15 +32,15 @@ from components.model import (
     Machine,
     Role,
     authorities,
-    backup_storage,
     certificates,
     control_machines,
     shared_secrets,
 )
-from components.model.machines import learners, members
-from components.model.places import name_prefix, place_of
-from components.model.sign_in import settings
-from components.model.vault import FIRST, ISSUERS, VPN_REMOTES, etcd_state_secret
+from components.model.backups import storage
+from components.model.control_plane.machines import learners, members
+from components.model.identity.sign_in import settings
+from components.model.secrets.vault import FIRST, ISSUERS, VPN_REMOTES, etcd_state_secret
+from components.model.sites.places import name_prefix, place_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +330,7 @@ class ControlPlane(ComponentResource):
         """Return what writes each of the vault's secrets, by the secret's name."""
         told: dict[str, pulumi.Resource] = {ISSUERS: self._issuers}
         if self._backups:
-            told[backup_storage.SECRET] = self._backups.setting
+            told[storage.SECRET] = self._backups.setting
         if self.doors:
             told[VPN_REMOTES] = self.doors.setting
         return {**self._written_authorities(), **self.certificates, **self._secrets, **told}

@@ -17,12 +17,12 @@ from clouds.azure.api import Vault
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import SharedSecret
-from components.model.overlap import standings_text
-from components.model.quarantine import Quarantine
-from components.model.revoked import Revoked
-from components.model.rotation import Keys
-from components.model.tunnel_keys import READ_VARIABLE
-from components.model.vault import FIRST, SecretKind
+from components.model.access.quarantine import Quarantine
+from components.model.access.revoked import Revoked
+from components.model.network.tunnel_keys import READ_VARIABLE
+from components.model.secrets.encryption_keys import Keys
+from components.model.secrets.rotations import standings_text
+from components.model.secrets.vault import FIRST, SecretKind
 
 Properties = dict[str, Any]
 
@@ -187,8 +187,8 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
     """The keys of one tunnel."""
 
     value: pulumi.Output[str]
-    """The keys as the vault has them (components/model/tunnel_keys.py), secret; empty where a cloud has made its own,
-    which no rotation has replaced yet."""
+    """The keys as the vault has them (components/model/network/tunnel_keys.py), secret; empty where a cloud has made
+    its own, which no rotation has replaced yet."""
 
     def __init__(
         self,

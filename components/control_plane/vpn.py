@@ -11,8 +11,8 @@ from pulumi import Output, ResourceOptions
 from components.azure.laptops import public_address
 from components.control_plane.secrets import VaultSetting
 from components.model import Environment, Machine
-from components.model.vault import VPN_REMOTES
-from components.model.vpn import remotes
+from components.model.secrets.vault import VPN_REMOTES
+from components.model.vpn.section import remotes
 
 
 class Doors:

@@ -3,13 +3,13 @@
 Nothing here imports Pulumi or touches a network.
 """
 
-from components.model.address_plan import AddressPlan, SitePlan, plan
-from components.model.certificates import Authority, Certificate, Usage, authorities, certificates
+from components.model.control_plane.machines import Machine, Role, control_machines
 from components.model.environment import Environment
-from components.model.errors import ConfigurationError, Problem
-from components.model.load import load, load_directory, parse
-from components.model.machines import Machine, Role, control_machines
-from components.model.vault import SharedSecret, shared_secrets, vault_name
+from components.model.loading.errors import ConfigurationError, Problem
+from components.model.loading.load import load, load_directory, parse
+from components.model.network.address_plan import AddressPlan, SitePlan, plan
+from components.model.secrets.certificates import Authority, Certificate, Usage, authorities, certificates
+from components.model.secrets.vault import SharedSecret, shared_secrets, vault_name
 
 __all__ = [
     "AddressPlan",

@@ -9,18 +9,18 @@ from pydantic import Field
 from clouds.base import machine_type
 from clouds.base.pool import Pool
 from clouds.base.section import FileName, LeftOut, Name, Principal, Range, Section
-from components.model.autoscaler import Autoscaler
-from components.model.backups import Backups
-from components.model.depots import Depots
-from components.model.hosts import Host
-from components.model.issuers import Identity
-from components.model.machine_types import MachineType, known_machine_types
-from components.model.namespaces import Namespace
-from components.model.sites import Site
-from components.model.teams import MOST_TEAMS, Team
-from components.model.versions import Versions
-from components.model.vpn import Vpn
-from components.model.waivers import Waiver
+from components.model.autoscaler.section import Autoscaler
+from components.model.backups.section import Backups
+from components.model.depots.section import Depots
+from components.model.hosts.section import Host
+from components.model.identity.namespaces import Namespace
+from components.model.identity.section import Identity
+from components.model.policy.waivers import Waiver
+from components.model.pools.machine_types import MachineType, known_machine_types
+from components.model.sites.section import Site
+from components.model.teams.section import MOST_TEAMS, Team
+from components.model.versions.section import Versions
+from components.model.vpn.section import Vpn
 
 FORMAT = 1
 """Version of the environment's format that this code reads without migration."""

@@ -14,10 +14,10 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.model import Environment
-from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
-from components.model.autoscaler_rights import Rule, everywhere, in_kube_system, leases
-from components.model.certificates import AUTOSCALER_USER as USER
-from components.model.document import read_document
+from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
+from components.model.autoscaler.rights import Rule, everywhere, in_kube_system, leases
+from components.model.loading.document import read_document
+from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from components.objects.autoscaler_policies import PART, AutoscalerPolicies
 from components.objects.labels import meta
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Resource, ResourceOptions
 
-from components.model.certificates import AUTOSCALER_USER
-from components.model.leases import AUTOSCALER
-from components.model.nodes import SCALE_IN
+from components.model.autoscaler.leases import AUTOSCALER
+from components.model.nodes.nodes import SCALE_IN
+from components.model.secrets.certificates import AUTOSCALER_USER
 from components.objects.admission import refuse
 from components.objects.node_labels import LIFTS, NEW, NEW_NOTES, OLD, OLD_NOTES, changed
 

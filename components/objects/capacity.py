@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
-from components.model.cloud_names import pool_groups
-from components.model.kinds import KIND_LABEL
-from components.model.nodes import pool_labels
+from components.model.nodes.nodes import pool_labels
+from components.model.pools.capacity_kinds import KIND_LABEL
+from components.model.sites.cloud_names import pool_groups
 from components.objects.labels import SYSTEM, meta
 
 if TYPE_CHECKING:

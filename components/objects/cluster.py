@@ -11,9 +11,9 @@ from pulumi import ComponentResource, Output, Resource, ResourceOptions, StackRe
 from pulumi_kubernetes import Provider
 
 from components.model import AddressPlan, Environment, plan
-from components.model.gpu_promises import has_gpus
-from components.model.queues import has_queues
-from components.model.rdma import SHARED, rdma_kinds
+from components.model.nodes.gpu_promises import has_gpus
+from components.model.nodes.rdma import SHARED, rdma_kinds
+from components.model.teams.queues import has_queues
 from components.objects.account_tokens import AccountTokens
 from components.objects.autoscaler import AutoscalerAccess, AutoscalerArgs, prices_of
 from components.objects.capacity import Capacity

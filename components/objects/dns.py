@@ -19,8 +19,8 @@ from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 
 from components.model import AddressPlan, Environment
-from components.model.nodes import POOL_LABEL, ZONE_LABEL, api_address
-from components.model.versions import pinned
+from components.model.nodes.nodes import POOL_LABEL, ZONE_LABEL, api_address
+from components.model.versions.section import pinned
 from components.objects.labels import SYSTEM, labels, meta
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ its share is small, and at most doubled by what others leave idle. Watches are a
 with a list. Events that they write are there too, because the admission plugin that limits events looks at one of their
 two API groups alone (kubernetes 1.36, plugin/pkg/admission/eventratelimit, ``Validate``). Nodes, controllers and
 ``kube-system`` are not among them, because their schemas come first. What all levels share are kube-apiserver's limits
-of requests (:mod:`components.model.control_size`).
+of requests (:mod:`components.model.control_plane.size`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfiguration
 
-from components.model.certificates import ADMINISTRATORS_GROUP, AUTOSCALER_USER, JOIN_USER, NODE_CONTROLLER
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP, AUTOSCALER_USER, JOIN_USER, NODE_CONTROLLER
 from components.objects.labels import SYSTEM, meta
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.node.v1 import RuntimeClass
 
-from components.model.nodes import GPU_LABEL
-from components.model.versions import pinned
+from components.model.nodes.nodes import GPU_LABEL
+from components.model.versions.section import pinned
 from components.objects.admission import refuse
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
 from components.objects.labels import SYSTEM, meta

@@ -11,7 +11,7 @@ from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, RoleBinding
 
 from components.model import Environment
-from components.model.vpn import RIGHT
+from components.model.vpn.section import RIGHT
 from components.objects.labels import meta
 
 if TYPE_CHECKING:

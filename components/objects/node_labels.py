@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
-from components.model.nodes import GPU_LABEL, KEEP, REGION_LABEL, SCALE_IN, TYPE_LABEL, UNCHECKED, ZONE_LABEL
+from components.model.nodes.nodes import GPU_LABEL, KEEP, REGION_LABEL, SCALE_IN, TYPE_LABEL, UNCHECKED, ZONE_LABEL
 from components.objects.admission import mutate, refuse
 from components.objects.labels import SYSTEM, meta
 from components.objects.rbac import LOOKED_AT, NODES

@@ -1,7 +1,7 @@
 """Kueue and JobSet in the cluster: their definitions, their permissions, their webhooks, and the check by which Kueue
 asks our autoscaler for nodes.
 
-The programs run beside each API server (:mod:`components.model.queues`), which asks their webhooks at its own
+The programs run beside each API server (:mod:`components.model.teams.queues`), which asks their webhooks at its own
 machine's loopback address (kubernetes.io, "Dynamic Admission Control", ``url``). So a cut link, a lost node or a full
 cluster keeps nobody from making pods, and namespaces without a team never wait for them at all.
 
@@ -27,7 +27,7 @@ from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition
 from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.rbac.v1 import ClusterRole
 
-from components.model.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
+from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
 from components.objects.admission import refuse
 from components.objects.labels import meta
 from components.objects.programs import grant

@@ -22,9 +22,9 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from clouds.base.rdma import Rdma
-from components.model.nodes import MAX_PODS, POOL_LABEL, RDMA_LABEL
-from components.model.rdma import hosts_with, pools_with
-from components.model.versions import pinned
+from components.model.nodes.nodes import MAX_PODS, POOL_LABEL, RDMA_LABEL
+from components.model.nodes.rdma import hosts_with, pools_with
+from components.model.versions.section import pinned
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
 from components.objects.labels import SYSTEM, meta
 

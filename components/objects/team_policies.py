@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
 
-from components.model.queues import FRAMEWORKS, JOBSET, KUEUE, TEAM_LABEL
+from components.model.teams.queues import FRAMEWORKS, JOBSET, KUEUE, TEAM_LABEL
 from components.objects.admission import mutate, refuse
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from components.model.kinds import KIND_LABEL
-from components.model.queues import TEAM_LABEL
-from components.model.rdma import EFA_RESOURCE, SHARED, rdma_kinds, shared_resource
-from components.model.team_checks import cores_of
+from components.model.nodes.rdma import EFA_RESOURCE, SHARED, rdma_kinds, shared_resource
+from components.model.pools.capacity_kinds import KIND_LABEL
+from components.model.teams.checks import cores_of
+from components.model.teams.queues import TEAM_LABEL
 from components.objects.queues import CHECK
 from components.objects.team_policies import GPU
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from components.model import Environment
-    from components.model.kinds import Kind
-    from components.model.teams import Share
+    from components.model.pools.capacity_kinds import Kind
+    from components.model.teams.section import Share
 
 API = "kueue.x-k8s.io/v1beta2"
 COHORT = "longhaul"

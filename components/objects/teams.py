@@ -3,7 +3,7 @@
 A team's queue is Kueue's: a LocalQueue in the namespace, and a ClusterQueue that has the team's guarantees. All
 ClusterQueues are in one Cohort, within which they lend what they do not use and take their own back. What pools may
 have beyond all guarantees is the Cohort's, so it can be borrowed. Which pool gives it, is the autoscaler's decision:
-flavors are kinds of capacity (:mod:`components.model.kinds`), and never pools.
+flavors are kinds of capacity (:mod:`components.model.pools.capacity_kinds`), and never pools.
 
 Kueue's own rule is that what names no queue is not its business. So policies of the API servers give what a team makes
 the team's queue and priority, have Kueue alone start it, and keep GPUs from pods that came past it.
@@ -18,9 +18,9 @@ from pulumi_kubernetes.core.v1 import LimitRange, Namespace, ResourceQuota
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.model import Environment
-from components.model.kinds import kinds
-from components.model.leases import AUTOSCALER
-from components.model.queues import TEAM_LABEL
+from components.model.autoscaler.leases import AUTOSCALER
+from components.model.pools.capacity_kinds import kinds
+from components.model.teams.queues import TEAM_LABEL
 from components.objects import team_queues
 from components.objects.capacity import CONFIGMAP
 from components.objects.device_plugins import SKIP_AWAIT
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
-    from components.model.teams import Team
+    from components.model.teams.section import Team
 
 PART = "teams"
 API = "rbac.authorization.k8s.io"

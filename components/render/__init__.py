@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from components.model import AddressPlan, Environment, Machine, Role, backup_storage
-from components.model.vault import etcd_state_secret
+from components.model import AddressPlan, Environment, Machine, Role
+from components.model.backups import storage
+from components.model.secrets.vault import etcd_state_secret
 from components.render import api_server, etcd, node_files, secrets, vpn
 from components.render.cloud_init import UserData, UserDataError, cloud_config
 from components.render.file import File
@@ -106,5 +107,5 @@ def vault_secrets(
     if machine.role.is_etcd:
         names.add(etcd_state_secret(machine.role))
         if environment.backups is not None:
-            names.add(backup_storage.SECRET)
+            names.add(storage.SECRET)
     return tuple(sorted(names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.model import Environment
-from components.model.control_size import declared_nodes, size_of
+from components.model.control_plane.size import declared_nodes, size_of
 
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 """Kubernetes' own priority classes. Their pods push out any other, and are evicted last."""
@@ -13,7 +13,7 @@ SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 EVENTS_PER_S = 200
 """Number of events a second that one namespace may make for long, at each server. At five servers it is a quarter of
 what the events store of the largest environments holds, and half of that of others
-(:data:`components.model.control_size.SIZES`)."""
+(:data:`components.model.control_plane.size.SIZES`)."""
 
 USER_EVENTS_PER_S, USER_EVENTS_BURST = 50, 100
 """Number of events of one user: what a kubelet allows itself (kubernetes 1.36, pkg/kubelet/apis/config/v1beta1,

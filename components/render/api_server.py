@@ -13,12 +13,12 @@ relay on its machine (events_relay.py): kube-apiserver 1.36 ends after 20 s when
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
-from components.model.certificates import ADMINISTRATORS, FRONT_PROXY, KUBERNETES, NODES
-from components.model.control_size import api_arguments
-from components.model.joining import JOIN_PORT
-from components.model.queues import MANAGERS, has_queues
-from components.model.rotation import ENCRYPTED
-from components.model.vault import ISSUERS, KEYS_IN_USE, ROTATIONS, SIGNING_KEYS
+from components.model.control_plane.size import api_arguments
+from components.model.nodes.joining import JOIN_PORT
+from components.model.secrets.certificates import ADMINISTRATORS, FRONT_PROXY, KUBERNETES, NODES
+from components.model.secrets.encryption_keys import ENCRYPTED
+from components.model.secrets.vault import ISSUERS, KEYS_IN_USE, ROTATIONS, SIGNING_KEYS
+from components.model.teams.queues import MANAGERS, has_queues
 from components.render.admission import admission
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.etcd_members import places

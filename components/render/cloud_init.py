@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clouds.registry import cloud_of
-from components.model.sites import Site
+from components.model.sites.section import Site
 from components.render.documents import yaml_document
 from components.render.file import File
 

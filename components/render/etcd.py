@@ -4,10 +4,10 @@ images/rootfs/etc/systemd/system/etcd.service."""
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
-from components.model.certificates import ETCD_CLIENT
-from components.model.control_size import RAFT_DEFAULTS, raft_times
+from components.model.control_plane.size import RAFT_DEFAULTS, raft_times
 from components.model.environment import SyncLimits
-from components.model.vault import etcd_state_secret
+from components.model.secrets.certificates import ETCD_CLIENT
+from components.model.secrets.vault import etcd_state_secret
 from components.render.documents import environment_file, json_document
 from components.render.etcd_members import CLIENT_PORT, PEER_PORT, places
 from components.render.file import File

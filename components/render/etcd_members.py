@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Role
-from components.model.address_plan import machine_capacity, role_addresses
-from components.model.machines import MOST_MEMBERS
+from components.model.control_plane.machines import MOST_MEMBERS
+from components.model.network.address_plan import machine_capacity, role_addresses
 
 CLIENT_PORT = 2379
 PEER_PORT = 2380

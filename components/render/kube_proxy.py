@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from components.model import AddressPlan, Environment
-from components.model.nodes import api_url
+from components.model.nodes.nodes import api_url
 from components.render.secrets import PKI
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from clouds.base.pool import Taint
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
-from components.model.gpu_promises import GpuPromise, host_promise, pool_promise
-from components.model.joining import join_settings
-from components.model.nodes import (
+from components.model.nodes.gpu_promises import GpuPromise, host_promise, pool_promise
+from components.model.nodes.joining import join_settings
+from components.model.nodes.nodes import (
     HOST_VCPUS,
     MAX_PODS,
     HostNode,
@@ -32,8 +32,8 @@ from components.model.nodes import (
     pool_labels,
     pool_taints,
 )
-from components.model.rdma import huge_pages_2mib
-from components.model.sites import Site
+from components.model.nodes.rdma import huge_pages_2mib
+from components.model.sites.section import Site
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
 from components.render.kube_proxy import configuration

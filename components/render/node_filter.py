@@ -4,9 +4,9 @@ images/rootfs/usr/local/share/longhaul/node.nft, which reads this file after its
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment
-from components.model.access import ssh_sources
-from components.model.host_places import quarantined_ranges
-from components.model.joining import JOIN_PORT
+from components.model.access.checks import ssh_sources
+from components.model.hosts.places import quarantined_ranges
+from components.model.nodes.joining import JOIN_PORT
 from components.render.documents import HEADER
 from components.render.file import File
 

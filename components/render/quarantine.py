@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.model.vault import QUARANTINE, REVOKED
+from components.model.secrets.vault import QUARANTINE, REVOKED
 from components.render.documents import yaml_document
 from components.render.secrets import PKI, SecretFile
 

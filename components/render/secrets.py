@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from components.model import Authority, Environment, Machine
-from components.model.vault import vault_url
+from components.model.secrets.vault import vault_url
 from components.render.documents import json_document
 from components.render.file import File
 

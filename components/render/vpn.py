@@ -11,10 +11,10 @@ from typing import Any
 
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.model import AddressPlan, Environment, Machine
-from components.model.certificates import KUBERNETES, VPN
-from components.model.nodes import api_url, cluster_for_laptops
-from components.model.vault import REVOKED, VPN_KEY, VPN_REMOTES
-from components.model.vpn import HOURS, RIGHT, ZONE
+from components.model.nodes.nodes import api_url, cluster_for_laptops
+from components.model.secrets.certificates import KUBERNETES, VPN
+from components.model.secrets.vault import REVOKED, VPN_KEY, VPN_REMOTES
+from components.model.vpn.section import HOURS, RIGHT, ZONE
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
 from components.render.kube_proxy import configuration, kubeconfig

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from clouds.azure.api import Vault
 from components.model import Environment, authorities, certificates, plan
-from components.model.vault import vault_url
+from components.model.secrets.vault import vault_url
 from lab.project import LabProject
 
 LIVED = timedelta(hours=6)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from components.model import plan
-from components.model.nodes import SITE_LABEL, host_nodes
-from components.model.versions import pinned
+from components.model.nodes.nodes import SITE_LABEL, host_nodes
+from components.model.versions.section import pinned
 from lab.drill import link_probe
 from lab.drill.environment import DrillEnvironment
 from lab.drill.members import await_effect

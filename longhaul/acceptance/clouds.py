@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.places import place_of
+from components.model.sites.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.target import Target
 

@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.places import place_of
+from components.model.sites.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_healthy
 from longhaul.acceptance.target import Target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from components.model.nodes import HOSTS_POOL_LABEL, POOL_LABEL, host_node_name
+from components.model.nodes.nodes import HOSTS_POOL_LABEL, POOL_LABEL, host_node_name
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACES, await_pods, namespace, ready
 from longhaul.acceptance.target import Target

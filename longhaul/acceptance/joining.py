@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from clouds.registry import cloud_of
-from components.model.certificates import JOIN_USER
-from components.model.nodes import POOL_LABEL
-from components.model.places import place_of
+from components.model.nodes.nodes import POOL_LABEL
+from components.model.secrets.certificates import JOIN_USER
+from components.model.sites.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import Target

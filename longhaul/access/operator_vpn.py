@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from components.model.certificates import VPN, Authority, vpn_name
-from components.model.vault import VPN_KEY, VPN_REMOTES
-from components.model.vpn import HOURS, MARK, operator_name
+from components.model.secrets.certificates import VPN, Authority, vpn_name
+from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
+from components.model.vpn.section import HOURS, MARK, operator_name
 from longhaul.access.profile import inside_of
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.exits import CommandError, Exit

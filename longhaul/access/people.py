@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.model.revoked import Revoked, is_name
-from components.model.vault import REVOKED
-from components.model.vpn import OPERATOR
+from components.model.access.revoked import Revoked, is_name
+from components.model.secrets.vault import REVOKED
+from components.model.vpn.section import OPERATOR
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import control_of
 from longhaul.vault_record import VaultRecord, unusable

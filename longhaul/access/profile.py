@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from components.model import plan
-from components.model.certificates import KUBERNETES, VPN, Authority, vpn_name
-from components.model.vault import VPN_REMOTES
-from components.model.vpn import ZONE
+from components.model.secrets.certificates import KUBERNETES, VPN, Authority, vpn_name
+from components.model.secrets.vault import VPN_REMOTES
+from components.model.vpn.section import ZONE
 from longhaul.client.profile import DAYS, Inside, Issuer, Profile, Vpn
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import secret_of

@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from components.model.sign_in import settings
+from components.model.identity.sign_in import settings
 from longhaul.exits import CommandError
 from longhaul.quarantine.servers import asked, digest_of, servers
 from longhaul.report.text import table
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.revoked import Revoked
+    from components.model.access.revoked import Revoked
     from longhaul.access.people import People
 
 LOAD_S = 20

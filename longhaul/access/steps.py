@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from components.model.quarantine import moment
-from components.model.revoked import Person
+from components.model.access.quarantine import moment
+from components.model.access.revoked import Person
 from longhaul.exits import CommandError
 from longhaul.quarantine.servers import PEOPLE, end_connections, hand_to, servers, vpn_machines
 
 if TYPE_CHECKING:
-    from components.model.revoked import Revoked
+    from components.model.access.revoked import Revoked
     from longhaul.access.people import People
 
 TRIES = 3

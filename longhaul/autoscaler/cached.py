@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from components.model.nodes import KEEP, SCALE_IN
+from components.model.nodes.nodes import KEEP, SCALE_IN
 from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.reading import (
     BUDGETS,

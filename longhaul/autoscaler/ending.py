@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.model.nodes import KEEP, SCALE_IN
+from components.model.nodes.nodes import KEEP, SCALE_IN
 from longhaul.autoscaler.actions import Action
 from longhaul.autoscaler.group_reader import Asked
 from longhaul.autoscaler.look import Looked

@@ -14,8 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Life, LiveGroup
-from components.model.leases import ROLLS
-from components.model.nodes import on_nodes
+from components.model.autoscaler.leases import ROLLS
+from components.model.nodes.nodes import on_nodes
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.ending import Ending
 from longhaul.autoscaler.group_reader import Asked, GroupReader

@@ -15,7 +15,7 @@ from clouds.base.fleet import Life, LiveGroup
 from clouds.base.groups import PoolGroup
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
-from components.model.places import place_of
+from components.model.sites.places import place_of
 from longhaul.autoscaler.patience import Patience
 
 if TYPE_CHECKING:

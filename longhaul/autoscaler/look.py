@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from components.model.nodes import on_nodes
+from components.model.nodes.nodes import on_nodes
 from longhaul.autoscaler.group_reader import Asked, GroupReader
 from longhaul.autoscaler.plan import plan
 from longhaul.autoscaler.pools import limits, machines, numbers, pools, taints

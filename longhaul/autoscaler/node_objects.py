@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, KEEP, POOL_LABEL, SCALE_IN
+from components.model.nodes.nodes import HOSTS, HOSTS_POOL_LABEL, KEEP, POOL_LABEL, SCALE_IN
 from longhaul.autoscaler.matching import holds
 from longhaul.autoscaler.pod_objects import TOO_MANY_APART, Object, Shapes, label_requirements, requests
 from longhaul.autoscaler.quantities import whole

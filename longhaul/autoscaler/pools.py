@@ -14,8 +14,8 @@ from clouds.base.rdma import Rdma
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model import plan
-from components.model.autoscaler import Autoscaler
-from components.model.nodes import (
+from components.model.autoscaler.section import Autoscaler
+from components.model.nodes.nodes import (
     GROUP_LABEL,
     HOSTS,
     HOSTS_POOL_LABEL,
@@ -24,8 +24,8 @@ from components.model.nodes import (
     kube_reserved,
     pool_labels,
 )
-from components.model.places import site_ranges
-from components.model.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
+from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
+from components.model.sites.places import site_ranges
 from longhaul.autoscaler.group_reader import Asked
 from longhaul.autoscaler.node_objects import Known
 from longhaul.autoscaler.quantities import whole

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from components.model.leases import AUTOSCALER, ROLLS
-from components.model.queues import TEAM_LABEL
+from components.model.autoscaler.leases import AUTOSCALER, ROLLS
+from components.model.teams.queues import TEAM_LABEL
 from longhaul.autoscaler.gang_objects import gang_of_pod, gangs
 from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.node_objects import Known, Nodes, budget_of

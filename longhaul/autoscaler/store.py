@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from components.model.leases import AUTOSCALER
+from components.model.autoscaler.leases import AUTOSCALER
 from longhaul.autoscaler.memory import Memory, of_document, to_document
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import Object

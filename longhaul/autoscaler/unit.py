@@ -19,8 +19,8 @@ from pathlib import Path
 
 from clouds.base.machine_access import OwnAccess, socket_token
 from clouds.registry import cloud_of
-from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, DocumentError, Given, of_text
-from components.model.errors import ConfigurationError
+from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, DocumentError, Given, of_text
+from components.model.loading.errors import ConfigurationError
 from longhaul.autoscaler.metrics import PORT, Metrics, served
 from longhaul.autoscaler.service import Terms
 from longhaul.autoscaler.service import serve as work

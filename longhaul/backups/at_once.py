@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from components.model import control_machines, plan
-from components.model.machines import learners, members
+from components.model.control_plane.machines import learners, members
 from longhaul.backups.listing import control_of
 from longhaul.exits import CommandError, Exit
 from longhaul.restore.choice import furthest

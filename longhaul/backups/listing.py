@@ -11,9 +11,9 @@ from clouds.base.control import BackupView
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import Role
-from components.model.backup_storage import account_name
-from components.model.backups import BackupClass
-from components.model.places import place_of
+from components.model.backups.section import BackupClass
+from components.model.backups.storage import account_name
+from components.model.sites.places import place_of
 from longhaul.backups.flaws import flaw_of, number
 from longhaul.backups.overdue import is_overdue, overdue
 from longhaul.exits import CommandError, Exit

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
-from components.model.backup_storage import account_name
+from components.model.backups.storage import account_name
 from longhaul.backups.listing import Backup, control_of
 from longhaul.exits import CommandError, Exit
 

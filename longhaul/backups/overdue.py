@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from longhaul.report.ages import age
 
 if TYPE_CHECKING:
-    from components.model.backups import BackupClass, Backups
+    from components.model.backups.section import BackupClass, Backups
 
 DAY_S = 86400
 SPARE_DAYS = 3

@@ -66,7 +66,7 @@ class Vpn:
 
     @property
     def sign_in_name(self) -> str:
-        """Name in the certificates of the sign-in endpoints (components/model/certificates.py)."""
+        """Name in the certificates of the sign-in endpoints (components/model/secrets/certificates.py)."""
         return f"sign-in.{self.name}"
 
 

@@ -216,7 +216,7 @@ def _course(where: Context, environment: Environment, budget: Budget, said: str)
 def _checking(
     where: Context, environment: Environment, runner: Runner, options: argparse.Namespace, checks: Any, limit: Limit
 ) -> Checking:
-    from components.model.versions import pinned
+    from components.model.versions.section import pinned
     from longhaul.acceptance.pods import IMAGE
     from longhaul.acceptance.stacks import Stacks
     from longhaul.acceptance.target import Target
@@ -237,7 +237,7 @@ def _checking(
 def _apis(environment: Environment) -> Any:
     """Return a function that gives the cluster's API as any user. The administrator's certificate is fetched once."""
     from components.model import plan
-    from components.model.nodes import api_url
+    from components.model.nodes.nodes import api_url
     from longhaul.identity import fetch_identity, renewing
     from longhaul.kubernetes.api import Api
 

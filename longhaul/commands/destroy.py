@@ -137,7 +137,7 @@ def _free_vault(environment: Environment) -> None:
     from clouds.base.errors import CloudError
     from clouds.registry import cloud_of
     from components.model import vault_name
-    from components.model.places import place_of
+    from components.model.sites.places import place_of
 
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control

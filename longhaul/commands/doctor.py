@@ -61,7 +61,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _subject(where: Context, environment: Environment) -> Target:
-    from components.model.document import read_document
+    from components.model.loading.document import read_document
     from longhaul.doctor.target import Target
     from longhaul.engine.backend import current_backend
     from longhaul.report.text import seen_from

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Ask, check, write, and print the next steps."""
-    from components.model.load import taken_ranges
+    from components.model.loading.load import taken_ranges
     from longhaul.init import document
     from longhaul.init.gather import gather
     from longhaul.init.interview import Interview, ask_on_stderr, nobody

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from components.model.certificates import ADMINISTRATOR_HOURS
+from components.model.secrets.certificates import ADMINISTRATOR_HOURS
 from longhaul.client.files import config_folder, write_private
 from longhaul.cluster import ADMIN, kubeconfig
 from longhaul.context import context, enter_lab

@@ -164,7 +164,7 @@ def _base(path: Path | None, environment: Environment) -> Environment | None:
     """Load the earlier version of the environment; ``CommandError`` when it is of another environment."""
     if path is None:
         return None
-    from components.model.load import load_copy
+    from components.model.loading.load import load_copy
 
     base = load_copy(path)
     if base.name != environment.name:

@@ -82,7 +82,7 @@ def run(invocation: Invocation) -> int:
 def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api], Rolled]:
     """Return a function that gives the pool's group, given the cluster's API; ``CommandError`` when there is no such
     pool."""
-    from components.model.nodes import HOSTS
+    from components.model.nodes.nodes import HOSTS
     from longhaul.rolling.hosts import host_group
     from longhaul.rolling.pools import rolled_of
 
@@ -99,7 +99,7 @@ def _count(text: str) -> int:
 
 
 def _settings(environment: Environment, options: argparse.Namespace) -> Settings:
-    from components.model.nodes import POOL_LABEL, on_nodes, pool_taints
+    from components.model.nodes.nodes import POOL_LABEL, on_nodes, pool_taints
     from longhaul.rolling.run import Settings
 
     return Settings(

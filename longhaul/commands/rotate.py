@@ -77,7 +77,7 @@ def _known(options: argparse.Namespace) -> Known:
 
 def _rotate(where: Context, environment: Environment, known: Known, options: argparse.Namespace) -> dict[str, Any]:
     from clouds.registry import cloud_of
-    from components.model.places import place_of
+    from components.model.sites.places import place_of
     from longhaul.cluster import api_of
     from longhaul.rotation.turn import rotating
 

@@ -56,7 +56,7 @@ def run(invocation: Invocation) -> int:
 def _of_a_pool(machine: str, environment: Environment) -> bool:
     """Return whether the name may be that of a pool's machine, which its cloud chooses."""
     from clouds.registry import cloud_of
-    from components.model.places import place_of
+    from components.model.sites.places import place_of
 
     places = [place_of(environment, site) for site in environment.sites]
     return any(cloud_of(place.site).groups.may_name(place, pool, machine) for place in places for pool in place.pools)

@@ -18,7 +18,7 @@ from longhaul.report.text import counted
 
 if TYPE_CHECKING:
     from components.model import Problem
-    from components.model.load import Examined
+    from components.model.loading.load import Examined
 
 HELP = "check one environment file, or all of them with each other"
 TAKES_REST = False
@@ -41,7 +41,7 @@ def _examined(invocation: Invocation) -> Mapping[str, Examined]:
     """Return the chosen environments with what is in doubt about them; ``ConfigurationError`` with everything that is
     wrong."""
     from components.model import ConfigurationError
-    from components.model.load import examine_directory
+    from components.model.loading.load import examine_directory
 
     project, env = find_project(invocation.options.project), invocation.options.env
     project.definition()  # a file that the engine refuses makes no environment
@@ -54,7 +54,7 @@ def _examined(invocation: Invocation) -> Mapping[str, Examined]:
 
 def _of_images(project: Project, env: str, examined: Examined) -> Iterator[Problem]:
     """Yield what is wrong with images that were baked here: their manifests tell which kubelet they hold."""
-    from components.model.version_steps import image_faults
+    from components.model.versions.steps import image_faults
     from longhaul.images.held import image_versions
 
     where = Context(project=project, env=env, lab=find_lab(project.root, env))
@@ -82,7 +82,7 @@ def _for_people(invocation: Invocation) -> Exit:
     """Raise ``ConfigurationError`` with everything that is wrong, or print that the files are valid, with what is
     in doubt about them."""
     if invocation.options.schema:
-        from components.model.schema import stack_schema
+        from components.model.loading.schema import stack_schema
 
         print(document(stack_schema()))
         return Exit.OK

@@ -59,7 +59,7 @@ def digest(text: str) -> str:
 
 def key(text: str) -> str:
     """Read public keys as ``gpg --export`` writes them. Return them in the form of the environment's file."""
-    from components.model.depots import key_fault
+    from components.model.depots.section import key_fault
 
     try:
         found = base64.b64encode(Path(text).read_bytes()).decode("ascii")

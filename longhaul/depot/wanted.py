@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from clouds.base.rdma import Rdma
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.rdma import SHARED, host_rdma, pool_rdma
+from components.model.nodes.rdma import SHARED, host_rdma, pool_rdma
 from longhaul.depot.contents import DIGEST, ContainerImage, Contents
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Spec

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clouds.base.doctor import Machines
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.machines import Role, role_sizes
+from components.model.control_plane.machines import Role, role_sizes
 
 
 def machines(environment: Environment) -> tuple[Machines, ...]:

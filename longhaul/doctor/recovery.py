@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from clouds.base.findings import Finding, NotAskedError, ok, unknown, warning
 from components.model import Role
-from components.model.vault import vault_name
+from components.model.secrets.vault import vault_name
 from longhaul.backups.listing import backups
 from longhaul.doctor.target import Target
 from longhaul.exits import CommandError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.base.findings import Finding, ok, warning
-from components.model.cautions import small_control_plane
-from components.model.control_size import declared_nodes
+from components.model.control_plane.size import declared_nodes
+from components.model.loading.cautions import small_control_plane
 from longhaul.doctor.target import Target
 
 

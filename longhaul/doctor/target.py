@@ -9,8 +9,8 @@ from typing import Any
 from clouds.base.doctor import Share
 from clouds.base.outside import Outside
 from components.model import Environment, plan
-from components.model.links import remote_addresses
-from components.model.places import place_of, site_ranges
+from components.model.network.links import remote_addresses
+from components.model.sites.places import place_of, site_ranges
 from longhaul.doctor.demand import machines
 from longhaul.engine.backend import Backend
 

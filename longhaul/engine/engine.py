@@ -169,7 +169,7 @@ def _encrypted_with(engine: Engine) -> tuple[str, ...]:
     """Return the option that names a cloud's key, if the stack's file or the environment's names one. Without this
     option the engine uses a passphrase for a new stack, whatever the file says (pulumi v3.250.0,
     ``pkg/cmd/pulumi/stack``, ``createSecretsManagerForNewStack``)."""
-    from components.model.document import read_document
+    from components.model.loading.document import read_document
 
     for stack in (engine.stack, engine.stack.removesuffix(OBJECTS)):
         path = engine.project.stack_file(stack)

@@ -57,7 +57,7 @@ def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
 def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:
     """Copy a stack file. Without ``decrypts``, leave out encrypted values and the settings of their encryption.
     ``ConfigurationError`` for a file that cannot be read."""
-    from components.model.document import document_text, read_document, read_source
+    from components.model.loading.document import document_text, read_document, read_source
 
     text = read_source(source)
     if decrypts or not _encrypts(text):

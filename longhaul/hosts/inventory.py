@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from components.model import AddressPlan, Environment, plan
-from components.model.access import operators_inside
-from components.model.certificates import NODES as NODE_AUTHORITY
-from components.model.certificates import authorities
-from components.model.host_places import gateway_places, host_places, quarantined_ranges
-from components.model.nodes import TUNNEL_MSS, api_url, host_node_name, pod_mtu
+from components.model.access.checks import operators_inside
+from components.model.hosts.places import gateway_places, host_places, quarantined_ranges
+from components.model.nodes.nodes import TUNNEL_MSS, api_url, host_node_name, pod_mtu
+from components.model.secrets.certificates import NODES as NODE_AUTHORITY
+from components.model.secrets.certificates import authorities
 
 GATEWAYS = "gateways"
 NODES = "nodes"

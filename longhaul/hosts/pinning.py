@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from components.model.schema import CONFIG_KEY
+from components.model.loading.schema import CONFIG_KEY
 from longhaul.exits import CommandError
 
 

@@ -234,8 +234,8 @@ def _entries(hosts: Iterable[Host]) -> Iterator[str]:
 
 def _scalar(text: str) -> str:
     """Return ``text`` as YAML, in quotes when YAML would read something else."""
-    from components.model.document import parse_document
-    from components.model.document_error import DocumentError
+    from components.model.loading.document import parse_document
+    from components.model.loading.document_error import DocumentError
 
     try:
         plain = parse_document(f"it: [{text}]").data["it"] == [text]

@@ -19,7 +19,7 @@ def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str],
 
     ``taken`` are other environments' ranges, each with its name; ``home`` is the folder in which a person's keys are.
     """
-    from components.model.free_range import OFFERED_PREFIX
+    from components.model.network.free_range import OFFERED_PREFIX
 
     zone, key_file = q.domain(name), q.administrator_key(home)
     types = dict(interview.given_several(q.MACHINE_TYPE))

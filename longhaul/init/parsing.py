@@ -47,8 +47,8 @@ def _words(schema: dict[str, Any]) -> str:
 
 def name(text: str) -> str:
     """Parse an environment's name."""
-    from components.model.checks import OBJECTS
     from components.model.environment import Environment
+    from components.model.loading.checks import OBJECTS
 
     if text.endswith(OBJECTS):
         raise ValueError(f"{text!r} ends with {OBJECTS!r}, as second stacks do: choose another name")
@@ -78,7 +78,7 @@ def network(text: str) -> IPv4Network:
 def supernet(text: str, *, taken: Mapping[IPv4Network, str]) -> IPv4Network:
     """Parse the environment's range, which must be disjoint from those that are ``taken``, each with its owner."""
     from clouds.base.ranges import PRIVATE
-    from components.model.free_range import free
+    from components.model.network.free_range import free
 
     found = network(text)
     if found.prefixlen > 16:
@@ -168,7 +168,7 @@ def _zones(text: str, *, pattern: str, least: int, example: str) -> tuple[str, .
 def machine_type(text: str, *, cloud: str) -> str:
     """Parse a machine type of a cloud that Longhaul knows."""
     from clouds.base.words import choices
-    from components.model.machine_types import known_machine_types
+    from components.model.pools.machine_types import known_machine_types
 
     fitting = [known for known, kind in known_machine_types().items() if kind.cloud == cloud]
     if text not in fitting:
@@ -260,7 +260,7 @@ def gateway(text: str) -> Gateway:
 
 def host(text: str) -> Host:
     """Parse ``NAME [GPUS] [TYPE KEY]``."""
-    from components.model.hosts import Host as DeclaredHost
+    from components.model.hosts.section import Host as DeclaredHost
 
     called, *rest = text.split() or [""]
     gpus = 0

@@ -78,7 +78,7 @@ def _aws(interview: Interview, pools: list[Pool]) -> Iterator[CloudSite]:
 
 def _gpus(machine_type: str) -> int:
     """Return the number of GPUs of a built-in type; 0 after a problem."""
-    from components.model.machine_types import known_machine_types
+    from components.model.pools.machine_types import known_machine_types
 
     known = known_machine_types().get(machine_type)
     return known.gpus if known else 0

@@ -22,7 +22,7 @@ def pool(text: str, *, declared: Mapping[str, MachineType]) -> Pool:
     types beside the built-in ones."""
     from clouds.base.pool import Pool as Declared
     from clouds.base.words import choices
-    from components.model.machine_types import known_machine_types
+    from components.model.pools.machine_types import known_machine_types
 
     more = [word for word in text.split() if word == SPOT or "=" in word]
     words = [word for word in text.split() if word not in more]
@@ -88,8 +88,8 @@ def machine_type(text: str) -> tuple[str, MachineType]:
     ``machine_types`` in the environment file."""
     from pydantic import ValidationError
 
-    from components.model.machine_types import MachineType as Declared
-    from components.model.machine_types import known_machine_types
+    from components.model.pools.machine_types import MachineType as Declared
+    from components.model.pools.machine_types import known_machine_types
 
     words = text.split()
     if len(words) < 2 or "=" in words[1]:

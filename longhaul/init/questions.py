@@ -45,7 +45,7 @@ class Question(Generic[AnswerT]):
 def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> Question[IPv4Network]:
     """Return the question for the environment's range: ``taken`` are ranges with their owners, ``prefix`` is the prefix
     length of the free one that is offered."""
-    from components.model.free_range import free
+    from components.model.network.free_range import free
 
     offered = free(taken, prefix=prefix)
     return Question(

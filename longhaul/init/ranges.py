@@ -26,7 +26,7 @@ def too_many(places: Places) -> Iterator[str]:
     """Yield what is wrong with sites that no block is large enough for, and with peered sites that are too many
     machines together."""
     from clouds.registry import clouds
-    from components.model.capacity import peered_room
+    from components.model.network.capacity import peered_room
 
     for need in _needs(places):
         if need.prefix() is None:
@@ -80,8 +80,8 @@ def _spread(site: CloudSite, pools: Sequence[Pool]) -> int:
 def pool_room(site: CloudSite, prefix: int) -> int:
     """Return the number of nodes of pools that a cloud's site holds in a block: what ``validate`` asks of the file."""
     from clouds.registry import clouds
-    from components.model.address_plan import site_plan
-    from components.model.places import ranges_of_plan
+    from components.model.network.address_plan import site_plan
+    from components.model.sites.places import ranges_of_plan
 
     cloud, block = clouds()[site.cloud], IPv4Network((10 << 24, prefix))
     zones: dict[str, Any] = {"zones": site.zones}
@@ -91,7 +91,7 @@ def pool_room(site: CloudSite, prefix: int) -> int:
 
 def host_room(prefix: int) -> int:
     """Return the number of hosts that a site of racks holds in a block."""
-    from components.model.address_plan import site_plan
+    from components.model.network.address_plan import site_plan
 
     return site_plan(IPv4Network((10 << 24, prefix))).hosts
 

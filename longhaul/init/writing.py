@@ -36,7 +36,7 @@ def write(stacks: Path, texts: Mapping[str, str], *, stack: str, force: bool) ->
     Each file appears completely. A file that another one names must come before it in ``texts``, so that the files on
     disk can be read at any moment. ``ConfigurationError`` with everything that is wrong.
     """
-    from components.model.load import check_neighbours
+    from components.model.loading.load import check_neighbours
 
     with tempfile.TemporaryDirectory(prefix=".init-", dir=stacks) as temporary:
         folder = Path(temporary)
@@ -80,7 +80,7 @@ def encryption(path: Path) -> dict[str, str]:
     """Return the settings in a stack file for the encryption of secrets. A file that replaces it must keep them, or the
     state's secrets are lost. Empty when there is no such file."""
     from components.model import ConfigurationError
-    from components.model.document import read_document
+    from components.model.loading.document import read_document
 
     if not os.path.lexists(path):
         return {}

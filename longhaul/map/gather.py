@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from clouds.base.words import listed
 from clouds.registry import clouds
 from components.model import AddressPlan, Environment, plan
-from components.model.control_size import most_nodes
-from components.model.gpu_promises import host_promise, pool_promise
-from components.model.links import LinkKind, PlannedLink, links, tunnels
-from components.model.machines import control_machines
+from components.model.control_plane.machines import control_machines
+from components.model.control_plane.size import most_nodes
+from components.model.network.links import LinkKind, PlannedLink, links, tunnels
+from components.model.nodes.gpu_promises import host_promise, pool_promise
 from longhaul.map.facts import LinkFacts, MapFacts, Part, part_of
 from longhaul.map.sites import site_facts
 from longhaul.report.text import counted

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment, SitePlan
-from components.model.capacity import SiteUse, site_uses
-from components.model.gpu_promises import GpuPromise, host_promise, pool_promise
-from components.model.host_places import gateway_places, host_places
-from components.model.nodes import api_address
-from components.model.sites import Site
-from components.model.vpn import MACHINES
+from components.model.hosts.places import gateway_places, host_places
+from components.model.network.capacity import SiteUse, site_uses
+from components.model.nodes.gpu_promises import GpuPromise, host_promise, pool_promise
+from components.model.nodes.nodes import api_address
+from components.model.sites.section import Site
+from components.model.vpn.section import MACHINES
 from longhaul.map.faces import CODE, TEXT
 from longhaul.map.facts import Line, Section, SiteFacts, entry, part_of
 from longhaul.report.text import counted

@@ -1,5 +1,5 @@
-"""Doubts about the file (:mod:`components.model.cautions`) as findings of a plan: those that a change brings need care,
-those that were there before are listed."""
+"""Doubts about the file (:mod:`components.model.loading.cautions`) as findings of a plan: those that a change brings
+need care, those that were there before are listed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from clouds.base.caution import Caution
 from clouds.base.findings import Finding, Severity
-from components.model.cautions import cautions
+from components.model.loading.cautions import cautions
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action
 from longhaul.plan.risks import new_sites

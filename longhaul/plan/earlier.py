@@ -15,8 +15,8 @@ from clouds.base.kinds import Kind
 from clouds.base.pool import Pool
 from clouds.registry import clouds
 from components.model import Environment, Role
-from components.model.cloud_names import pool_groups
-from components.model.machines import role_sizes
+from components.model.control_plane.machines import role_sizes
+from components.model.sites.cloud_names import pool_groups
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.places import EnvironmentParts

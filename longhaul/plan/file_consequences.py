@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
 from components.model import Environment, Role, control_machines, plan
-from components.model.control_size import api_arguments, declared_nodes, raft_times
-from components.model.machines import members
+from components.model.control_plane.machines import members
+from components.model.control_plane.size import api_arguments, declared_nodes, raft_times
 from longhaul.plan.care import replacement
 from longhaul.plan.consequences import CONSEQUENCES
 from longhaul.plan.properties import Property

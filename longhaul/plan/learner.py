@@ -8,8 +8,8 @@ from dataclasses import replace
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
 from components.model import Environment
+from components.model.control_plane.machines import learner_name
 from components.model.environment import EtcdLearner
-from components.model.machines import learner_name
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action
 from longhaul.plan.kinds import kind_of

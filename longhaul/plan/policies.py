@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from clouds.base.findings import Finding, Severity
 from clouds.base.policy import Resource
-from components.model import Environment, policy
-from components.model.policy import WHY, Waived, name_of
+from components.model import Environment
+from components.model.policy import rules
+from components.model.policy.rules import WHY, Waived, name_of
 from longhaul.plan.document import Document, Step
 
 SAME, READ = "same", "refresh"
@@ -20,7 +21,7 @@ def policies(documents: Iterable[Document], environment: Environment) -> tuple[F
     but do not block another change. With ``--refresh``, what the cloud has now is no part of the change."""
     every = (step for document in documents for step in document.steps if step.op != READ)
     steps = [step for step in every if step.new is not None and step.new.custom]
-    judged = policy.policies(environment).judge(map(_resource, steps))
+    judged = rules.policies(environment).judge(map(_resource, steps))
     fresh = {step.urn for step in steps if step.op != SAME}
     by_rule: defaultdict[tuple[str, bool], list[Finding]] = defaultdict(list)
     for fault in judged.findings:

@@ -11,7 +11,7 @@ from clouds.base.inputs import UNKNOWN
 from clouds.base.kinds import Kind
 from clouds.registry import clouds
 from components.model import Environment, plan
-from components.model.host_places import gateway_places, host_places
+from components.model.hosts.places import gateway_places, host_places
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.places import EnvironmentParts

@@ -9,7 +9,7 @@ from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind, without_version
 from clouds.registry import clouds
 from components.model import Role, plan
-from components.model.immutable import Settings, changes, instead, settings
+from components.model.policy.immutable import Settings, changes, instead, settings
 from longhaul.plan.capacity import Row
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action, Change

@@ -14,9 +14,9 @@ from clouds.base.rdma import Rdma
 from clouds.base.risks import Risk
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.links import LinkKind, links
-from components.model.places import place_of
-from components.model.rdma import pool_rdma
+from components.model.network.links import LinkKind, links
+from components.model.nodes.rdma import pool_rdma
+from components.model.sites.places import place_of
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import is_whole_network, kind_of

@@ -93,8 +93,8 @@ def _cloud_config_change(before: str, after: str) -> TextChange:
 
 def _files(text: str) -> dict[str, str]:
     """Return the files that user-data writes, by path; empty when it cannot be parsed."""
-    from components.model.document import parse_document
-    from components.model.document_error import DocumentError
+    from components.model.loading.document import parse_document
+    from components.model.loading.document_error import DocumentError
 
     try:
         entries = parse_document(text).data.get("write_files") or []

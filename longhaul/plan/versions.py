@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from clouds.base.findings import Finding, Severity
 from components.model import Role
-from components.model.version_steps import SKEW, TITLES, image_faults, is_taken_back, minor, step_refused
-from components.model.versions import belonging
+from components.model.versions.section import belonging
+from components.model.versions.steps import SKEW, TITLES, image_faults, is_taken_back, minor, step_refused
 from longhaul.plan.case import Case
 from longhaul.plan.changes import Action
 from longhaul.plan.earlier import role_changes

@@ -11,9 +11,9 @@ from typing import Any
 
 from clouds.base.fault import Fault, Location
 from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
-from components.model.document import Document, read_document
-from components.model.errors import ConfigurationError, Problem
-from components.model.validate import validate
+from components.model.loading.document import Document, read_document
+from components.model.loading.errors import ConfigurationError, Problem
+from components.model.loading.validate import validate
 from longhaul.prices.entries import Entry, HostEntry, MachineEntry, PartEntry, PriceFile
 from longhaul.prices.names import name_of
 

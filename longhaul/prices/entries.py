@@ -8,7 +8,7 @@ from pydantic import Field
 
 from clouds.base.prices import Part
 from clouds.base.section import Name, Section
-from components.model.machine_types import CloudKind
+from components.model.pools.machine_types import CloudKind
 
 FORMAT = 1
 """Version of the file's format."""

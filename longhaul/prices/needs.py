@@ -13,9 +13,9 @@ from clouds.base.prices import HostKey, Key, MachineKey, Part, PartKey, part_nam
 from clouds.base.site import SiteBase
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.links import remote_addresses
-from components.model.places import place_of
-from components.model.vpn import MACHINES
+from components.model.network.links import remote_addresses
+from components.model.sites.places import place_of
+from components.model.vpn.section import MACHINES
 from longhaul.prices.names import name_of
 
 CONTROL_PLANE = "control plane"

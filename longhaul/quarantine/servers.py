@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from components.model import Role, control_machines, plan
-from components.model.machines import members
+from components.model.control_plane.machines import members
 from longhaul.exits import CommandError
 from longhaul.rotation.machines import FETCH, LIMIT_S, TRIES
 

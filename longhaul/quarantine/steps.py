@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
-from components.model.quarantine import Quarantined, moment
+from components.model.access.quarantine import Quarantined, moment
 from longhaul.exits import CommandError, Exit
 from longhaul.quarantine import node, servers
 from longhaul.report.text import counted

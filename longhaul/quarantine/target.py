@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of
 from components.model import control_machines, plan
-from components.model.host_places import gateway_places
-from components.model.nodes import host_nodes
-from components.model.places import place_of
-from components.model.quarantine import Quarantined, is_name, moment
+from components.model.access.quarantine import Quarantined, is_name, moment
+from components.model.hosts.places import gateway_places
+from components.model.nodes.nodes import host_nodes
+from components.model.sites.places import place_of
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:

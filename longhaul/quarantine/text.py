@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longhaul.report.text import counted
 
 if TYPE_CHECKING:
-    from components.model.quarantine import Quarantined
+    from components.model.access.quarantine import Quarantined
     from longhaul.quarantine.node import Seen
     from longhaul.quarantine.target import PoolMachine
 

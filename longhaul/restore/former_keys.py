@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from components.model.vault import KEYS_IN_USE
+from components.model.secrets.vault import KEYS_IN_USE
 from longhaul.rotation import machines
 from longhaul.rotation.record import Record, names
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
-from components.model.places import place_of
-from components.model.vault import etcd_state_secret, vault_name
+from components.model.secrets.vault import etcd_state_secret, vault_name
+from components.model.sites.places import place_of
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from clouds.base.errors import CloudError
-from components.model.backup_storage import account_name
+from components.model.backups.storage import account_name
 from longhaul.backups.listing import Backup, control_of
 from longhaul.exits import CommandError, Exit
 from longhaul.restore.age_header import HeaderError, header_of, unwrapped

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from components.model import Role
-from components.model.machines import learners
-from components.model.machines import members as voters
+from components.model.control_plane.machines import learners
+from components.model.control_plane.machines import members as voters
 from longhaul.exits import CommandError, Exit
 from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
 from longhaul.restore.half_done import HalfDone

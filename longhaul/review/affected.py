@@ -77,8 +77,8 @@ def _is_shared(path: str) -> bool:
 def _hosts_file(text: str) -> str | None:
     """Return the hosts file that an environment names; None when the file cannot be read, which its own check
     reports."""
-    from components.model.document import parse_document
-    from components.model.document_error import DocumentError
+    from components.model.loading.document import parse_document
+    from components.model.loading.document_error import DocumentError
 
     try:
         name = parse_document(text).data["config"]["longhaul:environment"]["bare_metal"]

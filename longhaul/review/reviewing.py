@@ -153,8 +153,8 @@ def _base_file(repository: Repository, commit: str, env: str, *, before: Side, f
 
 def _text(path: Path) -> str:
     """Return the text of an environment's file; empty for what is no file of text, which its own entry tells."""
-    from components.model.document import read_source
-    from components.model.errors import ConfigurationError
+    from components.model.loading.document import read_source
+    from components.model.loading.errors import ConfigurationError
 
     try:
         return read_source(path)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from clouds.base.inputs import SECRET, SIGNATURE
-from components.model.document import document_text, read_source
-from components.model.errors import ConfigurationError
+from components.model.loading.document import document_text, read_source
+from components.model.loading.errors import ConfigurationError
 from longhaul.engine.backend import current_backend
 from longhaul.engine.locate import engine_binary
 from longhaul.engine.throwaway import throwaway_backend

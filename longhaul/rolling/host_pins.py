@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from longhaul.depot.drivers import drivers as pinned_drivers
 from longhaul.kubernetes.connection import Object
 

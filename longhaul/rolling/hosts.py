@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Machine
-from components.model.nodes import HOSTS_POOL_LABEL, POOL_LABEL
+from components.model.nodes.nodes import HOSTS_POOL_LABEL, POOL_LABEL
 from longhaul.context import Context
 from longhaul.drain import NODES
 from longhaul.exits import CommandError, Exit
@@ -33,7 +33,7 @@ def host_group(where: Context, environment: Environment, environ: Mapping[str, s
     """Return a function that gives the environment's bare-metal hosts, given the cluster's API; ``CommandError`` when
     there are none."""
     from components.model import plan
-    from components.model.nodes import host_nodes
+    from components.model.nodes.nodes import host_nodes
 
     hosts = {host.node_name: name for name, host in host_nodes(environment, plan(environment)).items()}
     if not hosts:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from components.model.leases import ROLLS
-from components.model.nodes import on_nodes
+from components.model.autoscaler.leases import ROLLS
+from components.model.nodes.nodes import on_nodes
 from longhaul.engine.processes import hostname, namespace, started
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api

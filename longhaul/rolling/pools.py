@@ -20,8 +20,8 @@ AT_ONCE = 8
 def rolled_of(environment: Environment, pool_name: str) -> Rolled:
     """Return the machines of a pool; ``CommandError`` when there is no such pool, or it is not in a cloud."""
     from clouds.registry import cloud_of
-    from components.model.nodes import HOSTS
-    from components.model.places import place_of
+    from components.model.nodes.nodes import HOSTS
+    from components.model.sites.places import place_of
 
     pool = environment.pools.get(pool_name)
     if pool is None:

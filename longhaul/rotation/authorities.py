@@ -10,7 +10,8 @@ from typing import Any, Self
 
 from components.control_plane import issuing
 from components.model import Authority, Certificate, authorities, certificates, plan
-from components.model.certificates import (
+from components.model.control_plane.machines import Role
+from components.model.secrets.certificates import (
     ADMINISTRATOR_HOURS,
     ADMINISTRATORS,
     ETCD_CLIENT,
@@ -19,9 +20,8 @@ from components.model.certificates import (
     NODE_DAYS,
     NODES,
 )
-from components.model.machines import Role
-from components.model.overlap import rotation_of
-from components.model.vault import next_secret
+from components.model.secrets.rotations import rotation_of
+from components.model.secrets.vault import next_secret
 from longhaul.exits import CommandError
 from longhaul.rotation.overlap import OfServers
 from longhaul.rotation.published import ConfigMaps, unpublish

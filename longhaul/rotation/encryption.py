@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from components.model.rotation import ENCRYPTED, Keys, Phase
+from components.model.secrets.encryption_keys import ENCRYPTED, Keys, Phase
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import ApiError

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from components.model.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
-from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS
-from components.model.rotation import ENCRYPTION
-from components.model.tunnel_keys import TUNNELS
+from components.model.network.tunnel_keys import TUNNELS
+from components.model.secrets.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
+from components.model.secrets.encryption_keys import ENCRYPTION
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.overlap import Standing
+    from components.model.secrets.rotations import Standing
     from longhaul.context import Context
     from longhaul.kubernetes.api import Api
     from longhaul.rotation.stack import Stack
@@ -103,7 +103,7 @@ def _authority(asked: Asked) -> dict[str, Any]:
 
 
 def _kubernetes(asked: Asked) -> dict[str, Any]:
-    from components.model.overlap import READ_VARIABLE
+    from components.model.secrets.rotations import READ_VARIABLE
     from longhaul.rotation.followers import Followers
     from longhaul.rotation.kubernetes import KubernetesRotation, StackMachines
     from longhaul.rotation.overlap import Overlap, Standings
@@ -123,7 +123,7 @@ def _kubernetes(asked: Asked) -> dict[str, Any]:
 
 
 def _tunnels(asked: Asked) -> dict[str, Any]:
-    from components.model.tunnel_keys import READ_VARIABLE
+    from components.model.network.tunnel_keys import READ_VARIABLE
     from longhaul.rotation.overlap import Overlap, Standings
     from longhaul.rotation.tunnel_ends import StackEnds
     from longhaul.rotation.tunnels import TunnelRotation

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from clouds.base.kinds import Kind, without_version
 from clouds.registry import clouds
-from components.model.certificates import ADMINISTRATOR_HOURS, KUBERNETES, Authority
-from components.model.quarantine import Quarantine
-from components.model.vault import QUARANTINE
+from components.model.access.quarantine import Quarantine
+from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETES, Authority
+from components.model.secrets.vault import QUARANTINE
 from longhaul.exits import CommandError
 from longhaul.rotation import webhooks
 from longhaul.rotation.authorities import AuthorityRotation

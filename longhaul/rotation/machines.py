@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from components.model import Machine, Role, control_machines, plan
-from components.model.machines import members
+from components.model.control_plane.machines import members
 from longhaul.exits import CommandError
 
 if TYPE_CHECKING:
     from clouds.base.cloud import Control
     from clouds.base.place import Place
     from components.model import Environment
-    from components.model.rotation import Keys
+    from components.model.secrets.encryption_keys import Keys
 
 LOAD_S = 150
 """Seconds in which kube-apiserver has to use a new file. It looks once a minute, and tries again what failed

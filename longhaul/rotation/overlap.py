@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from components.model.overlap import STEADY, Standing, parse_standings, standings_text
-from components.model.rotation import Phase
-from components.model.vault import ROTATIONS
+from components.model.secrets.encryption_keys import Phase
+from components.model.secrets.rotations import STEADY, Standing, parse_standings, standings_text
+from components.model.secrets.vault import ROTATIONS
 from longhaul.exits import CommandError
 from longhaul.rotation.vault import RotationVault
 from longhaul.vault_record import unusable

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from components.model.rotation import Key, Keys
-from components.model.vault import KEYS_IN_USE, RETIRED_KEYS
+from components.model.secrets.encryption_keys import Key, Keys
+from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
 from longhaul.rotation.vault import RotationVault
 from longhaul.vault_record import unusable
 

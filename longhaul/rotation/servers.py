@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from components.model import Machine, Role, control_machines, plan
-from components.model.address_plan import FRONTEND
-from components.model.machines import members
-from components.model.vault import ROTATIONS
+from components.model.control_plane.machines import members
+from components.model.network.address_plan import FRONTEND
+from components.model.secrets.vault import ROTATIONS
 from components.render import secret_files
 from components.render.secrets import SecretFile
 from longhaul.exits import CommandError

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
-from components.model.overlap import SERVICE_ACCOUNTS
-from components.model.vault import SIGNING_KEYS, next_secret
+from components.model.secrets.rotations import SERVICE_ACCOUNTS
+from components.model.secrets.vault import SIGNING_KEYS, next_secret
 from longhaul.rotation.overlap import OfServers
 from longhaul.rotation.servers import behind, hand_out
 from longhaul.rotation.vault import RotationVault

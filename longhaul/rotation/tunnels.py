@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from components.control_plane import issuing
-from components.model.tunnel_keys import TUNNELS, TunnelKeys
-from components.model.vault import next_secret
+from components.model.network.tunnel_keys import TUNNELS, TunnelKeys
+from components.model.secrets.vault import next_secret
 from longhaul.exits import CommandError
 from longhaul.rotation.overlap import OfServers
 from longhaul.rotation.servers import behind, hand_out

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from components.model.queues import MANAGERS, webhooks_name
+from components.model.teams.queues import MANAGERS, webhooks_name
 from longhaul.exits import CommandError
 from longhaul.kubernetes.connection import ApiError
 from longhaul.rotation.published import ConfigMaps

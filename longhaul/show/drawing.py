@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from components.model.links import LinkKind, PlannedLink
-from components.model.machines import Role
+from components.model.control_plane.machines import Role
+from components.model.network.links import LinkKind, PlannedLink
 from longhaul.report.text import INDENT, WIDTH, clip, counted, table
 from longhaul.show.counts import total
 from longhaul.show.overview import Overview, PoolView, SiteView, folded, where

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.places import place_of
-from components.model.vault import vault_name
+from components.model.secrets.vault import vault_name
+from components.model.sites.places import place_of
 from longhaul.show.overview import CloudName
 
 

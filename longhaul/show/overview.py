@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from clouds.base.groups import PoolGroup
 from clouds.registry import clouds
-from components.model.links import LinkKind, PlannedLink
-from components.model.machines import Role
+from components.model.control_plane.machines import Role
+from components.model.network.links import LinkKind, PlannedLink
 from longhaul.show.counts import GpuCount, Span
 from longhaul.show.people import People
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from components.model import AddressPlan, Environment
-from components.model.vpn import Vpn
+from components.model.vpn.section import Vpn
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,15 +8,15 @@ from operator import attrgetter
 from clouds.base.pool import Pool
 from clouds.registry import cloud_of
 from components.model import Environment, control_machines, plan
-from components.model.address_plan import INFRA_SUBNETS, AddressPlan
-from components.model.capacity import site_uses
-from components.model.cloud_names import pool_groups
-from components.model.control_size import most_nodes
-from components.model.host_places import GatewayPlace, gateway_places, host_places
-from components.model.links import links
-from components.model.machines import Machine, Role, learners, members
-from components.model.nodes import api_address, host_node_name, pod_mtu
-from components.model.queues import has_queues
+from components.model.control_plane.machines import Machine, Role, learners, members
+from components.model.control_plane.size import most_nodes
+from components.model.hosts.places import GatewayPlace, gateway_places, host_places
+from components.model.network.address_plan import INFRA_SUBNETS, AddressPlan
+from components.model.network.capacity import site_uses
+from components.model.network.links import links
+from components.model.nodes.nodes import api_address, host_node_name, pod_mtu
+from components.model.sites.cloud_names import pool_groups
+from components.model.teams.queues import has_queues
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.names import cloud_names
 from longhaul.show.overview import (

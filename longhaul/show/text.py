@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 
-from components.model.links import LinkKind
-from components.model.machines import Role
+from components.model.control_plane.machines import Role
+from components.model.network.links import LinkKind
 from longhaul.prices.cost import EnvironmentCost
 from longhaul.prices.text import cost_json
 from longhaul.report.printable import printable

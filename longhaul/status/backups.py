@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from components.model.backups import BackupClass
+from components.model.backups.section import BackupClass
 from longhaul.backups.overdue import is_overdue, overdue
 from longhaul.report.ages import age
 from longhaul.report.text import counted
@@ -14,7 +14,7 @@ from longhaul.status.fleet import Verdict
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.backups import Backups
+    from components.model.backups.section import Backups
     from longhaul.status.observed import Observed
 
 LATE = 3

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from components.model import plan
-from components.model.nodes import (
+from components.model.nodes.nodes import (
     GPU_LABEL,
     HOSTS,
     HOSTS_POOL_LABEL,

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import Role, plan
-from components.model.health import READY_PATH
-from components.model.overlap import parse_standings
-from components.model.places import place_of
-from components.model.quarantine import Quarantine
+from components.model.access.quarantine import Quarantine
+from components.model.control_plane.health import READY_PATH
+from components.model.secrets.rotations import parse_standings
+from components.model.sites.places import place_of
 from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import GATEWAYS
 from longhaul.hosts.inventory import machines as onprem_machines

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from clouds.base.findings import Severity
 from clouds.base.tunnels import TunnelView
 from components.model import plan
-from components.model.links import LinkKind, PlannedLink, links, tunnels
-from components.model.nodes import HOSTS, host_nodes
+from components.model.network.links import LinkKind, PlannedLink, links, tunnels
+from components.model.nodes.nodes import HOSTS, host_nodes
 from longhaul.status.observed import AddonView, NodeView, Observed
 from longhaul.status.traffic import carried
 

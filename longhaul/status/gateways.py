@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from components.model import plan
-from components.model.links import links
+from components.model.network.links import links
 from longhaul.hosts.inventory import GATEWAYS, OnpremMachine, machines
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import Observed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, LiveGroup, Machine
 from clouds.registry import cloud_of
-from components.model.places import place_of
+from components.model.sites.places import place_of
 from longhaul.status.observed import ClusterView, GroupView
 
 if TYPE_CHECKING:

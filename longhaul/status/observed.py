@@ -9,8 +9,8 @@ from typing import Any
 
 from clouds.base.fleet import Machine
 from clouds.base.tunnels import TunnelView
-from components.model.overlap import Standing
-from components.model.quarantine import Quarantine
+from components.model.access.quarantine import Quarantine
+from components.model.secrets.rotations import Standing
 from longhaul.hosts.knock import Knock
 
 STILL = ("stopped", "deallocated")

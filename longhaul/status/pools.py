@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clouds.base.fleet import Life, Machine
-from components.model.nodes import HOSTS
+from components.model.nodes.nodes import HOSTS
 from longhaul.kubernetes.api import moment
 from longhaul.report.text import counted
 from longhaul.status.fleet import NodeStatus, Verdict

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from components.model import plan
-from components.model.nodes import host_nodes
+from components.model.nodes.nodes import host_nodes
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import Observed
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.quarantine import Quarantined
+    from components.model.access.quarantine import Quarantined
 
 
 @dataclass(frozen=True, kw_only=True)

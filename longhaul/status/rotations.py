@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from components.model.certificates import ETCD_CLIENT, KUBERNETES
-from components.model.machines import Role
-from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing
-from components.model.rotation import ENCRYPTION, Phase, phase_of
+from components.model.control_plane.machines import Role
+from components.model.secrets.certificates import ETCD_CLIENT, KUBERNETES
+from components.model.secrets.encryption_keys import ENCRYPTION, Phase, phase_of
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import EncryptionView, Observed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from components.model.links import PlannedLink
+from components.model.network.links import PlannedLink
 from longhaul.hosts.knock import Knock
 
 if TYPE_CHECKING:

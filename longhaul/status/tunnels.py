@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from clouds.base.tunnels import TunnelView
 from clouds.registry import cloud_of
-from components.model.links import LinkKind, links
-from components.model.places import place_of
+from components.model.network.links import LinkKind, links
+from components.model.sites.places import place_of
 
 if TYPE_CHECKING:
     from components.model import Environment

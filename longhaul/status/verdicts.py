@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.findings import Severity
 from components.model import Role
-from components.model.machines import learners
-from components.model.machines import members as voters
+from components.model.control_plane.machines import learners
+from components.model.control_plane.machines import members as voters
 from longhaul.status.backups import BackupStatus, judge_backup
 from longhaul.status.certificates import judge_certificates
 from longhaul.status.fleet import (

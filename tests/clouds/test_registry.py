@@ -10,7 +10,7 @@ import pytest
 
 from clouds.registry import cloud_of, clouds
 from components.model import Environment, load
-from components.model.places import place_of
+from components.model.sites.places import place_of
 
 ROOT = Path(__file__).parents[2]
 

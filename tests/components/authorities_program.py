@@ -13,7 +13,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from components.control_plane import certificates
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
 from components.model import Authority, Certificate
-from components.model.certificates import KUBERNETES, Usage
+from components.model.secrets.certificates import KUBERNETES, Usage
 from tests.components.member_clients_program import VAULT, Authorities, Issued
 
 SIZE = "SIZE"

@@ -17,7 +17,8 @@ from clouds.base.policy import Check, unaccounted_address
 from clouds.base.tagging import SITE
 from components import immutable_guard
 from components.control_plane.guard import DestructionGuard, confirmed
-from components.model import Environment, parse, plan, policy
+from components.model import Environment, parse, plan
+from components.model.policy import rules
 from components.policy_hooks import enforcing
 
 ENVIRONMENT = Path("environment.json")
@@ -102,6 +103,6 @@ def main() -> None:
     if "policies" in parts:
         kinds = frozenset({"pulumi-python:dynamic/stand-in:Address"})
         address = Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=kinds, look=unaccounted_address)
-        policy.checks = lambda: (address,)
+        rules.checks = lambda: (address,)
         register_stack_transformation(enforcing(environment))
     Whole(environment, parts)

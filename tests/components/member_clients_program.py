@@ -14,7 +14,7 @@ from components.control_plane import certificates, member_clients, secrets
 from components.control_plane.certificates import AuthorityProvider, CertificateAuthority, IssuedCertificate
 from components.control_plane.member_clients import MemberClientProvider, MemberClients, OwnClientProvider
 from components.model import Authority, Certificate
-from components.model.certificates import ETCD_CLIENT, Usage
+from components.model.secrets.certificates import ETCD_CLIENT, Usage
 
 RELEASE, VAULT, AILING = "RELEASE", "VAULT", "AILING"
 """Variables: the release that declares, the vault's folder, and the machine that does not become ready."""

@@ -16,7 +16,7 @@ from components.aws.web_identity import RoleArgs
 from components.azure.pool_access import AutoscalerAccess, PoolAccessArgs
 from components.azure.roles import READER
 from components.model import Environment
-from components.model.autoscaler import Autoscaler
+from components.model.autoscaler.section import Autoscaler
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.production import production
 

@@ -9,9 +9,9 @@ import pytest
 from components.azure.conditions import own_backups
 from components.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER
 from components.model import Environment, control_machines, load, plan
-from components.model.backup_storage import account_name
-from components.model.backups import Backups
-from components.model.policy import policies
+from components.model.backups.section import Backups
+from components.model.backups.storage import account_name
+from components.model.policy.rules import policies
 from tests.components.policy.samples import resources
 from tests.support.declared import Program
 from tests.support.hosts import STACKS

@@ -8,7 +8,7 @@ import pytest
 
 from components.control_plane import founding
 from components.control_plane.secrets import first_value
-from components.model.vault import SecretKind
+from components.model.secrets.vault import SecretKind
 
 
 class FakeVault:

@@ -13,10 +13,10 @@ from components.cluster import Cluster
 from components.control_plane.learner import QUESTION, SETTING, check_voter
 from components.control_plane.replacement import RefusedError
 from components.model import Environment, control_machines, load, plan
-from components.model.backups import Backups
-from components.model.cautions import cautions
+from components.model.backups.section import Backups
+from components.model.control_plane.learner import learner_cautions
 from components.model.environment import EtcdLearner
-from components.model.learner_checks import learner_cautions
+from components.model.loading.cautions import cautions
 from components.render import files
 from tests.support.declared import Program, declare, plain
 from tests.support.hosts import STACKS

@@ -15,9 +15,9 @@ from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pool_access import AzureControllerAccess, PoolAccessArgs
 from components.azure.roles import READER
 from components.model import Environment, plan
-from components.model.health import READY_PATH
-from components.model.issuers import Identity
-from components.model.joining import joining_ranges
+from components.model.control_plane.health import READY_PATH
+from components.model.identity.section import Identity
+from components.model.nodes.joining import joining_ranges
 from tests.model.make import issuer
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.production import production

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.model.tunnel_keys import READ_VARIABLE
+from components.model.network.tunnel_keys import READ_VARIABLE
 from lab import tools
 from longhaul.engine.locate import engine_environment
 from tests.components.member_clients_program import VAULT

@@ -14,10 +14,10 @@ from components.control_plane import issuing
 from components.control_plane.certificates import AuthorityProvider, CertificateProvider
 from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider, VaultSettingProvider
 from components.control_plane.signing_keys import SigningKeys
-from components.model.overlap import READ_VARIABLE as READ_AUTHORITIES
-from components.model.rotation import Keys
-from components.model.tunnel_keys import READ_VARIABLE
-from components.model.vault import FIRST_KEY, FIRST_SIGNING_KEY, KEYS_IN_USE, SIGNING_KEYS
+from components.model.network.tunnel_keys import READ_VARIABLE
+from components.model.secrets.encryption_keys import Keys
+from components.model.secrets.rotations import READ_VARIABLE as READ_AUTHORITIES
+from components.model.secrets.vault import FIRST_KEY, FIRST_SIGNING_KEY, KEYS_IN_USE, SIGNING_KEYS
 from tests.components.fake_vault import URL, FakeVault
 
 

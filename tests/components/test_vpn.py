@@ -7,8 +7,8 @@ import json
 import pytest
 
 from components.model import Environment, certificates, load, plan
-from components.model.policy import policies
-from components.model.vpn import Vpn
+from components.model.policy.rules import policies
+from components.model.vpn.section import Vpn
 from longhaul.client.profile import Inside
 from longhaul.client.profile import Vpn as Profile
 from tests.components.policy.samples import resources

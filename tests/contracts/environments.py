@@ -11,7 +11,7 @@ import yaml
 
 from components.cluster import Cluster
 from components.model import Environment, load
-from components.model.load import parse
+from components.model.loading.load import parse
 from tests.contracts.there import aws_parts, azure_parts, teller
 from tests.support.declared import Declared, Program, declare, plain
 from tests.support.hosts import stack_file

@@ -9,7 +9,7 @@ from clouds.azure.fitting import VAULT_ENDPOINT
 from clouds.azure.site import AzureSite
 from components.aws.ranges import node_subnet
 from components.model import Environment, SitePlan, plan
-from components.model.places import site_ranges
+from components.model.sites.places import site_ranges
 from tests.support.declared import Told
 
 VPC, TABLE = "vpc-0123456789abcdef0", "rtb-0123456789abcdef0"

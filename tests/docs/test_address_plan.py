@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from components.model import AddressPlan, Environment, load, plan
-from components.model.address_plan import INFRA_SUBNETS, machine_capacity, site_plan
-from components.model.host_places import host_places
+from components.model.hosts.places import host_places
+from components.model.network.address_plan import INFRA_SUBNETS, machine_capacity, site_plan
 
 
 @pytest.fixture(scope="module")

@@ -14,19 +14,20 @@ import pytest
 import yaml
 
 from clouds.base.section import Section
-from components.model import load, reference
+from components.model import load
 from components.model.environment import Environment
-from components.model.hosts import Hosts
-from components.model.load import environment_files
-from components.model.mermaid import topology
-from components.model.pages import sections
-from components.model.schema import Schema, hosts_schema, schema_of, stack_schema
+from components.model.hosts.section import Hosts
+from components.model.loading.load import environment_files
+from components.model.loading.schema import Schema, hosts_schema, schema_of, stack_schema
+from components.reference import generate as reference
+from components.reference.environment_page import sections
+from components.reference.mermaid import topology
 from tests.support.hosts import stack_file
 
 
 def test_everything_generated_is_current(root: Path) -> None:
     stale = sorted(str(path) for path in reference.out_of_date(root))
-    assert stale == [], "run: python -m components.model.reference"
+    assert stale == [], "run: python -m components.reference.generate"
 
 
 @pytest.mark.parametrize(("page", "name"), [("README.md", "lab"), ("docs/map.md", "prod")])

@@ -34,7 +34,7 @@ def hosts(folder: Path) -> Target:
 
 def _stacks(folder: Path, changed: str) -> Target:
     from components.model import load
-    from components.model.errors import ConfigurationError
+    from components.model.loading.errors import ConfigurationError
 
     for name in (STACK, HOSTS):
         (folder / name).write_bytes(_file(name))

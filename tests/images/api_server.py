@@ -16,7 +16,7 @@ import etcd_checks
 import etcd_endpoints
 from node_config import client_url
 
-from components.model.health import READY_PATH
+from components.model.control_plane.health import READY_PATH
 from tests.images.machines import ROOTFS, Control, Place, environment_file, eventually
 
 MAIN, EVENTS, API = "lab-etcd-0", "lab-events-0", "lab-api-0"

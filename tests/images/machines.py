@@ -38,10 +38,10 @@ from components.model import (
     plan,
     shared_secrets,
 )
-from components.model.address_plan import site_plan
 from components.model.environment import EtcdLearner
-from components.model.sign_in import settings
-from components.model.vault import FIRST, ISSUERS
+from components.model.identity.sign_in import settings
+from components.model.network.address_plan import site_plan
+from components.model.secrets.vault import FIRST, ISSUERS
 from components.render import files
 from tests.images.fakes import FakeVault
 from tests.support.ports import free_ports

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from components.model.certificates import JOIN_USER, NODE_CONTROLLER
+from components.model.secrets.certificates import JOIN_USER, NODE_CONTROLLER
 from components.objects.labels import SYSTEM
 from components.objects.rbac import (
     API,

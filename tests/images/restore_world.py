@@ -32,8 +32,8 @@ from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from components.control_plane.secrets import first_value
 from components.model import Environment, Role, control_machines, plan
-from components.model.backups import Backups
-from components.model.vault import SecretKind
+from components.model.backups.section import Backups
+from components.model.secrets.vault import SecretKind
 from longhaul.backups.listing import control_of
 from longhaul.restore.age_header import identities
 from longhaul.restore.fleet import Fleet

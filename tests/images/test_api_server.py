@@ -14,7 +14,7 @@ import pytest
 from node_authorities import FIELD, PUBLISHED
 
 from components.control_plane import issuing
-from components.model.health import READY_PATH
+from components.model.control_plane.health import READY_PATH
 from lab import tools
 from tests.images.api_server import API, EVENTS, MAIN, Machines
 from tests.images.fakes import FakeVault

@@ -19,7 +19,7 @@ import pytest
 from attest import server
 from attest.protocol import JOIN, LARGEST
 
-from components.model.address_plan import POD_PREFIX
+from components.model.network.address_plan import POD_PREFIX
 from tests.images.join_world import JoinWorld
 from tests.images.machines import ROOTFS, eventually
 from tests.support.ports import free_ports

@@ -15,10 +15,10 @@ from backup.storage import SKEW, Found
 
 from clouds.base.control import BackupView
 from components.model import Environment, Role, load
-from components.model.backup_storage import account_url, names_of
-from components.model.backup_storage import settings as written
-from components.model.backups import Backups
-from components.model.vault import vault_url
+from components.model.backups.section import Backups
+from components.model.backups.storage import account_url, names_of
+from components.model.backups.storage import settings as written
+from components.model.secrets.vault import vault_url
 from longhaul.backups import flaws
 from tests.lab.cloud.test_backup_storage import member
 from tests.support.hosts import STACKS

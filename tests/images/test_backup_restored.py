@@ -15,7 +15,7 @@ from etcd_backup import Backup, BackupError
 from node_config import client_url
 
 from components.model import Role, load
-from components.model.backups import Backups
+from components.model.backups.section import Backups
 from lab import tools
 from longhaul.backups.listing import backups as backups_of
 from longhaul.backups.opened import BUMP, restored, snapshot_of

@@ -16,7 +16,7 @@ from node_config import CLIENT_PORT
 from components.control_plane import issuing
 from components.control_plane.member_clients import MemberClientProvider, OwnClientProvider
 from components.model import Certificate, certificates
-from components.model.certificates import ETCD_CLIENT
+from components.model.secrets.certificates import ETCD_CLIENT
 from components.render.etcd_members import PEER_PORT
 from components.render.secrets import PKI
 from lab import tools

@@ -13,8 +13,8 @@ import pytest
 
 from components.control_plane.issuing import new_encryption_key
 from components.model import Role, control_machines, load, plan
-from components.model.rotation import Keys
-from components.model.vault import KEYS_IN_USE
+from components.model.secrets.encryption_keys import Keys
+from components.model.secrets.vault import KEYS_IN_USE
 from components.render import api_server as rendered
 from lab import tools
 from tests.support.api_server import ApiServer, api_server, eventually

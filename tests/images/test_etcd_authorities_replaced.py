@@ -19,10 +19,10 @@ from node_config import client_url
 
 from clouds.base.control import CommandOutput
 from components.control_plane import issuing
-from components.model.machines import Role
-from components.model.overlap import STEADY
-from components.model.places import place_of
-from components.model.vault import ROTATIONS
+from components.model.control_plane.machines import Role
+from components.model.secrets.rotations import STEADY
+from components.model.secrets.vault import ROTATIONS
+from components.model.sites.places import place_of
 from components.render.secrets import PKI
 from longhaul.rotation.authorities import AuthorityRotation
 from longhaul.rotation.overlap import Overlap, Standings

@@ -16,7 +16,7 @@ from etcd_client import EtcdError
 from node_config import client_url
 
 from components.control_plane.secrets import first_value
-from components.model.vault import SecretKind
+from components.model.secrets.vault import SecretKind
 from lab import tools
 from lab.drill.faults.disks import DAMAGE_PAGES, DAMAGED, DISK, FLIP_LOG, MARK, WRITTEN
 from tests.images.fakes import FakeVault

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from components.model import Role, control_machines, load, plan
-from components.model.versions import offered
+from components.model.versions.section import offered
 from components.render import api_server, etcd
 from lab import tools
 from longhaul.toolchain.spec import load as load_spec

@@ -12,7 +12,7 @@ import api_checks
 import yaml
 from controller import metrics as node_controller
 
-from components.model.queues import MANAGERS
+from components.model.teams.queues import MANAGERS
 from longhaul.autoscaler import metrics as autoscaler
 
 TAKEN = re.compile(r"--(?:secure-port=|(?:healthz-|metrics-)?bind-address=\S+:)(\d+)|^SocketBindAllow=\S+:(\d+)$", re.M)

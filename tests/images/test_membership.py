@@ -17,7 +17,7 @@ from etcd_client import EtcdError
 from node_config import CLIENT_PORT, client_url
 
 from components.control_plane.secrets import first_value
-from components.model.vault import SecretKind
+from components.model.secrets.vault import SecretKind
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually

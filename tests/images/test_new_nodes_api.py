@@ -12,7 +12,7 @@ from controller.cluster import UNCHECKED
 from controller.new_nodes import ABLE
 from node_authorities import FIELD, PUBLISHED, TOLD
 
-from components.model.nodes import GPU_LABEL, POOL_LABEL, SITE_LABEL, ZONE_LABEL
+from components.model.nodes.nodes import GPU_LABEL, POOL_LABEL, SITE_LABEL, ZONE_LABEL
 from components.objects.node_labels import (
     KEPT,
     MARK,

@@ -12,7 +12,7 @@ from controller.sources import inventories
 
 from components.aws.web_identity import AUDIENCES
 from components.model import plan
-from components.model.nodes import ZONE_LABEL, host_labels, host_nodes, pool_labels
+from components.model.nodes.nodes import ZONE_LABEL, host_labels, host_nodes, pool_labels
 from components.render.controller import environment_document
 from tests.support.production import production
 

@@ -16,7 +16,7 @@ from controller.metrics import Metrics
 from controller.watch import Watch
 from gpu.names import BOOT, HEALTHY, TAINT
 
-from components.model import nodes as model
+from components.model.nodes.nodes import nodes as model
 from components.objects.rbac import CLUSTER_RULES
 from longhaul.status import cluster
 from tests.images.fake_api import FakeApi, Held

@@ -15,8 +15,8 @@ from controller.metrics import Metrics
 from controller.new_nodes import ABLE, KIND, OWN, PREFLIGHT, Known, NewLabels, NewNodes, Truth, corrections, kept, truth
 from gpu.names import PRESENT
 
-from components.model import nodes as model
-from components.model.kinds import KIND_LABEL
+from components.model.nodes.nodes import nodes as model
+from components.model.pools.capacity_kinds import KIND_LABEL
 from components.objects import node_labels, rbac
 from tests.images.fake_api import FakeApi, Held
 

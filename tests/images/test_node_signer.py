@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
 from components.model import load, plan
-from components.model.certificates import NODE_CONTROLLER
+from components.model.secrets.certificates import NODE_CONTROLLER
 from lab import tools
 from tests.images import kubelets
 from tests.images.kubelets import CLIENT, SERVING

@@ -20,9 +20,9 @@ import quarantine_list
 from quarantine_list import QuarantineList
 
 from components.model import Role, control_machines, load, plan
-from components.model.quarantine import Quarantine, Quarantined
-from components.model.revoked import Person, Revoked
-from components.model.vault import QUARANTINE, REVOKED
+from components.model.access.quarantine import Quarantine, Quarantined
+from components.model.access.revoked import Person, Revoked
+from components.model.secrets.vault import QUARANTINE, REVOKED
 from components.render import api_server as rendered
 from components.render.quarantine import AUTHORIZATION, CLIENT, LIST, PEOPLE, PORT, refusing_client
 from lab import tools

@@ -14,7 +14,7 @@ from node_config import Node
 from restore.units import CLIENTS
 
 from components.model import Environment, Role, certificates, control_machines, load, plan
-from components.model.queues import FRAMEWORKS, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager
+from components.model.teams.queues import FRAMEWORKS, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager
 from components.render import files, secret_files, vault_secrets
 from tests.support.hosts import STACKS
 

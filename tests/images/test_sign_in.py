@@ -20,12 +20,12 @@ import pytest
 from vpn.people import People, RefusedError
 
 from components.model import Environment, Role, control_machines, load, plan
-from components.model.issuers import Identity, Issuer
-from components.model.quarantine import Quarantine
-from components.model.revoked import Person, Revoked
-from components.model.sign_in import MOST_GROUPS, settings
-from components.model.vault import ISSUERS, QUARANTINE, REVOKED
-from components.model.vpn import RIGHT
+from components.model.access.quarantine import Quarantine
+from components.model.access.revoked import Person, Revoked
+from components.model.identity.section import Identity, Issuer
+from components.model.identity.sign_in import MOST_GROUPS, settings
+from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED
+from components.model.vpn.section import RIGHT
 from components.render import api_server as rendered
 from components.render.quarantine import AUTHORIZATION, CLIENT, refusing_client
 from lab import tools

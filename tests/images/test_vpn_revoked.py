@@ -14,7 +14,7 @@ import vpn_checks
 import vpn_verify
 from quarantine_list import digest_of
 
-from components.model.revoked import Person, Revoked
+from components.model.access.revoked import Person, Revoked
 from tests.images.machines import ROOTFS
 
 ALICE = "corp:a-1"

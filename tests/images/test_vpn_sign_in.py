@@ -39,7 +39,7 @@ from vpn_door import (
 from vpn_signer import Desk
 
 from components.control_plane import issuing
-from components.model.vpn import RIGHT
+from components.model.vpn.section import RIGHT
 from longhaul.client.vpn.endpoint import MOST_TOKEN
 
 NOW = datetime.now(UTC).replace(microsecond=0)

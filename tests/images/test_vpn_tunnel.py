@@ -22,10 +22,10 @@ from vpn.sessions import end_sessions, sessions
 
 from components.control_plane import issuing
 from components.model import AddressPlan, Environment, Machine, Role, control_machines, load, plan
-from components.model.machines import members
-from components.model.revoked import Person, Revoked
-from components.model.vault import VPN_KEY, VPN_REMOTES
-from components.model.vpn import Vpn, remotes
+from components.model.access.revoked import Person, Revoked
+from components.model.control_plane.machines import members
+from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
+from components.model.vpn.section import Vpn, remotes
 from components.render import vpn
 from lab import openvpn
 from longhaul.access import operator_vpn

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from tests.support.cloud import instances, resize
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import GROUP, HOST, SERVERS, SharedLab, ready

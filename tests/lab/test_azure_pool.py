@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from tests.support.project import Project, eventually, hybrid, run
 from tests.support.shared_lab import ready
 from tests.support.workload import IMAGE
@@ -23,7 +23,7 @@ import json, sys
 from pathlib import Path
 from clouds.azure.fleet import of_pool
 from components.model import load
-from components.model.places import place_of
+from components.model.sites.places import place_of
 group = of_pool(place_of(load(Path(sys.argv[1])), "weu"), "cpu")["azpool-cpu"]
 if len(sys.argv) > 2:
     group.resize(int(sys.argv[2]))

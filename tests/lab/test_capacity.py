@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from lab import tools
 from tests.support.cloud import instances
 from tests.support.project import Project, eventually, hybrid

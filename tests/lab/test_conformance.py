@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from lab import tools
 from longhaul.acceptance.pods import IMAGE
 from tests.components.objects.test_conformance import PAGE

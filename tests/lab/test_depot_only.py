@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.depots import EXAMPLE_AUTHORITY
-from components.model.versions import pinned
+from components.model.depots.section import EXAMPLE_AUTHORITY
+from components.model.versions.section import pinned
 from components.render.node_files import DEPOT_AUTHORITY
 from lab.hosts import network_id
 from lab.hypervisor import addresses

@@ -16,8 +16,8 @@ from typing import Any
 import jinja2
 import pytest
 
-from components.model.nodes import GPU_LABEL, PREFLIGHT_TAINT
-from components.model.versions import pinned
+from components.model.nodes.nodes import GPU_LABEL, PREFLIGHT_TAINT
+from components.model.versions.section import pinned
 from components.objects import gpus
 from components.render.node_files import DEPOT_AUTHORITY
 from longhaul.toolchain.spec import repository

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment, load, plan
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from components.render.controller import CONFIGMAP, KEY, NAMESPACE, environment_document
 from components.render.node_files import host_files
 from tests.support.nvml.library import NAME, build

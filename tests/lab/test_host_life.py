@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from tests.support.onprem_hosts import await_ssh, deliver
 from tests.support.project import Project
 from tests.support.shared_lab import ENV, SharedLab

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from tests.support.cloud import aws, instances, resize
 from tests.support.project import Project, eventually
 from tests.support.requests import SERVING, Requester, ask_for, node_requester, proved, refusal

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from components.model.version_steps import minor, numbers
-from components.model.versions import belonging, offered
+from components.model.versions.section import belonging, offered
+from components.model.versions.steps import minor, numbers
 from components.objects.queues import source
 from lab import tools
 from lab.queue_objects import FOLDER, documents, text_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from components.model.queues import MANAGERS
-from components.model.versions import pinned
+from components.model.teams.queues import MANAGERS
+from components.model.versions.section import pinned
 from tests.support.project import Project, eventually
 from tests.support.queues import deployment, job, jobset, team_queue, team_space
 from tests.support.shared_lab import SERVERS, SharedLab

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from tests.support.project import Project, eventually, hybrid
 from tests.support.queues import deployment, jobset, team_queue, team_space
 from tests.support.workload import IMAGE

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from lab import tools
 from longhaul.backups.opened import BUMP
 from longhaul.exits import Exit

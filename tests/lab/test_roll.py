@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from tests.support.cloud import instances
 from tests.support.project import REPOSITORY, Project, eventually
 from tests.support.shared_lab import ENV, GROUP, POOL, SharedLab, nodes, ready

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from lab import control, tools
 from lab.state import LabState
 from tests.support.cloud import instances
@@ -31,7 +31,7 @@ import sys
 from pathlib import Path
 from clouds.azure.fleet import of_pool
 from components.model import load
-from components.model.places import place_of
+from components.model.sites.places import place_of
 group = of_pool(place_of(load(Path(sys.argv[1])), "weu"), "spare")["spot-spare"]
 group._post("virtualMachines/0/simulateEviction", {})
 """

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.address_plan import FRONTEND
-from components.model.joining import JOIN_PORT
-from components.model.vault import vault_url
-from components.model.versions import pinned
+from components.model.network.address_plan import FRONTEND
+from components.model.nodes.joining import JOIN_PORT
+from components.model.secrets.vault import vault_url
+from components.model.versions.section import pinned
 from lab.state import LabState, running_init
 from lab.teardown import leftovers
 from lab.tenants import host_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components.model.versions import offered
+from components.model.versions.section import offered
 from longhaul.exits import Exit
 from tests.support.control_plane import changed, generations, repeated, tried_twice
 from tests.support.project import Project, hybrid

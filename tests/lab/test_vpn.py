@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from components.model import Role, control_machines, load, plan
-from components.model.machines import Machine, members
-from components.model.versions import pinned
+from components.model.control_plane.machines import Machine, members
+from components.model.versions.section import pinned
 from lab import inotify, openvpn
 from lab.hypervisor.addresses import COMPANY
 from longhaul.exits import Exit

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from components.model import Environment
-from components.model.certificates import ADMINISTRATOR_HOURS, KUBERNETES
-from components.model.overlap import AUTHORITY
-from components.model.queues import KUEUE, webhooks_name
+from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETES
+from components.model.secrets.rotations import AUTHORITY
+from components.model.teams.queues import KUEUE, webhooks_name
 from longhaul.exits import CommandError
 from longhaul.rotation.followers import BOOT, DEPLOYMENTS, FIELD, NODES, ROOT, Followers
 from longhaul.rotation.kubernetes import KubernetesRotation

@@ -15,14 +15,14 @@ from clouds.base.control import CommandOutput
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import Environment, authorities, certificates, control_machines, plan
-from components.model.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
-from components.model.machines import Machine, Role
-from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
-from components.model.places import place_of
-from components.model.quarantine import Quarantine
-from components.model.revoked import Revoked
-from components.model.sign_in import settings
-from components.model.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIONS, SIGNING_KEYS
+from components.model.access.quarantine import Quarantine
+from components.model.access.revoked import Revoked
+from components.model.control_plane.machines import Machine, Role
+from components.model.identity.sign_in import settings
+from components.model.secrets.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
+from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIONS, SIGNING_KEYS
+from components.model.sites.places import place_of
 from components.render import api_server, etcd
 from components.render.secrets import SecretFile
 from longhaul.rotation.authorities import AuthorityRotation

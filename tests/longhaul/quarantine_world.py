@@ -12,9 +12,9 @@ from clouds.base.control import CommandOutput
 from clouds.base.errors import CloudError
 from clouds.base.quarantine import Suspect
 from components.model import Environment
-from components.model.places import place_of
-from components.model.quarantine import Quarantine, Quarantined, moment
-from components.model.vault import QUARANTINE
+from components.model.access.quarantine import Quarantine, Quarantined, moment
+from components.model.secrets.vault import QUARANTINE
+from components.model.sites.places import place_of
 from longhaul.exits import CommandError
 from longhaul.quarantine.record import Record
 from longhaul.quarantine.servers import digest_of

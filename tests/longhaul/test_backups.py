@@ -15,7 +15,7 @@ from clouds.azure import control
 from clouds.azure.session import AzureError
 from clouds.base.control import BackupView, CommandOutput
 from components.model import Environment, Role, load
-from components.model.backups import Backups
+from components.model.backups.section import Backups
 from longhaul.backups.at_once import back_up
 from longhaul.backups.listing import backups, warnings
 from longhaul.backups.opened import snapshot_of

@@ -11,7 +11,7 @@ import pytest
 from clouds.azure import control
 from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
-from components.model.backups import Backups
+from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
 from longhaul.backups.at_once import back_up, check_learner
 from longhaul.exits import CommandError, Exit

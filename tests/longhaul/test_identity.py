@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
-from components.model.certificates import ADMINISTRATOR_HOURS, ADMINISTRATORS_GROUP, MASTERS_GROUP
+from components.model.secrets.certificates import ADMINISTRATOR_HOURS, ADMINISTRATORS_GROUP, MASTERS_GROUP
 from longhaul import identity
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import AGAIN_S, fetch_break_glass, fetch_identity, renewing

@@ -1,4 +1,5 @@
-"""Every bad file of :mod:`tests.model.test_promises` on the command line: exit codes, one report, and never "safe"."""
+"""Every bad file of :mod:`tests.model.nodes.test_promises` on the command line: exit codes, one report, and never
+"safe"."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components.model.load import load
+from components.model.loading.load import load
 from longhaul.cli import main
 from longhaul.exits import Exit
 from longhaul.plan.plan import Terms, make_plan
@@ -15,7 +16,7 @@ from longhaul.plan.text import to_text
 from tests.longhaul.plan.steps import changes
 from tests.longhaul.plan.test_files import STACK
 from tests.model.files import write
-from tests.model.test_promises import CASES, valid
+from tests.model.nodes.test_promises import CASES, valid
 from tests.support.project import REPOSITORY
 
 NEW_STACK = {**STACK, "urn": STACK["urn"].replace(":lab::", ":test::")}

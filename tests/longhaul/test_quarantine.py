@@ -14,8 +14,8 @@ from clouds.base.control import CommandOutput
 from clouds.base.errors import CloudError
 from clouds.base.quarantine import Suspect
 from components.model import load
-from components.model.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
-from components.model.vault import QUARANTINE
+from components.model.access.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
+from components.model.secrets.vault import QUARANTINE
 from longhaul.exits import CommandError, Exit
 from longhaul.kubernetes.connection import ApiError
 from longhaul.quarantine import record as records

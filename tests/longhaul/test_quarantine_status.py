@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from components.model import load
-from components.model.quarantine import Quarantine, Quarantined, moment
-from components.model.vault import QUARANTINE
+from components.model.access.quarantine import Quarantine, Quarantined, moment
+from components.model.secrets.vault import QUARANTINE
 from longhaul.status import collect
 from longhaul.status.collect import parse_answer
 from longhaul.status.fleet import Verdict, judge_nodes

@@ -16,7 +16,7 @@ from clouds.azure import control
 from clouds.azure.session import AzureError
 from clouds.base.control import BackupView, CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
-from components.model.backups import Backups
+from components.model.backups.section import Backups
 from longhaul import cli
 from longhaul.backups.listing import Backup, control_of
 from longhaul.backups.opened import BUMP

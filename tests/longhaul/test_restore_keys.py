@@ -10,10 +10,10 @@ import pytest
 
 from clouds.base.control import CommandOutput
 from components.model import Environment, Role, control_machines, load, plan
-from components.model.machines import members
-from components.model.places import place_of
-from components.model.rotation import Keys, Phase
-from components.model.vault import KEYS_IN_USE, RETIRED_KEYS
+from components.model.control_plane.machines import members
+from components.model.secrets.encryption_keys import Keys, Phase
+from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
+from components.model.sites.places import place_of
 from longhaul.exits import CommandError
 from longhaul.restore.former_keys import readmit_former
 from longhaul.rotation.record import Record

@@ -9,7 +9,7 @@ import pytest
 
 from clouds.azure.session import AzureError
 from components.model import Role, load
-from components.model.backups import Backups
+from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
 from longhaul.backups.opened import BUMP
 from longhaul.restore.fleet import Answer, Fleet, RefusedStepError

@@ -11,9 +11,9 @@ import pytest
 
 from clouds.base.control import CommandOutput
 from components.model import Environment, load
-from components.model.places import place_of
-from components.model.rotation import Keys, Phase
-from components.model.vault import KEYS_IN_USE, RETIRED_KEYS
+from components.model.secrets.encryption_keys import Keys, Phase
+from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
+from components.model.sites.places import place_of
 from longhaul.exits import CommandError
 from longhaul.kubernetes.connection import ApiError
 from longhaul.rotation.encryption import ROUNDS, Rotation

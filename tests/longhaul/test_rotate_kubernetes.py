@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from components.model import Environment, load
-from components.model.overlap import READ_VARIABLE, STEADY
-from components.model.quarantine import Quarantine, Quarantined
-from components.model.rotation import Phase
-from components.model.vault import QUARANTINE, ROTATIONS
+from components.model.access.quarantine import Quarantine, Quarantined
+from components.model.secrets.encryption_keys import Phase
+from components.model.secrets.rotations import READ_VARIABLE, STEADY
+from components.model.secrets.vault import QUARANTINE, ROTATIONS
 from longhaul.exits import CommandError
 from longhaul.rotation import stack
 from longhaul.rotation.followers import LOOK_S, PATIENCE

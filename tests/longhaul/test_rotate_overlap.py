@@ -17,11 +17,11 @@ import pytest
 from clouds.base.control import CommandOutput
 from components.control_plane import issuing
 from components.model import Environment, load
-from components.model.certificates import ETCD_CLIENT, NODE_DAYS, authorities
-from components.model.machines import Role
-from components.model.overlap import AUTHORITY, SERVICE_ACCOUNTS, STEADY
-from components.model.rotation import Phase
-from components.model.vault import ROTATIONS
+from components.model.control_plane.machines import Role
+from components.model.secrets.certificates import ETCD_CLIENT, NODE_DAYS, authorities
+from components.model.secrets.encryption_keys import Phase
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY
+from components.model.secrets.vault import ROTATIONS
 from longhaul.commands.rotate import run
 from longhaul.exits import CommandError, Exit
 from longhaul.rotation.authorities import TIMES

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from components.model import Environment, load
-from components.model.overlap import STEADY
-from components.model.tunnel_keys import READ_VARIABLE, TUNNELS
-from components.model.vault import ROTATIONS
+from components.model.network.tunnel_keys import READ_VARIABLE, TUNNELS
+from components.model.secrets.rotations import STEADY
+from components.model.secrets.vault import ROTATIONS
 from longhaul.exits import CommandError
 from longhaul.plan.places import TUNNEL_KEY
 from longhaul.rotation import stack

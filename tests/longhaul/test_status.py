@@ -17,7 +17,7 @@ from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
-from components.model.backups import Backups
+from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
 from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import OnpremMachine

@@ -12,7 +12,7 @@ from clouds.azure import control
 from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput
 from components.model import Environment, load
-from components.model.certificates import LEAF_DAYS
+from components.model.secrets.certificates import LEAF_DAYS
 from longhaul.renewed import hand_out
 from longhaul.status.certificates import judge_certificates
 from longhaul.status.collect import parse_answer

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.model.errors import ConfigurationError, Problem
+from components.model.loading.errors import ConfigurationError, Problem
 from longhaul import cli
 from longhaul.context import Context, state_folder
 from longhaul.exits import Exit

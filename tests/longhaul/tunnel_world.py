@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from components.model import Environment
-from components.model.tunnel_keys import TUNNELS, TunnelKeys
+from components.model.network.tunnel_keys import TUNNELS, TunnelKeys
 from longhaul.rotation.overlap import Subject
 from longhaul.rotation.tunnels import Tunnel, TunnelRotation
 from tests.longhaul.overlap_world import World

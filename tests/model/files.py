@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from components.model import ConfigurationError, Problem, load
-from components.model.schema import CONFIG_KEY
+from components.model.loading.schema import CONFIG_KEY
 
 
 def write(directory: Path, environment: dict[str, Any], *, hosts: object = None, name: str = "test") -> Path:

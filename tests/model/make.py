@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from components.model import Environment, parse
-from components.model.depots import EXAMPLE_AUTHORITY
+from components.model.depots.section import EXAMPLE_AUTHORITY
 
 STACK = "test"
 SOURCE = Path("Pulumi.test.yaml")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from components.model.versions import offered
+from components.model.versions.section import offered
 from longhaul.toolchain.spec import load, repository
 from tests.support.modules import module_at
 

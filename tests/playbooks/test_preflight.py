@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from components.model import load
-from components.model.certificates import NODES, authorities
+from components.model.secrets.certificates import NODES, authorities
 from longhaul.hosts.inventory import Reach, inventory
 from tests.playbooks.test_scripts import ROLES, program, sh
 from tests.support.modules import module_at

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from components.model import load, plan
-from components.model.host_places import gateway_places
+from components.model.hosts.places import gateway_places
 from tests.redteam.cis import COLLECT, EVERY, ON_API_SERVERS, ON_MEMBERS, ON_NODES, Facts, not_held
 from tests.support.cloud import instances
 from tests.support.project import REPOSITORY, Project

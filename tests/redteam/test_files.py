@@ -102,4 +102,4 @@ def test_yaml_that_others_wrote_has_one_reader() -> None:
         for path in (ROOT / package).rglob("*.py")
         if reads.search(path.read_text(encoding="utf-8"))
     ]
-    assert found == ["components/model/document.py"]
+    assert found == ["components/model/loading/document.py"]

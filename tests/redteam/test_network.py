@@ -13,11 +13,11 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from components.model import AddressPlan, Environment, control_machines, load, plan
-from components.model.address_plan import POD_PREFIX
-from components.model.host_places import gateway_places, host_places
-from components.model.joining import JOIN_PORT
-from components.model.nodes import api_address
-from components.model.versions import pinned
+from components.model.hosts.places import gateway_places, host_places
+from components.model.network.address_plan import POD_PREFIX
+from components.model.nodes.joining import JOIN_PORT
+from components.model.nodes.nodes import api_address
+from components.model.versions.section import pinned
 from tests.support.node_network import HEAR, SAY
 from tests.support.project import Project, run
 from tests.support.shared_lab import ENV, HOST, SharedLab

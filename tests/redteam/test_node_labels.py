@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from components.model.nodes import (
+from components.model.nodes.nodes import (
     GPU_LABEL,
     IMAGE_LABEL,
     POOL_LABEL,

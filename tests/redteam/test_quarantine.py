@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.nodes import api_url
-from components.model.versions import pinned
+from components.model.nodes.nodes import api_url
+from components.model.versions.section import pinned
 from tests.support.cloud import aws, instances
 from tests.support.project import Project, eventually, run
 from tests.support.shared_lab import ENV, GROUP, MACHINES, SharedLab, nodes, ready

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from components.model import AddressPlan, Environment, Machine, Role, control_machines, load, plan
-from components.model.machines import members
-from components.model.vpn import Vpn
+from components.model.control_plane.machines import members
+from components.model.vpn.section import Vpn
 from components.render import File, host_files, join_kubeconfig, pool_files, pool_user_data
 from components.render.node_files import JOIN
 from tests.support.hosts import STACKS, stack_file

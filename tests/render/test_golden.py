@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from components.render import files, user_data
 from tests.render.conftest import TOKEN, Case, NodeCase, cases, node_cases
 

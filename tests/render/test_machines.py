@@ -14,7 +14,7 @@ import yaml
 
 from clouds.registry import cloud_of
 from components.model import Environment, Role, certificates, control_machines, plan, shared_secrets
-from components.model.vault import ISSUERS, VPN_REMOTES
+from components.model.secrets.vault import ISSUERS, VPN_REMOTES
 from components.render import File, UserDataError, files, user_data, vault_secrets
 from components.render.cloud_init import UserData, cloud_config
 from components.render.documents import environment_file

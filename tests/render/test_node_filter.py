@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from components.model import AddressPlan, Environment, control_machines, load, plan
-from components.model.host_places import gateway_places, host_places
-from components.model.hosts import Host
-from components.model.joining import JOIN_PORT
-from components.model.nodes import api_address
+from components.model.hosts.places import gateway_places, host_places
+from components.model.hosts.section import Host
+from components.model.nodes.joining import JOIN_PORT
+from components.model.nodes.nodes import api_address
 from components.render.node_filter import filter_file
 from tests.support.alone import NEEDS_ROOT
 from tests.support.hosts import STACKS

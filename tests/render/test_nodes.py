@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from clouds.registry import cloud_of
-from components.model import load, nodes, plan
-from components.model.nodes import MAX_PODS, TUNNEL_MTU
+from components.model import load, plan
+from components.model.nodes import nodes
+from components.model.nodes.nodes import MAX_PODS, TUNNEL_MTU
 from components.render import File, UserDataError
 from components.render.cloud_init import UserData, cloud_config
 from components.render.node_files import COMPLETE, JOIN

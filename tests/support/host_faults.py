@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import yaml
 
 from components.model import load, plan
-from components.model.host_places import gateway_places
-from components.model.nodes import api_url, pod_mtu
+from components.model.hosts.places import gateway_places
+from components.model.nodes.nodes import api_url, pod_mtu
 from lab.hosts import network_id
 from lab.hypervisor.addresses import machine_link
 from lab.hypervisor.networks import router_of

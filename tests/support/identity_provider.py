@@ -18,7 +18,7 @@ import requests
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from components.control_plane import issuing
-from components.model.issuers import Issuer
+from components.model.identity.section import Issuer
 from lab.hypervisor.addresses import COMPANY, COMPANY_NAME
 from lab.oidc.provider import SERVER, ensure
 from longhaul.client import profile

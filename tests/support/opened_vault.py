@@ -11,7 +11,7 @@ from clouds.azure import control
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
 from components.model import Environment
-from components.model.vault import vault_url
+from components.model.secrets.vault import vault_url
 
 ANNA = "anna@example.com"
 

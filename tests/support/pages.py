@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.model.versions import pinned
+from components.model.versions.section import pinned
 from tests.support.workload import IMAGE
 
 PORT = 6006

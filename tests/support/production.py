@@ -18,7 +18,7 @@ from components.azure.links import AzureEnd, AzureLinked
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.links import End, EndContext, Keys, Links, LinksArgs
 from components.model import Environment, load, plan
-from components.model.cloud_names import pool_groups
+from components.model.sites.cloud_names import pool_groups
 from components.onprem.links import OnpremEnd
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.hosts import EXAMPLES

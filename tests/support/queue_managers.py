@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 from components.control_plane import issuing
-from components.model.queues import MANAGERS, Manager
+from components.model.teams.queues import MANAGERS, Manager
 from longhaul.toolchain.spec import repository
 from tests.support.api_server import ApiServer, eventually
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.model.certificates import JOIN_USER
+from components.model.secrets.certificates import JOIN_USER
 from longhaul.acceptance.joining import CLIENT, SERVING, proof, request_for
 from tests.support.project import Project, eventually
 

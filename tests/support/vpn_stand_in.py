@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
-from components.model.certificates import sign_in_name
+from components.model.secrets.certificates import sign_in_name
 from longhaul.client.profile import Inside, Vpn
 from longhaul.client.vpn.endpoint import PATH
 

@@ -12,7 +12,7 @@ from pulumi import Alias, ComponentResource, CustomResource, ResourceOptions
 
 from clouds.azure.site import AzureVpnForm
 from components.model import load
-from components.model.load import load_directory
+from components.model.loading.load import load_directory
 from tests.support.declared import declare
 from tests.upgrade.names import Program, declared, lost, names
 from tests.upgrade.releases import ACCEPTED, ENVIRONMENTS, LAB, Entry, Release, releases

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from components.model import plan
-from components.model.host_places import gateway_places
+from components.model.hosts.places import gateway_places
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.faults.services import kill

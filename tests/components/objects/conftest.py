@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.model import load, plan
-from components.model.queues import MANAGERS
+from components.model.teams.queues import MANAGERS
 from lab import tools
 from tests.components.objects.stack import Stack
 from tests.support.api_server import ApiServer, api_server, eventually

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from components.model.autoscaler_rights import leases
-from components.model.certificates import AUTOSCALER_USER as USER
-from components.model.nodes import POOL_LABEL, SCALE_IN
+from components.model.autoscaler.rights import leases
+from components.model.nodes.nodes import POOL_LABEL, SCALE_IN
+from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from components.objects.autoscaler_policies import FOREIGN_CORDON, NAME_REFUSAL, REFUSAL, names_policy
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access

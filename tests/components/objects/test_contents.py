@@ -8,8 +8,8 @@ import pytest
 
 from clouds.base.pool import Pool
 from components.model import Environment, load, plan
-from components.model.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.model.nodes import host_node_name
+from components.model.nodes.nodes import host_node_name
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects import dns, priorities, training
 from components.objects.labels import FIELD_MANAGER
 from components.objects.rbac import BOOTSTRAPPERS

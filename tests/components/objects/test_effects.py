@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.model.nodes import api_address
+from components.model.nodes.nodes import api_address
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects import dns, metadata, training
 from components.objects.rbac import BOOTSTRAPPERS
 from lab.providers.kubernetes_client import ObjectClient

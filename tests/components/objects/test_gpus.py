@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from components.model.gpu_promises import has_gpus
-from components.model.nodes import GPU_LABEL
+from components.model.nodes.gpu_promises import has_gpus
+from components.model.nodes.nodes import GPU_LABEL
 from components.objects import gpus
 from components.objects.device_plugins import AT_ONCE, SKIP_AWAIT
 from longhaul.depot import contents

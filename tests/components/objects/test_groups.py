@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from components.model.issuers import Identity
+from components.model.identity.section import Identity
 from tests.model.make import issuer
 from tests.support.declared import Declared, Program, plain
 from tests.support.whole import declare_objects

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.model.certificates import NODE_CONTROLLER
-from components.model.nodes import (
+from components.model.nodes.nodes import (
     GPU_LABEL,
     IMAGE_LABEL,
     POOL_LABEL,
@@ -20,6 +19,7 @@ from components.model.nodes import (
     UNCHECKED,
     ZONE_LABEL,
 )
+from components.model.secrets.certificates import NODE_CONTROLLER
 from components.objects.node_labels import COMPARED, INTERRUPTED, LOOKED_AT_KEY, MACHINE, NOTED, REFUSAL
 from components.objects.rbac import LOOKED_AT, NODES
 from lab.providers.kubernetes_client import ObjectClient

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from components.control_plane import issuing
-from components.model.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
+from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
 from components.objects.queues import CHECK, GANGS
 from longhaul.rotation.webhooks import believe
 from longhaul.toolchain.spec import load as load_spec

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from components.model.hosts import Host
+from components.model.hosts.section import Host
 from components.objects import efa, rdma
 from components.objects.device_plugins import SKIP_AWAIT
 from longhaul.depot import contents

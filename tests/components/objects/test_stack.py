@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from components.model.certificates import ADMINISTRATORS_GROUP
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP
 from components.objects.node_labels import LOOKED_AT_KEY
 from components.objects.rbac import LOOKED_AT
 from tests.components.objects.stack import Stack

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from components.model.autoscaler import Autoscaler
-from components.model.issuers import Identity
-from components.model.kinds import KIND_LABEL, kinds
-from components.model.nodes import host_labels, host_nodes, pool_labels
-from components.model.teams import Share, Team
+from components.model.autoscaler.section import Autoscaler
+from components.model.identity.section import Identity
+from components.model.nodes.nodes import host_labels, host_nodes, pool_labels
+from components.model.pools.capacity_kinds import KIND_LABEL, kinds
+from components.model.teams.section import Share, Team
 from components.objects.priorities import CLASSES
 from components.objects.queues import CHECK
 from components.objects.team_queues import _own

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from components.model.queues import JOBSET, KUEUE
+from components.model.teams.queues import JOBSET, KUEUE
 from components.objects.team_policies import (
     ANOTHER,
     GATE,

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from clouds.base.policy import Resource
 from components.model import Environment, load
-from components.model.policy import EXPIRED, REFUSED, UNUSED, Judged, policies
-from components.model.waivers import Waiver
+from components.model.policy.rules import EXPIRED, REFUSED, UNUSED, Judged, policies
+from components.model.policy.waivers import Waiver
 from tests.support.hosts import STACKS
 
 TODAY = date(2027, 1, 15)

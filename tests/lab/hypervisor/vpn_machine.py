@@ -18,10 +18,10 @@ import yaml
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.control_plane import issuing
 from components.model import Environment, Machine, Role, control_machines, load, plan
-from components.model.certificates import sign_in_name
-from components.model.machines import members
-from components.model.revoked import Revoked
-from components.model.vpn import MARK, Vpn
+from components.model.access.revoked import Revoked
+from components.model.control_plane.machines import members
+from components.model.secrets.certificates import sign_in_name
+from components.model.vpn.section import MARK, Vpn
 from components.render import user_data
 from lab import desired, openvpn
 from lab.desired import DesiredSubnet, Network, World

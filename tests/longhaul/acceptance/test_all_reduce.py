@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from clouds.base.machine_type import MachineType
-from components.model.machine_types import known_machine_types
+from components.model.pools.machine_types import known_machine_types
 from longhaul.acceptance.all_reduce import judge, read
 from longhaul.acceptance.outcome import Result
 from longhaul.exits import Exit

@@ -21,7 +21,7 @@ from clouds.base.fleet import Group, Life, LiveGroup, Machine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model import Environment
-from components.model import autoscaler_rights as rights
+from components.model.autoscaler import rights
 from longhaul.autoscaler.actions import Verb
 from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.metrics import Metrics

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.model.nodes import KEEP, SCALE_IN
+from components.model.nodes.nodes import KEEP, SCALE_IN
 from longhaul.autoscaler.cached import is_news
 from longhaul.rolling.observed import TARGET
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from components.model import Environment, load
-from components.model.autoscaler import Autoscaler
-from components.model.autoscaler_document import KEY, Given, of_text, to_text
-from components.model.hosts import Host
+from components.model.autoscaler.document import KEY, Given, of_text, to_text
+from components.model.autoscaler.section import Autoscaler
+from components.model.hosts.section import Host
 from longhaul.autoscaler import unit
 from longhaul.examples import example
 from longhaul.prices.book import PriceBook

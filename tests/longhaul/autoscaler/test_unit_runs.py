@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment, load
-from components.model.autoscaler import Autoscaler
-from components.model.autoscaler_document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
-from components.model.autoscaler_rights import Rule, everywhere, in_kube_system
-from components.model.certificates import AUTOSCALER_USER as USER
-from components.model.leases import AUTOSCALER
+from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
+from components.model.autoscaler.leases import AUTOSCALER
+from components.model.autoscaler.rights import Rule, everywhere, in_kube_system
+from components.model.autoscaler.section import Autoscaler
+from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from lab import tools
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.lease import LEASES

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from components.model.authority_pem import authority_fault
+from components.model.secrets.authority_pem import authority_fault
 from longhaul.depot.manifest import SUMS
 from longhaul.depot.serving import served
 from longhaul.toolchain.spec import repository

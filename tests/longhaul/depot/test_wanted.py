@@ -51,7 +51,7 @@ def with_hosts(*, hosts: tuple[dict[str, Any], ...] = (), **changes: Any) -> Env
 
 
 def _host(raw: dict[str, Any]) -> Any:
-    from components.model.hosts import Host
+    from components.model.hosts.section import Host
 
     return Host.model_validate({"site": "colo", **raw})
 

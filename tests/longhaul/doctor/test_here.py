@@ -15,7 +15,7 @@ from clouds.azure.doctor import durations
 from clouds.base import outside
 from clouds.base.findings import Finding, NotAskedError, Severity
 from clouds.onprem.doctor import gateways
-from components.model.hosts import Host
+from components.model.hosts.section import Host
 from longhaul.doctor import hosts as host_checks
 from longhaul.doctor import machine, state
 from longhaul.doctor import size as size_checks

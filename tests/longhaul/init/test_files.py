@@ -20,7 +20,7 @@ def test_an_interruption_while_it_is_checked_leaves_nothing(here: Here) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    here.monkeypatch.setattr(sys.modules["components.model.load"], "check_neighbours", interrupted)
+    here.monkeypatch.setattr(sys.modules["components.model.loading.load"], "check_neighbours", interrupted)
     assert here.init(*LEAST, *RACK).code == Exit.INTERRUPTED
     assert here.names() == []
 

@@ -17,7 +17,7 @@ import pytest
 from clouds.aws import permissions as aws
 from clouds.azure import permissions as azure
 from components.azure import roles
-from components.model.machine_types import known_machine_types
+from components.model.pools.machine_types import known_machine_types
 from lab.cloud.aws.actions import known_actions
 from longhaul import cli
 from longhaul.exits import Exit

@@ -15,7 +15,7 @@ import pytest
 
 from clouds.registry import clouds
 from components.model import Environment, plan
-from components.model.links import LinkKind, links, tunnels
+from components.model.network.links import LinkKind, links, tunnels
 from longhaul.map.drawing import html, svg
 from longhaul.map.style import inks
 from longhaul.report.text import counted

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from components.model import Environment, load, parse
-from components.model.hosts import Host
+from components.model.hosts.section import Host
 from tests.model import make
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -9,7 +9,7 @@ from typing import Any
 
 from clouds.base.findings import Finding, Severity
 from components.model import Environment, load
-from components.model.waivers import Waiver
+from components.model.policy.waivers import Waiver
 from longhaul.plan.document import Document, read_document
 from longhaul.plan.policies import policies
 

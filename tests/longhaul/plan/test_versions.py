@@ -11,7 +11,7 @@ import yaml
 
 from clouds.base.findings import Severity
 from components.model import Environment
-from components.model.versions import belonging, offered, pinned
+from components.model.versions.section import belonging, offered, pinned
 from longhaul.kubernetes.deprecated import Apis, DeprecatedApi
 from longhaul.plan.plan import Plan, Terms, make_plan
 from tests.longhaul.plan.steps import VM, Step, changes, judged, lab, stack, step

@@ -12,7 +12,7 @@ import pytest
 from clouds.azure import prices as azure
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment, load
-from components.model.autoscaler import Autoscaler
+from components.model.autoscaler.section import Autoscaler
 from longhaul.prices.names import name_of
 from longhaul.prices.needs import needs, wanted
 from tests.longhaul.prices.conftest import hybrid_with_pools

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from components.model import Environment, load
-from components.model.versions import Versions
+from components.model.versions.section import Versions
 from longhaul.examples import example
 from tests.longhaul.show.large import write_large
 from tests.model import make

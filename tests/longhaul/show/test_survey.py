@@ -8,9 +8,9 @@ from ipaddress import IPv4Address
 import pytest
 
 from components.model import plan
-from components.model.autoscaler import Autoscaler
-from components.model.links import LinkKind
-from components.model.machines import Role
+from components.model.autoscaler.section import Autoscaler
+from components.model.control_plane.machines import Role
+from components.model.network.links import LinkKind
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.survey import survey
 from longhaul.show.text import to_json

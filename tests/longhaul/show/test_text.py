@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.model import Environment
-from components.model.autoscaler import Autoscaler
+from components.model.autoscaler.section import Autoscaler
 from longhaul.report.text import WIDTH
 from longhaul.show.survey import survey
 from longhaul.show.text import LISTED, to_text

@@ -10,8 +10,8 @@ import requests
 from botocore.exceptions import ClientError
 
 from components.aws.scaling import policy
-from components.model.autoscaler import Autoscaler
-from components.model.cloud_names import pool_groups
+from components.model.autoscaler.section import Autoscaler
+from components.model.sites.cloud_names import pool_groups
 from lab.cloud.aws.access import permitted
 from lab.cloud.aws.targets import ActionTarget
 from longhaul.examples import example

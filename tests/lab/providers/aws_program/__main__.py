@@ -13,7 +13,7 @@ from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.vpn import AwsRoutes, AwsRoutesArgs, AwsVpnGateway, AwsVpnGatewayArgs, AwsVpnPeer, AwsVpnPeerArgs
 from components.links import Keys, used
 from components.model import plan
-from components.model.load import load
+from components.model.loading.load import load
 from components.tags import site_tags
 
 config = pulumi.Config()

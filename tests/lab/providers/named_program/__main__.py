@@ -13,7 +13,7 @@ from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.links import Keys, Links, LinksArgs
 from components.model import plan
-from components.model.load import load
+from components.model.loading.load import load
 from components.tags import site_tags
 
 environment = load(Path(__file__).parent / "environment" / "Pulumi.named.yaml")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pulumi
 
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.model.cloud_names import pool_groups
-from components.model.load import load
+from components.model.loading.load import load
+from components.model.sites.cloud_names import pool_groups
 
 config = pulumi.Config()
 environment = load(Path(__file__).parent / "environment" / "Pulumi.pools.yaml")

@@ -14,7 +14,7 @@ from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.links import Keys, Links, LinksArgs
 from components.model import plan
-from components.model.load import load
+from components.model.loading.load import load
 from components.onprem.links import OnpremEnd
 from components.tags import site_tags
 

@@ -24,8 +24,8 @@ RETRY_S = 2.0
 """Seconds between looks: kube-apiserver looks at the file once a minute, and nothing tells that it has."""
 
 STORED = "/registry/secrets/"
-"""Beginning of the keys under which kube-apiserver keeps Secrets: all that is encrypted (components/model/rotation.py,
-ENCRYPTED)."""
+"""Beginning of the keys under which kube-apiserver keeps Secrets: all that is encrypted
+(components/model/secrets/encryption_keys.py, ENCRYPTED)."""
 PREFIX = re.compile(rb"k8s:enc:secretbox:v1:([^:]+):")
 """Beginning of an encrypted value, with its key's name (k8s.io/apiserver, ``secretboxTransformerPrefixV1``)."""
 PAGE = 50

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 RECIPIENT = re.compile(r"age1[02-9ac-hj-np-z]{58}")
-"""A public key of age (components/model/backups.py has the same form, with its source)."""
+"""A public key of age (components/model/backups/section.py has the same form, with its source)."""
 
 SHORTEST_S, LONGEST_S = 60.0, 3600.0
 """Limits of the time between two backups (the same file)."""
@@ -63,7 +63,7 @@ class Settings:
 
 def account_url(vault: str) -> str:
     """Return the address of the storage of the environment that a vault belongs to: its account has the vault's name
-    without hyphens (components/model/backup_storage.py)."""
+    without hyphens (components/model/backups/storage.py)."""
     name = (urlsplit(vault).hostname or "").partition(".")[0].replace("-", "")
     return f"https://{name}.blob.core.windows.net"
 

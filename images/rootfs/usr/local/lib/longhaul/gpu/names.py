@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PRESENT = "nvidia.com/gpu.present"
-"""Label of a node that must have GPUs, ``true`` from its registration on (components/model/nodes.py)."""
+"""Label of a node that must have GPUs, ``true`` from its registration on (components/model/nodes/nodes.py)."""
 
 TAINT = "longhaul.dev/preflight"
 """Key of the taint with which such a node registers, and which the node controller removes."""

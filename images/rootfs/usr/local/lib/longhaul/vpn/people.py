@@ -25,10 +25,11 @@ WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 MAY = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 OWN = ("system:", "longhaul:")
-"""Beginnings of names of Kubernetes' own and of Longhaul's programs (components/model/sign_in.py, ``TAKEN``)."""
+"""Beginnings of names of Kubernetes' own and of Longhaul's programs (components/model/identity/sign_in.py,
+``TAKEN``)."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}")
-"""Name of a person, whose access can be revoked by it (components/model/revoked.py)."""
+"""Name of a person, whose access can be revoked by it (components/model/access/revoked.py)."""
 
 
 class RefusedError(Exception):

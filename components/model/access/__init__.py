@@ -1,0 +1,1 @@
+"""Access by SSH and to the vault, and who is refused: people whose access was revoked, machines in quarantine."""

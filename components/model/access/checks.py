@@ -1,0 +1,82 @@
+"""Access by SSH: the ranges that it is accepted from, and the administrator's key, whose type and size every cloud that
+makes machines with it must take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network, collapse_addresses
+
+from clouds.base.fault import Fault
+from clouds.base.ranges import PRIVATE
+from clouds.registry import cloud_of
+from components.model.environment import Environment
+from components.model.hosts.places import gateway_places
+from components.model.network.address_plan import AddressPlan, plan, plan_errors
+
+RSA = "ssh-rsa"
+
+INSIDE = "the private addresses of machines that people and CI use, such as 10.66.0.200/32"
+"""Advice in place of a range that cannot be one of operators inside."""
+
+
+def operators_inside(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:
+    """Return the private ranges of operators: the plan's, and those that the file names."""
+    return tuple(collapse_addresses([addresses.operators, *environment.access.operators_inside]))
+
+
+def ssh_sources(environment: Environment, addresses: AddressPlan, site: str) -> tuple[IPv4Network, ...]:
+    """Return the ranges from which a node of a site accepts SSH: operators inside and the site's gateways, which may be
+    jump hosts."""
+    gateways = [IPv4Network(place.address) for place in gateway_places(environment, addresses) if place.site == site]
+    return tuple(collapse_addresses([*operators_inside(environment, addresses), *gateways]))
+
+
+def check_operators_inside(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each range of operators inside that is not private, or in which pods have addresses. A single
+    address is of one machine, which keeps pods from it as long as it has it."""
+    if plan_errors(environment):
+        return
+    sites = plan(environment).sites
+    for index, range_ in enumerate(environment.access.operators_inside):
+        pods = [name for name, site in sites.items() if site.pods.overlaps(range_)]
+        if not any(range_.subnet_of(private) for private in PRIVATE):
+            wrong = f"{range_} is not private"
+        elif pods and range_.prefixlen < range_.max_prefixlen:
+            wrong = f"{range_} holds addresses of pods of {pods[0]}"
+        else:
+            continue
+        yield Fault(at=("access", "operators_inside", index), wrong=wrong, write=INSIDE)
+
+
+def check_access(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault when a site's cloud does not take the administrator's key."""
+    key = environment.access.administrator_key
+    kind = key.split()[0]
+    for name, site in environment.sites.items():
+        cloud = cloud_of(site)
+        if not cloud.administrator_keys:
+            continue
+        least = cloud.administrator_keys.get(kind)
+        wrong = f"{cloud.title} takes no key of type {kind}" if least is None else _weak(key, least)
+        if wrong:
+            taken = ", ".join(f"{one} of {bits} bits or more" for one, bits in cloud.administrator_keys.items())
+            write = f"one of {taken}, such as what `ssh-keygen -t ed25519` writes into `id_ed25519.pub`"
+            yield Fault(at=("access", "administrator_key"), wrong=wrong, write=write, basis=(("sites", name, "kind"),))
+            return
+
+
+def _weak(key: str, least: int) -> str:
+    """Return what is wrong with the size of a key; empty when it is large enough. All keys of the other types have one
+    size."""
+    if not key.startswith(f"{RSA} "):
+        return ""
+    # Loaded here: hardly anybody has such a key, and the library takes long to load.
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+    try:
+        read = load_ssh_public_key(key.encode())
+    except ValueError:
+        return "it cannot be read as an RSA key: is a part of it missing?"
+    bits = read.key_size if isinstance(read, RSAPublicKey) else 0
+    return f"an RSA key of {bits} bits is too short" if bits < least else ""

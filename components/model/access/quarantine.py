@@ -1,0 +1,124 @@
+"""The machines of an environment that are in quarantine: lost to an attacker, or believed to be. Pure.
+
+The vault's secret :data:`~components.model.secrets.vault.QUARANTINE` is the list, and the record of what was done. Only
+officers write there, ``longhaul up`` leaves it as it is, and API servers fetch it: whoever presents the certificate of
+a machine of it is refused (``components/render/quarantine.py``)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+
+from components.model.secrets.vault import fitting
+
+CERTIFICATE = timedelta(days=31)
+"""Time after which no certificate is valid that a machine had when API servers refused it: a node's lives 30 days
+(``--cluster-signing-duration`` of kube-node-signer.service), and a day is for clocks that differ."""
+
+USER = "system:node:"
+"""Beginning of a node's user (kubernetes.io, "Using Node Authorization")."""
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quarantined:
+    """A machine in quarantine."""
+
+    name: str
+    """Name of its Node."""
+    site: str
+    """Its site; empty for a machine that is gone."""
+    since: str
+    """Time at which the last API server refused it, RFC 3339; before that, at which the quarantine began."""
+    pool: str = ""
+    """Pool of a cloud's machine; empty for a host, and for a machine that is gone."""
+    group: str = ""
+    """Name of its group in the cloud."""
+    machine: str = ""
+    """The cloud's id of the machine."""
+    wanted: int = 0
+    """Number of machines that its group should have had before."""
+    gone: bool = False
+    """True when there was no machine of the name any more, in no pool and as no host: its name alone is refused."""
+    kept: tuple[str, ...] = ()
+    """Ids of what is kept of it in its cloud: its machine, disks or snapshots."""
+    done: bool = False
+    """True once every step was done."""
+    released: str = ""
+    """Time at which it was released, RFC 3339; empty while something of it is kept."""
+
+    def refused_until(self) -> datetime:
+        """Return the time until which its certificates may be valid, so that its name stays refused."""
+        return datetime.fromisoformat(self.since) + CERTIFICATE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quarantine:
+    """All of them, the first quarantined first."""
+
+    machines: tuple[Quarantined, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Quarantine:
+        """Parse the vault's value; ``ValueError`` when it is not one."""
+        try:
+            raw = json.loads(text)["machines"]
+            machines = tuple(Quarantined(**{**one, "kept": tuple(one["kept"])}) for one in raw)
+            times = [one.refused_until() for one in machines]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError("it is no list of machines") from None
+        names = [one.name for one in machines]
+        if not all(map(_NAME.fullmatch, names)) or len(set(names)) < len(names):
+            raise ValueError("its machines are not named as nodes are, each once")
+        if any(time.tzinfo is None for time in times):
+            raise ValueError("its times have no zone")
+        return cls(machines=machines)
+
+    def text(self) -> str:
+        """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
+        and YAML read it alike. ``ValueError`` when it is too long for the vault."""
+        users = json.dumps([f"{USER}{one.name}" for one in self.machines])
+        found = json.dumps({"users": users, "machines": [asdict(one) for one in self.machines]})
+        return fitting(found)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of their Nodes, in the order of the alphabet."""
+        return tuple(sorted(one.name for one in self.machines))
+
+    @property
+    def held(self) -> tuple[Quarantined, ...]:
+        """Return those of which something is kept."""
+        return tuple(one for one in self.machines if not one.released)
+
+    def find(self, name: str) -> Quarantined | None:
+        """Return the machine of this name; None when it is not in quarantine."""
+        return next((one for one in self.machines if one.name == name), None)
+
+    def with_(self, machine: Quarantined) -> Quarantine:
+        """Return the list with a machine, in the place of one of the same name."""
+        if self.find(machine.name) is None:
+            return Quarantine(machines=(*self.machines, machine))
+        return Quarantine(machines=tuple(machine if one.name == machine.name else one for one in self.machines))
+
+    def pruned(self, now: datetime) -> Quarantine:
+        """Return the list without machines that were released and whose certificates have all ended."""
+        return Quarantine(machines=tuple(_needed(self.machines, now)))
+
+
+def _needed(machines: Iterable[Quarantined], now: datetime) -> Iterable[Quarantined]:
+    return (one for one in machines if not one.released or one.refused_until() > now)
+
+
+def is_name(name: str) -> bool:
+    """Return whether a Node may have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def moment(now: datetime) -> str:
+    """Return a time as the list has it."""
+    return now.astimezone(UTC).isoformat(timespec="seconds")

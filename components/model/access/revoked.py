@@ -1,0 +1,78 @@
+"""People whose access was revoked: API servers refuse them, whatever token they present. Pure.
+
+The vault's secret :data:`~components.model.secrets.vault.REVOKED` is the list. Only officers write there,
+``longhaul up`` leaves it as it is, and API servers fetch it (``components/render/quarantine.py``)."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+
+from components.model.secrets.vault import fitting
+
+NAME = r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}"
+"""Pattern of a person's name with its issuer's prefix, which CEL (RE2) and Python read alike: in ASCII, without what
+YAML, CEL, shells or our lists read otherwise (space, quotation marks, ``$``, comma, backslash, backquote). Names and
+ids of Entra and Okta have none of these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """A person whose access was revoked."""
+
+    name: str
+    """Name as Kubernetes knows it, with its prefix."""
+    since: str
+    """Time at which it was revoked, RFC 3339."""
+    by: str
+    """Name of the officer who revoked it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revoked:
+    """All of them, the first revoked first."""
+
+    people: tuple[Person, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Revoked:
+        """Parse the vault's value; ``ValueError`` when it is not one."""
+        try:
+            people = tuple(Person(**one) for one in json.loads(text)["people"])
+            names = [one.name for one in people]
+            fit = all(is_name(name) for name in names)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError("it is no list of people") from None
+        if not fit or len(set(names)) < len(names):
+            raise ValueError("its people are not named as issuers' people are, each once")
+        return cls(people=people)
+
+    def text(self) -> str:
+        """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
+        and YAML read it alike. ``ValueError`` when it is too long for the vault."""
+        users = json.dumps(list(self.names))
+        found = json.dumps({"users": users, "people": [asdict(one) for one in self.people]})
+        return fitting(found)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return their names, in the order of the alphabet."""
+        return tuple(sorted(one.name for one in self.people))
+
+    def find(self, name: str) -> Person | None:
+        """Return the person of this name; None when nobody revoked it."""
+        return next((one for one in self.people if one.name == name), None)
+
+    def with_(self, person: Person) -> Revoked:
+        """Return the list with a person; one who is there already stays as it is."""
+        return self if self.find(person.name) else Revoked(people=(*self.people, person))
+
+    def without(self, name: str) -> Revoked:
+        """Return the list without a person."""
+        return Revoked(people=tuple(one for one in self.people if one.name != name))
+
+
+def is_name(name: str) -> bool:
+    """Return whether a person may be refused by this name."""
+    return re.fullmatch(NAME, name) is not None

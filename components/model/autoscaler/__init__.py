@@ -1,0 +1,1 @@
+"""The autoscaler: section ``autoscaler``, what it is told, and its rights."""

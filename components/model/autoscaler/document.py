@@ -1,0 +1,80 @@
+"""Document by which the autoscaler on the API servers' machines learns its environment, in a ConfigMap: the environment
+itself, its hosts and prices, and the role that it takes in AWS. Nothing in it is secret.
+
+The environment is as its file has it, without what is left to defaults: the machines' image is of the same release, or
+of one before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from components.model.environment import Environment
+from components.model.hosts.section import Host
+
+CONFIGMAP = "longhaul-autoscaler-environment"
+NAMESPACE = "kube-system"
+KEY = "environment.json"
+FORMAT = 1
+"""Version of the document's format. It is raised when an older autoscaler would misread the document."""
+
+
+class DocumentError(ValueError):
+    """Raised when the document cannot be used; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Content of the document."""
+
+    environment: Environment
+    prices: Mapping[str, Any] = field(default_factory=dict)
+    """Content of a price file, of the pools' machine types alone; empty without one."""
+    aws_role: str = ""
+    """AWS role to take; empty when there is no AWS site."""
+
+
+def to_text(given: Given) -> str:
+    """Return the document as JSON. Of a host only its name and site are told, in one short line each: a ConfigMap holds
+    1 MiB (kubernetes.io, "ConfigMaps")."""
+    value = {
+        "format": FORMAT,
+        "aws_role": given.aws_role,
+        "prices": given.prices,
+        "environment": given.environment.model_dump(mode="json", exclude_unset=True),
+        "hosts": {
+            site: [host.name for host in given.environment.hosts if host.site == site]
+            for site in dict.fromkeys(host.site for host in given.environment.hosts)
+        },
+    }
+    return json.dumps(value, indent=1) + "\n"
+
+
+def of_text(text: str) -> Given:
+    """Read the document; :class:`DocumentError` when this release cannot."""
+    try:
+        value = json.loads(text)
+        if value.get("format") != FORMAT:
+            raise DocumentError(f"format: is {value.get('format')!r}, this autoscaler reads {FORMAT}: {_RENEW}")
+        environment = Environment.model_validate_json(json.dumps(value["environment"]), strict=True)
+        hosts = tuple(Host(name=name, site=site) for site, names in value["hosts"].items() for name in names)
+        return Given(
+            environment=environment.model_copy(update={"hosts": hosts}),
+            prices=dict(value["prices"]),
+            aws_role=str(value["aws_role"]),
+        )
+    except ValidationError as error:
+        places = ", ".join(".".join(map(str, one["loc"])) for one in error.errors(include_url=False)[:5])
+        raise DocumentError(f"environment: this release does not know it ({places}): {_RENEW}") from None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, DocumentError):
+            raise
+        raise DocumentError(f"cannot be read ({type(error).__name__}: {error}): {_RENEW}") from None
+
+
+_RENEW = "renew the image of the API servers, or the objects (`longhaul up --only objects`)"

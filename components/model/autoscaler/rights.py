@@ -1,0 +1,68 @@
+"""Rights that the autoscaler's user needs in Kubernetes, as rules of RBAC. What it needs of clouds is ``SCALES`` in
+``clouds/aws/fleet.py`` and ``clouds/azure/fleet.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from components.model.autoscaler.document import CONFIGMAP
+from components.model.autoscaler.leases import AUTOSCALER, ROLLS
+from components.model.nodes.nodes import on_nodes
+
+Rule = dict[str, Any]
+READ = ("get", "list", "watch")
+
+LOOK: tuple[Rule, ...] = (
+    {
+        "api_groups": [""],
+        "resources": ["namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"],
+        "verbs": [*READ],
+    },
+    {"api_groups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": [*READ]},
+    {"api_groups": ["apps"], "resources": ["daemonsets"], "verbs": [*READ]},
+    {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": [*READ]},
+    {"api_groups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": [*READ]},
+)
+"""Rules in the whole cluster of one that only looks."""
+
+ACT: tuple[Rule, ...] = (
+    # Cordons, and their annotation: the rest is refused (components/objects/autoscaler_policies.py).
+    {"api_groups": [""], "resources": ["nodes"], "verbs": ["patch"]},
+    {"api_groups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+    # On pods that wait, in whichever namespace.
+    {"api_groups": [""], "resources": ["events"], "verbs": ["create"]},
+    {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests/status"], "verbs": ["patch"]},
+)
+"""Rules besides, of one that acts."""
+
+
+def leases(pools: Iterable[str], *, acts: bool) -> tuple[str, ...]:
+    """Return the names of the leases that it takes: its own and, when it acts, those of rolls of the pools."""
+    return (AUTOSCALER, *(f"{ROLLS}{on_nodes(pool)}" for pool in pools if acts))
+
+
+def everywhere(*, acts: bool) -> tuple[Rule, ...]:
+    """Return the rules in the whole cluster."""
+    return (*LOOK, *ACT) if acts else LOOK
+
+
+def in_kube_system(pools: Iterable[str], *, acts: bool) -> tuple[Rule, ...]:
+    """Return the rules in ``kube-system`` for an environment with these pools: what it is told, its own lease and
+    memory and, when it acts, the leases that rolls of the pools take, too."""
+    remembers: tuple[Rule, ...] = (
+        {"api_groups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+        {"api_groups": [""], "resources": ["configmaps"], "resource_names": [AUTOSCALER], "verbs": ["update"]},
+    )
+    return (
+        # A list or watch is of all. A policy limits what is made (components/objects/autoscaler_policies.py).
+        {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "list", "watch"]},
+        {
+            "api_groups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resource_names": [*leases(pools, acts=acts)],
+            "verbs": ["get", "patch"],
+        },
+        {"api_groups": [""], "resources": ["configmaps"], "resource_names": [AUTOSCALER, CONFIGMAP], "verbs": ["get"]},
+        *(remembers if acts else ()),
+    )

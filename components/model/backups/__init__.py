@@ -1,0 +1,1 @@
+"""Backups of the etcd clusters: section ``backups``."""

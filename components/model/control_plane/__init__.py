@@ -1,0 +1,1 @@
+"""Machines of the control plane: section ``control_plane``."""

@@ -1,0 +1,92 @@
+"""Checks of the learner of the main etcd cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from clouds.base.caution import Caution
+from clouds.base.fault import Fault, Location
+from clouds.base.site import ZONES
+from clouds.base.words import choices, listed
+from clouds.registry import cloud_of
+from components.model.control_plane.machines import MOST_MEMBERS, Role, zone_of
+from components.model.environment import Environment, EtcdLearner
+from components.model.network.address_plan import machine_capacity, plan, plan_errors
+
+AT: Location = ("control_plane", "etcd", "learner")
+
+
+def check_learner(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for a zone that its site does not have, and for a site in which it has no address."""
+    control = environment.control_plane
+    learner, site = control.etcd.learner, environment.sites.get(control.site)
+    if learner is None or site is None or not cloud_of(site).holds_control_plane:
+        return
+    zones: Location = ("sites", control.site, "zones")
+    if learner.zone not in site.zones:
+        wrong = f"{learner.zone!r} is no zone of {control.site}, and its disk exists in zones alone"
+        yield Fault(
+            at=(*AT, "zone"),
+            wrong=wrong,
+            write=choices(site.zones, learner.zone),
+            basis=(("control_plane", "site"), zones, *((*zones, index) for index in range(ZONES))),
+        )
+    if not plan_errors(environment):
+        subnet = plan(environment).sites[control.site].subnet(Role.ETCD)
+        if machine_capacity(subnet) <= MOST_MEMBERS:
+            wrong = f"it has no address in {subnet}, the etcd subnet of {control.site}, beside {MOST_MEMBERS} members"
+            yield Fault(
+                at=AT, wrong=wrong, write=f"a larger block for {control.site}", basis=(("supernet",), ("sites",))
+            )
+
+
+def learner_cautions(environment: Environment) -> Iterator[Caution]:
+    """Yield cautions about a learner from which nothing can be restored, which is too small, or in another zone than it
+    should."""
+    learner = environment.control_plane.etcd.learner
+    if learner is None:
+        return
+    if environment.backups is None:
+        yield Caution(
+            name="learner-without-backups",
+            at=AT,
+            basis=(("backups",),),
+            wrong="without backups nothing can be restored from it: what it has is saved as a backup",
+            write="backups as well (docs/backups.md), or no learner",
+        )
+    yield from _memory(environment, learner)
+    yield from _zone(environment, learner)
+
+
+def _memory(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
+    """Yield a caution when its machine has less memory than the voting members': it holds the same database."""
+    etcd, known = environment.control_plane.etcd, environment.known_types
+    own, members = known.get(learner.machine_type), known.get(etcd.machine_type)
+    if own is not None and members is not None and own.memory_gib < members.memory_gib:
+        yield Caution(
+            name="learner-memory",
+            at=(*AT, "machine_type"),
+            basis=(("control_plane", "etcd", "machine_type"), ("machine_types",)),
+            wrong=f"{learner.machine_type} has {own.memory_gib:,} GiB of memory, and the voting members have "
+            f"{members.memory_gib:,}",
+            write=f"a type with {members.memory_gib:,} GiB or more: it holds the same database",
+        )
+
+
+def _zone(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
+    """Yield a caution when another zone holds fewer voting members: less would be lost together with the learner."""
+    etcd, site = environment.control_plane.etcd, environment.sites.get(environment.control_plane.site)
+    if site is None or not site.zones:
+        return
+    held = Counter(zone_of(site.zones, index) for index in range(etcd.members))
+    fewest = min(held[zone] for zone in site.zones)
+    if held[learner.zone] > fewest:
+        better = [zone for zone in site.zones if held[zone] == fewest]
+        yield Caution(
+            name="learner-zone",
+            at=(*AT, "zone"),
+            basis=(("control_plane", "etcd", "members"),),
+            wrong=f"zone {learner.zone} has {held[learner.zone]} voting members, and {listed(better)} only {fewest}",
+            write=f"{listed(better)}: what takes a zone then takes fewer members along with it",
+        )

@@ -1,0 +1,1 @@
+"""Depots: section ``depots``."""

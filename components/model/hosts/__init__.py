@@ -1,0 +1,1 @@
+"""Bare-metal hosts: the hosts file."""

@@ -1,0 +1,206 @@
+"""Issuers as API servers get them, and checks of the section ``identity``. Pure.
+
+The vault's secret :data:`~components.model.secrets.vault.ISSUERS` has them, and not user data: so a change of an issuer
+reaches running API servers, which read the file again when it changes (kubernetes.io, "Authentication", "Using
+Authentication Configuration"). kube-apiserver does not *start* with a configuration that it cannot read. So all that it
+would refuse is refused here, and the file takes no expressions of the user's own in CEL, which nobody here can
+check."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from clouds.base.fault import Fault, Location
+from clouds.base.words import choices
+from components.model.access.revoked import NAME
+from components.model.environment import Environment
+from components.model.identity.section import ClaimName, Issuer
+from components.model.secrets.authority_pem import authority_fault
+from components.model.secrets.vault import LARGEST
+
+MOST_GROUPS = 500
+"""Most groups that a person may have. Entra puts 200 into a token at most ("ID token claims reference", "Groups overage
+claim"). Each of a user's groups is compared with each binding, at each request."""
+
+TAKEN = ("system:", "longhaul:")
+"""Prefixes of Kubernetes' own names and of Longhaul's programs."""
+
+HOUR_S = 3600
+
+PLACEHOLDERS = ("TENANT", "APPLICATION", "ID")
+"""Words of docs/sign-in.md for what a company has of its own."""
+ENTRA = "login.microsoftonline.com"
+"""Host of Entra ID's issuers."""
+TENANTS_OWN = re.compile(r"/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/v2\.0")
+"""Path of the issuer that Entra's tokens name, whatever address they were asked for at: the tenant by its id
+(learn.microsoft.com, "ID token claims reference", ``iss``). API servers refuse an address whose own document names
+another issuer than itself, as those of ``common``, of a tenant's domain, and of v1.0 do."""
+CUT = "…"
+"""Mark of docs/sign-in.md for the rest of a group's name."""
+
+
+def settings(environment: Environment) -> str:
+    """Return the content of the secret: ``jwt`` is the list of authenticators as text in JSON, which is YAML. Nothing
+    in it is confidential; it is in the vault because only officers write there."""
+    found = [authenticator(issuer) for issuer in environment.identity.issuers.values()]
+    return json.dumps({"jwt": json.dumps(found)})
+
+
+def authenticator(issuer: Issuer) -> dict[str, Any]:
+    """Return a ``JWTAuthenticator`` (k8s.io/apiserver 0.36, pkg/apis/apiserver/v1)."""
+    found: dict[str, Any] = {"url": issuer.url, "audiences": list(issuer.audiences), "audienceMatchPolicy": "MatchAny"}
+    if issuer.certificate_authority is not None:
+        found["certificateAuthority"] = issuer.certificate_authority
+    mappings = {"username": _mapping(issuer.username)}
+    if issuer.groups is not None:
+        mappings["groups"] = _mapping(issuer.groups)
+    required = [{"claim": claim, "requiredValue": value} for claim, value in issuer.required_claims.items()]
+    return {
+        "issuer": found,
+        "claimValidationRules": [
+            *required,
+            {
+                "expression": f"claims.exp - claims.iat <= {issuer.token_hours * HOUR_S}",
+                "message": f"the token lives longer than {issuer.token_hours} hours",
+            },
+        ],
+        "claimMappings": mappings,
+        # Prefixes see to the first two already. Who changes how names are made will be stopped here all the same.
+        "userValidationRules": [
+            {"expression": "!user.username.startsWith('system:')", "message": "a name of Kubernetes' own"},
+            {
+                "expression": "user.groups.all(group, !group.startsWith('system:'))",
+                "message": "a group of Kubernetes' own",
+            },
+            {"expression": f"size(user.groups) <= {MOST_GROUPS}", "message": f"more than {MOST_GROUPS} groups"},
+            # A name that no list of ours can hold could not be revoked.
+            {"expression": f"user.username.matches(r'^{NAME}$')", "message": "a name that could not be revoked"},
+        ],
+    }
+
+
+def _mapping(name: ClaimName) -> dict[str, str]:
+    return {"claim": name.claim, "prefix": name.prefix}
+
+
+def check_sign_in(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each issuer that API servers would refuse, or whose people could have others' names."""
+    urls: dict[str, str] = {}
+    for name, issuer in environment.identity.issuers.items():
+        at = ("identity", "issuers", name)
+        if issuer.url.rstrip("/") == f"https://{environment.api_name}:{environment.control_plane.api.port}":
+            wrong = "it is the cluster itself, as the issuer of service accounts' tokens"
+            yield Fault(at=(*at, "url"), wrong=wrong, write="your identity provider's")
+        yield from _check_placeholders(issuer, at)
+        yield from _check_entra(issuer, at)
+        earlier = urls.setdefault(issuer.url.rstrip("/"), name)
+        if earlier != name:
+            wrong = f"{issuer.url!r} is the issuer {earlier} already"
+            basis = (("identity", "issuers", earlier, "url"),)
+            yield Fault(
+                at=(*at, "url"), wrong=wrong, write="each issuer once; it may have several audiences", basis=basis
+            )
+        for index, audience in enumerate(issuer.audiences):
+            if audience in issuer.audiences[:index]:
+                yield Fault(at=(*at, "audiences", index), wrong=f"{audience!r} is named before", write="each once")
+        if issuer.certificate_authority and (fault := authority_fault(issuer.certificate_authority)):
+            write = "the PEM certificates of the authority that signed its server's certificate, and nothing else"
+            yield Fault(at=(*at, "certificate_authority"), wrong=f"it {fault}", write=write)
+    for part in ("username", "groups"):
+        yield from _check_prefixes(environment, part)
+    yield from _check_groups(environment)
+    length = len(settings(environment))
+    if length > LARGEST:
+        wrong = f"the issuers have {length} characters, and a vault's secret holds {LARGEST}"
+        yield Fault(
+            at=("identity", "issuers"), wrong=wrong, write="fewer issuers, or authorities of fewer certificates"
+        )
+
+
+def _check_placeholders(issuer: Issuer, at: Location) -> Iterator[Fault]:
+    """Yield a fault for each value that stands in our documents for one of the company's own. API servers would not say
+    that they wait for such an issuer: they go on with the list from before."""
+    write = "your own, as your identity provider says it"
+    if _is_placeholder(issuer):
+        yield Fault(at=(*at, "url"), wrong=f"{issuer.url!r} is an example of our documents", write=write)
+    for index, audience in enumerate(issuer.audiences):
+        if audience in PLACEHOLDERS:
+            yield Fault(at=(*at, "audiences", index), wrong=f"{audience!r} is a word of our documents", write=write)
+
+
+def _check_entra(issuer: Issuer, at: Location) -> Iterator[Fault]:
+    """Yield a fault for an address of Entra's that is no issuer."""
+    parts = urlsplit(issuer.url)
+    if parts.hostname == ENTRA and not TENANTS_OWN.fullmatch(parts.path) and not _is_placeholder(issuer):
+        write = f"https://{ENTRA}/, the tenant's id, and /v2.0"
+        yield Fault(
+            at=(*at, "url"), wrong=f"Entra's tokens do not say that {issuer.url!r} is their issuer", write=write
+        )
+
+
+def _is_placeholder(issuer: Issuer) -> bool:
+    examples = Issuer.model_fields["url"].examples or ()
+    return issuer.url in examples or bool({*urlsplit(issuer.url).path.split("/")} & {*PLACEHOLDERS})
+
+
+def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
+    """Yield a fault for each prefix that is taken. People of one issuer must not be able to have names of another's."""
+    seen: dict[str, str] = {}
+    for name, issuer in environment.identity.issuers.items():
+        mapping: ClaimName | None = getattr(issuer, part)
+        if mapping is None:
+            continue
+        at = ("identity", "issuers", name, part, "prefix")
+        if mapping.prefix in TAKEN:
+            wrong = f"{mapping.prefix!r} begins names of the cluster's own, whose rights its people would have"
+            yield Fault(at=at, wrong=wrong, write=f"another, such as {name}:")
+            continue
+        earlier = seen.setdefault(mapping.prefix, name)
+        if earlier != name:
+            wrong = f"{mapping.prefix!r} is the prefix of {earlier} already, whose names it could give to its people"
+            basis = (("identity", "issuers", earlier, part),)
+            yield Fault(at=at, wrong=wrong, write=f"another, such as {name}:", basis=basis)
+
+
+def prefix_fault(environment: Environment, group: str, at: Location) -> Iterator[Fault]:
+    """Yield a fault when no issuer can name a group."""
+    issuers = environment.identity.issuers
+    prefixes = [issuer.groups.prefix for issuer in issuers.values() if issuer.groups is not None]
+    prefix = f"{group.partition(':')[0]}:"
+    if prefix not in prefixes:
+        prefixed = (("identity", "issuers", name, "groups", "prefix") for name in issuers)
+        wrong = f"no issuer gives groups the prefix {prefix!r}"
+        write = f"a name that begins with {choices(prefixes, prefix)}"
+        yield Fault(at=at, wrong=wrong, write=write, basis=(("identity", "issuers"), *prefixed))
+
+
+def _check_groups(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each group that no issuer can name, and for each that would have no rights."""
+    identity = environment.identity
+    exempt = environment.pod_security.exempt_namespaces
+    for group, rights in identity.groups.items():
+        at = ("identity", "groups", group)
+        yield from prefix_fault(environment, group, at)
+        for namespace in rights.namespaces:
+            if namespace.startswith("kube-"):
+                wrong = f"{namespace} is Kubernetes' own: whoever may make pods there has the cluster"
+                yield Fault(at=(*at, "namespaces", namespace), wrong=wrong, write="a namespace of your own")
+            elif namespace in exempt and rights.namespaces[namespace] != "view":
+                wrong = f"Pod Security does not hold in {namespace}: whoever may make pods there has every node"
+                yield Fault(
+                    at=(*at, "namespaces", namespace),
+                    wrong=wrong,
+                    write="`view`, or another namespace",
+                    basis=(("pod_security", "exempt_namespaces"),),
+                )
+        if group.endswith(CUT):
+            yield Fault(at=at, wrong="it is cut, as in our documents", write="the group's whole name")
+        if rights.everywhere is None and not rights.namespaces and not rights.vpn:
+            yield Fault(at=at, wrong="it has no rights", write="`everywhere`, `vpn`, or `namespaces` with a role each")
+        if rights.vpn and environment.vpn is None:
+            wrong = "the environment has no VPN"
+            yield Fault(at=(*at, "vpn"), wrong=wrong, write="`vpn` in the environment as well", basis=(("vpn",),))

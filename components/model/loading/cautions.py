@@ -1,0 +1,243 @@
+"""Doubts about a file that is valid: what it names may not be there, or nothing acts on it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+
+from clouds.base.caution import Caution
+from clouds.base.fault import Location
+from clouds.base.pool import Pool
+from clouds.base.words import listed
+from clouds.registry import cloud_of
+from components.model.control_plane.learner import learner_cautions
+from components.model.control_plane.size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers
+from components.model.depots.checks import depot_cautions
+from components.model.environment import Environment
+from components.model.hosts.ssh_keys import pinned
+from components.model.policy.waiver_checks import ended
+from components.model.pools.capacity_kinds import SPOT, pool_kinds
+from components.model.sites.places import place_of
+from components.model.versions.section import Versions
+from components.model.versions.section import pinned as tested
+
+_NAMED = 3
+"""Largest number of pools or machines that are named one by one."""
+_OF_KIND = ("machine_type", "spot")
+"""Keys of a pool that its kind follows from."""
+
+
+def cautions(environment: Environment, *, today: date | None = None) -> Iterator[Caution]:
+    """Yield the doubts about a checked environment, by section of the file. ``today`` defaults to the current date in
+    UTC."""
+    today = today or datetime.now(UTC).date()
+    yield from _untested(environment)
+    for name, site in environment.sites.items():
+        cloud = cloud_of(site)
+        yield from cloud.promises.cautions(place_of(environment, name))
+        if cloud.images.is_placeholder(site):
+            yield Caution(
+                name="placeholder-image",
+                at=("sites", name, "image"),
+                site=name,
+                wrong=f"{site.image} is the placeholder of an image that is still to be baked: no machine boots it",
+                write="the id that `longhaul image build` prints",
+                never_safe=True,
+            )
+    yield from depot_cautions(environment, today)
+    yield from _idle_keys(environment)
+    yield from _never_empty(environment)
+    yield from _fallbacks_of_other_kinds(environment)
+    yield from _no_node(environment)
+    yield from small_control_plane(environment)
+    yield from learner_cautions(environment)
+    yield from _lonely_vpn(environment)
+    yield from _lonely_teams(environment)
+    yield from _guaranteed_spot(environment)
+    yield from _missing_keys(environment)
+    yield from _shared_keys(environment)
+    yield from ended(environment, today)
+
+
+def _untested(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each version that this release was not tested with."""
+    for release in Versions.model_fields:
+        wanted = getattr(environment.versions, release)
+        if wanted != tested(release):
+            yield Caution(
+                name=f"untested-{release}",
+                at=("versions", release),
+                wrong=f"{wanted} is not the version that this release was tested with, {tested(release)}",
+                write="leave it out, or try it in another environment first",
+            )
+
+
+def _no_node(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if no pool begins with a machine, and there is no host."""
+    pools = environment.pools
+    if environment.autoscaler is not None:
+        return  # With an autoscaler this is an error (check_base).
+    if pools and not environment.hosts and not any(pool.min for pool in pools.values()):
+        yield Caution(
+            name="no-node",
+            at=("pools",),
+            wrong="no pool has a `min`, and there is no host: nothing runs CoreDNS until somebody scales a pool",
+            write="`min: 1` at a pool without GPUs",
+        )
+
+
+def _lonely_vpn(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if there is a VPN, and no group whose people may connect."""
+    groups = environment.identity.groups.values()
+    if environment.vpn is not None and not any(one.vpn or one.everywhere == "cluster-admin" for one in groups):
+        yield Caution(
+            name="lonely-vpn",
+            at=("vpn",),
+            basis=(("identity", "issuers"), ("identity", "groups")),
+            wrong="nobody signs in to it: operators alone get in, by `longhaul vpn --env`",
+            write="`identity` with an issuer, and `vpn: true` at the groups that may connect (docs/vpn.md)",
+        )
+
+
+def _lonely_teams(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if there are teams, and nobody signs in."""
+    if environment.teams and not environment.identity.issuers:
+        yield Caution(
+            name="lonely-teams",
+            at=("teams",),
+            basis=(("identity", "issuers"),),
+            wrong="nobody signs in as one of a team's groups: only administrators' certificates open the cluster",
+            write="`identity` with an issuer that names the groups (docs/sign-in.md)",
+        )
+
+
+def small_control_plane(environment: Environment) -> Iterator[Caution]:
+    """Yield cautions if the API servers are too small or too few for the declared nodes."""
+    nodes, api = declared_nodes(environment), environment.control_plane.api
+    basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",), ("max_nodes",))
+    known = environment.known_types.get(api.machine_type)
+    least = least_memory_gib(nodes)
+    if known is not None and known.memory_gib < least:
+        yield Caution(
+            name="small-api-server",
+            at=("control_plane", "api", "machine_type"),
+            basis=(*basis, ("machine_types",)),
+            wrong=f"{api.machine_type} has {known.memory_gib:,} GiB of memory, and an API server of {nodes:,} nodes "
+            f"wants {least:,}",
+            write=f"a type with {least:,} GiB or more; or a smaller `max` of pools (docs/sizing.md)",
+        )
+    servers = least_servers(nodes)
+    if api.servers < servers:
+        yield Caution(
+            name="few-api-servers",
+            at=("control_plane", "api", "servers"),
+            basis=basis,
+            wrong=f"{api.servers} are few for {nodes:,} nodes: about one for each {NODES_PER_SERVER:,}",
+            write=f"{servers}, and one more to survive the loss of one",
+        )
+
+
+def _idle_keys(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each key of pools that the autoscaler acts on, where there is none."""
+    if environment.autoscaler is not None:
+        return
+    for key in ("priority", "fallbacks", "spare"):
+        default = Pool.model_fields[key].default
+        pools = [name for name, pool in environment.pools.items() if getattr(pool, key) != default]
+        if pools:
+            yield Caution(
+                name=f"idle-{key}",
+                at=("pools", pools[0], key),
+                basis=(("autoscaler",),),
+                wrong=f"nothing acts on it without an autoscaler, in {_few(pools)}: each pool is filled by itself",
+                write="`autoscaler: {}`",
+            )
+
+
+def _never_empty(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each pool all of whose machines are to be spare ones."""
+    for name, pool in environment.pools.items():
+        if environment.autoscaler is not None and pool.spare == pool.max:
+            yield Caution(
+                name="spare-is-all",
+                at=("pools", name, "spare"),
+                pool=name,
+                basis=(("pools", name, "max"),),
+                wrong=f"{pool.spare:,} are all that the pool may have: the whole pool always runs",
+                write="fewer than its `max`, or `min` if it is meant to",
+            )
+
+
+def _fallbacks_of_other_kinds(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each fallback that work of teams does not go on to."""
+    kinds_of = pool_kinds(environment) if environment.teams else {}
+    for name, pool in environment.pools.items():
+        own = kinds_of.get(name)
+        for index, fallback in enumerate(pool.fallbacks):
+            other = kinds_of.get(fallback)
+            if own and other and own != other:
+                yield Caution(
+                    name=f"fallback-of-another-kind-{fallback}",
+                    at=("pools", name, "fallbacks", index),
+                    pool=name,
+                    basis=(("teams",), *(("pools", one, key) for one in (name, fallback) for key in _OF_KIND)),
+                    wrong=f"{fallback} is of the kind {other} and {name} of {own}: work of teams stays within its kind",
+                    write="a pool of the same kind, or leave it out",
+                )
+
+
+def _guaranteed_spot(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each guarantee of machines that a cloud may take back."""
+    for name, team in environment.teams.items():
+        for kind, share in team.shares.items():
+            if kind.endswith(SPOT) and (share.gpus or share.cores):
+                yield Caution(
+                    name=f"guaranteed-spot-{name}-{kind}",
+                    at=("teams", name, "shares", kind, "gpus" if share.gpus else "cores"),
+                    wrong="the cloud may take these machines back, so nobody can be guaranteed them",
+                    write="leave it out: a team borrows what is there",
+                )
+
+
+def _missing_keys(environment: Environment) -> Iterator[Caution]:
+    """Yield one caution for all gateways, and one for all hosts, without a pinned key."""
+    missing = [at for at, key in pinned(environment) if key is None]
+    for kind in ("sites", "hosts"):
+        places = [at for at in missing if at[0] == kind]
+        if places:
+            names = [_name(environment, at) for at in places]
+            yield Caution(
+                name=f"unpinned-{kind}",
+                at=places[0],
+                wrong=f"is missing for {_few(names)}: Ansible does not connect without it",
+                write="what `ssh-keyscan` prints of each machine, compared with what its console shows",
+            )
+
+
+def _shared_keys(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each key that several machines have: as a rule they were cloned, or one key was copied."""
+    holders: defaultdict[str, list[Location]] = defaultdict(list)
+    for at, key in pinned(environment):
+        if key is not None:
+            holders[key].append(at)
+    for first, *others in holders.values():
+        if others:
+            names = [_name(environment, at) for at in (first, *others)]
+            yield Caution(
+                name=f"shared-host-key-{names[0]}",
+                at=others[0],
+                wrong=f"is one key of {_few(names)}: who has one of these machines can pose as the others",
+                write="each machine's own: `longhaul hosts scan-keys`, after `ssh-keygen -A` on a cloned one",
+            )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return listed([*names[:_NAMED], f"{more} more"] if more > 1 else names)
+
+
+def _name(environment: Environment, at: tuple[str | int, ...]) -> str:
+    if at[0] == "hosts":
+        return environment.hosts[int(at[1])].name
+    return environment.sites[str(at[1])].gateways[int(at[3])].name

@@ -1,0 +1,196 @@
+"""Pydantic's errors in Longhaul's words: what is wrong with a value, and what to write."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from ipaddress import IPv4Network
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from clouds.base.fault import Fault, Location
+from clouds.base.inputs import PRIVATE_KEY
+from components.model.loading.document import parse_document
+from components.model.loading.document_error import DocumentError
+from components.model.loading.not_yet import not_yet
+from components.model.loading.schema import Node, Schema, suggestion, walk
+
+_KINDS: Mapping[str, str] = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+
+
+def describe(item: ErrorDetails, schema: Schema) -> Fault:
+    """Translate one of pydantic's errors for the person who wrote the file."""
+    location, node = walk(schema, item["loc"])
+    kind = item["type"]
+    if kind == "missing" and isinstance(location[-1], int):
+        _, whole = walk(schema, item["loc"][:-1])
+        return Fault(at=location[:-1], wrong=_count(len(item["input"])), write=entries(whole or {}))
+    if kind == "missing":
+        return Fault(at=location, wrong="is missing", write=f"{location[-1]}: {_flow(suggestion(schema, node or {}))}")
+    if kind == "extra_forbidden":
+        return _unknown_key(location, schema, item["loc"])
+    if kind.startswith("union_tag"):
+        return _wrong_kind(item, location, node)
+    if location[-1:] == ("[key]",):
+        wrong = f"{show(item['input'])} cannot be a key here"
+        return Fault(at=location[:-1], wrong=wrong, write=_key_hint(schema, item["loc"][:-2]))
+    return Fault(at=location, wrong=_wrong(item, node or {}), write=_write(item, schema, node or {}))
+
+
+def show(value: object) -> str:
+    """Render ``value`` as the person who wrote it would recognise it."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and PRIVATE_KEY.search(value):
+        return "a private key"
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+
+
+_LONGEST = 400
+"""Number of characters of the longest value that is shown whole."""
+
+
+def _flow(value: Any) -> str:
+    """Render ``value`` in YAML on one line: as JSON, except that text without need of quotes has none."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(inside)}" for key, inside in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(inside) for inside in value) + "]"
+    return value if isinstance(value, str) and _plain(value) else json.dumps(value)
+
+
+def _plain(text: str) -> bool:
+    try:
+        return bool(parse_document(f"flow: [{text}]").data["flow"] == [text])
+    except DocumentError:
+        return False
+
+
+def _unknown_key(location: Location, schema: Schema, path: Location) -> Fault:
+    meaning = not_yet(location)
+    if meaning:
+        return Fault(at=location, wrong=f"is not there yet: {meaning}", write="leave it out until a release has it")
+    _, parent = walk(schema, path[:-1])
+    known = list((parent or {}).get("properties", {}))
+    close = get_close_matches(str(location[-1]), known, n=1, cutoff=0.7)
+    write = f"{close[0]}, if that was meant" if close else f"one of the keys there are: {', '.join(known)}"
+    return Fault(at=location, wrong="is not a key that Longhaul knows", write=write)
+
+
+def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Fault:
+    kinds = _either((node or {}).get("discriminator", {}).get("mapping", {}))
+    if item["type"] == "union_tag_not_found":
+        return Fault(at=(*location, "kind"), wrong="is missing", write=f"kind: {kinds}")
+    return Fault(at=(*location, "kind"), wrong=f"{show(item['ctx']['tag'])} is not a kind of site", write=kinds)
+
+
+def _key_hint(schema: Schema, path: Location) -> str:
+    """Say what the keys of the mapping at ``path`` must look like."""
+    _, node = walk(schema, path)
+    pattern = next(iter((node or {}).get("patternProperties", {})), None)
+    return _hint({"pattern": pattern, **(node or {}).get("propertyNames", {})})
+
+
+def _hint(node: Node) -> str:
+    if "patternErrorMessage" in node:
+        return str(node["patternErrorMessage"])
+    return f"text that matches {node['pattern']}" if "pattern" in node else "other text"
+
+
+def _wrong(item: ErrorDetails, node: Node) -> str:
+    kind, given, context = item["type"], show(item["input"]), item.get("ctx", {})
+    if kind in _KINDS:
+        return f"{given} is not {_KINDS[kind]}"
+    if kind == "literal_error":
+        return f"{given} is not among the choices"
+    if kind == "greater_than_equal":
+        return f"{given} is less than {context['ge']}"
+    if kind == "less_than_equal":
+        return f"{given} is more than {context['le']}"
+    if kind in ("too_short", "too_long"):
+        return _count(context["actual_length"])
+    if kind == "string_too_long":
+        return f"{given} has {len(item['input'])} characters, at most {context['max_length']} fit"
+    if kind == "value_error" and str(node.get("format", "")).startswith("ipv4"):
+        return f"{given} is not {_FORMATS[node['format']]}: {_reason(context)}"
+    if kind == "string_pattern_mismatch":
+        return f"{given} is not {_hint(node)}" if "patternErrorMessage" in node else f"{given} does not fit"
+    return f"{given}: {item['msg'][0].lower()}{item['msg'][1:]}"
+
+
+_FORMATS: Mapping[str, str] = {"ipv4": "an IPv4 address", "ipv4network": "an IPv4 range"}
+
+
+def _reason(context: Mapping[str, Any]) -> str:
+    """Return the ipaddress module's reason without the value, which the line already shows."""
+    said = str(context.get("error", "")).split(" in ")[0]
+    said = "the address has bits beyond the prefix" if "host bits" in said else said
+    return said[:1].lower() + said[1:]
+
+
+def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:
+    kind, given = item["type"], item["input"]
+    if kind == "string_type" and isinstance(given, int | float) and not isinstance(given, bool):
+        fits = re.search(node.get("pattern", ""), str(given)) is not None
+        return f'"{given}", in quotes' if fits else _hint(node)
+    if kind == "literal_error" and "enum" in node:
+        return _either(node["enum"])
+    if kind == "literal_error":
+        return _flow(node["const"])
+    if kind == "value_error" and node.get("format") == "ipv4network" and "host bits" in item["msg"]:
+        return str(IPv4Network(given, strict=False))
+    if kind in ("too_short", "too_long"):
+        return entries(node)
+    if "minimum" in node or "maximum" in node:
+        return f"a whole number, {between(node.get('minimum'), node.get('maximum'))}"
+    if kind == "bool_type":
+        return "true or false"
+    if "placeholder" in node or "examples" in node:
+        return _flow(node["placeholder"]) if "placeholder" in node else f"for example {_flow(node['examples'][0])}"
+    if kind == "string_too_long" or kind == "string_pattern_mismatch":
+        return _hint(node)
+    return f"for example {_flow(suggestion(schema, node))}"
+
+
+def _count(count: int) -> str:
+    return "has 1 entry" if count == 1 else f"has {count or 'no'} entries"
+
+
+def entries(node: Node) -> str:
+    """Say how many entries a list or mapping may have."""
+    least, most = node.get("minItems", node.get("minProperties")), node.get("maxItems")
+    return f"{between(least, most)} {'entry' if (most or least) == 1 else 'entries'}"
+
+
+def between(least: int | None, most: int | None) -> str:
+    """Render a range of numbers in words."""
+    if least == most:
+        return str(least)
+    if most is None:
+        return f"at least {least}"
+    return f"at most {most}" if least is None else f"{least} to {most}"
+
+
+def _either(values: Iterable[object]) -> str:
+    *first, last = [str(value) for value in values]
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,1 @@
+"""Addresses, links between sites, and who may talk to whom."""

@@ -1,0 +1,188 @@
+"""The most nodes that pools and hosts may have, against the addresses that the plan gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from clouds.base.fault import Fault, Location
+from clouds.base.fitting import SiteRanges
+from clouds.base.pool import Pool
+from clouds.base.room import Room
+from clouds.base.words import listed
+from clouds.registry import cloud_of
+from components.model.control_plane.size import promised_nodes
+from components.model.environment import Environment
+from components.model.network.address_plan import POD_PREFIX, AddressPlan, plan, plan_errors, site_plan
+from components.model.network.links import LinkKind, links
+from components.model.sites.places import ranges_of_plan
+
+if TYPE_CHECKING:
+    from clouds.registry import AnyCloud
+
+LARGEST = 8
+"""Shortest prefix of a site's block."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteUse:
+    """Addresses of a site that are used when every pool is at its maximum."""
+
+    nodes: int
+    """The most nodes: the pools' maxima, or the hosts that are listed."""
+    room: int | None
+    """Number of nodes that the site's ranges hold; None when its cloud does not tell."""
+
+    @property
+    def left(self) -> int | None:
+        """Number of nodes for which there are addresses left."""
+        return None if self.room is None else self.room - self.nodes
+
+
+def site_uses(environment: Environment, addresses: AddressPlan) -> dict[str, SiteUse]:
+    """Return the use of each site's addresses, in the file's order."""
+    found: dict[str, SiteUse] = {}
+    for name, site in environment.sites.items():
+        if cloud_of(site).rents:
+            rooms = _rooms(environment, name, ranges_of_plan(addresses.supernet, addresses.sites[name]))
+            room = sum(one.nodes for one in rooms) if rooms else None
+            found[name] = SiteUse(nodes=sum(pool.max for pool in _pools(environment, name).values()), room=room)
+        else:
+            hosts = sum(host.site == name for host in environment.hosts)
+            found[name] = SiteUse(nodes=hosts, room=addresses.sites[name].hosts)
+    return found
+
+
+def check_capacity(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each pool that its zones have no room for, else one for each site that has no room for all of
+    its pools at once. It depends on the whole address plan."""
+    if plan_errors(environment):
+        return
+    addresses = plan(environment)
+    sizes = [("sites", name, key) for name in environment.sites for key in ("range", "prefix", "zones")]
+    basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"), *sizes)
+    for name, site in environment.sites.items():
+        if not cloud_of(site).rents:
+            continue
+        own = ranges_of_plan(addresses.supernet, addresses.sites[name])
+        rooms, pools = _rooms(environment, name, own), _pools(environment, name)
+        found = list(_pools_without_room(rooms, pools)) or list(_sites_without_room(name, rooms, pools))
+        for at, wrong, most in found:
+            larger = _larger(environment, name)
+            more_room = f"a block that holds them, such as a /{larger}" if larger else "a second site for the rest"
+            write = f"{most}; or {more_room}"
+            more = (*basis, *(("pools", pool, key) for pool in pools for key in ("site", "max", "zones")))
+            yield Fault(at=at, wrong=wrong, write=write, basis=more)
+
+
+def check_peered(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each group of peered sites whose pools have more nodes together than their cloud allows."""
+    for names in _peered(environment):
+        site = environment.sites[names[0]]
+        pools = {name: pool for name, pool in environment.pools.items() if pool.site in names}
+        nodes, most = sum(pool.max for pool in pools.values()), peered_room(cloud_of(site), len(names))
+        if most is not None and nodes > most:
+            wrong = (
+                f"the pools of {listed(names)} may have {nodes:,} nodes, and peered networks have addresses for "
+                f"{most:,} together: {', '.join(f'{name} {pool.max:,}' for name, pool in pools.items())}"
+            )
+            basis: tuple[Location, ...] = (("sites",), ("links",), *(("pools", name, "max") for name in pools))
+            write = f"pools whose `max` are {most} together at most; or another environment for the rest"
+            yield Fault(
+                at=("pools", max(pools, key=lambda name: pools[name].max), "max"), wrong=wrong, write=write, basis=basis
+            )
+
+
+def peered_room(cloud: AnyCloud, sites: int) -> int | None:
+    """Return the number of nodes that so many peered sites of a cloud hold together; None when it sets no limit."""
+    return cloud.promises.peered(sites, 2 ** (32 - POD_PREFIX))
+
+
+def _peered(environment: Environment) -> Iterator[tuple[str, ...]]:
+    """Yield the groups of sites whose networks are peered, directly or by others, each in the file's order."""
+    group = {name: name for name in environment.sites}
+    for link in links(environment):
+        if link.kind is LinkKind.BACKBONE and group[link.first] != group[link.second]:
+            joined = group[link.second]
+            group = {name: group[link.first] if first == joined else first for name, first in group.items()}
+    for first in dict.fromkeys(group.values()):
+        names = tuple(name for name in group if group[name] == first)
+        if len(names) > 1:
+            yield names
+
+
+def check_total(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault when there may be more nodes than the file's own ``max_nodes``. An autoscaler asks for no more
+    (longhaul/autoscaler/pools.py), so there it is about the machines that always run. One that only looks counts too:
+    to have it look is how it is stopped, and must not ask for a larger control plane."""
+    most, hosts = environment.max_nodes, len(environment.hosts)
+    least, pools = sum(pool.min for pool in environment.pools.values()), promised_nodes(environment) - hosts
+    which, nodes = ("`min`", least) if environment.autoscaler is not None else ("maxima", pools)
+    if most is not None and nodes + hosts > most:
+        wrong = f"{most:,} are fewer than the pools' {which} and the hosts together: {nodes:,} + {hosts:,}"
+        write = f"at least {nodes + hosts}, or smaller pools"
+        if least + hosts <= most:
+            write += ", or `autoscaler: {}`, which keeps within it"
+        basis: tuple[Location, ...] = (("pools",), ("hosts",), ("bare_metal",), ("autoscaler",))
+        yield Fault(at=("max_nodes",), wrong=wrong, write=write, basis=basis)
+
+
+def _pools(environment: Environment, site: str) -> dict[str, Pool]:
+    return {name: pool for name, pool in environment.pools.items() if pool.site == site}
+
+
+def _rooms(environment: Environment, site: str, ranges: SiteRanges) -> tuple[Room, ...]:
+    return cloud_of(environment.sites[site]).promises.rooms(environment.sites[site], ranges)
+
+
+def _reached(rooms: Sequence[Room], pool: Pool) -> frozenset[int]:
+    """Return the rooms, by their index, that a pool's machines can be in."""
+    zones = set(pool.zones)
+    return frozenset(index for index, room in enumerate(rooms) if not zones or zones & set(room.zones))
+
+
+def _pools_without_room(rooms: Sequence[Room], pools: Mapping[str, Pool]) -> Iterator[tuple[Location, str, str]]:
+    for name, pool in pools.items():
+        reached = [rooms[index] for index in sorted(_reached(rooms, pool))]
+        most = sum(room.nodes for room in reached)
+        if reached and pool.max > most:
+            wrong = f"{pool.max:,} nodes do not fit into {_told(reached)}"
+            yield ("pools", name, "max"), wrong, f"at most {most}"
+
+
+def _sites_without_room(
+    site: str, rooms: Sequence[Room], pools: Mapping[str, Pool]
+) -> Iterator[tuple[Location, str, str]]:
+    """Yield the smallest set of rooms that its pools do not fit into. By Hall's theorem, if every set of rooms holds
+    the pools that can be nowhere else, all of them fit at once."""
+    reached = {name: _reached(rooms, pool) for name, pool in pools.items()}
+    for size in range(1, len(rooms) + 1):
+        for some in map(frozenset, combinations(range(len(rooms)), size)):
+            confined = [name for name, reach in reached.items() if reach and reach <= some]
+            nodes, most = sum(pools[name].max for name in confined), sum(rooms[index].nodes for index in some)
+            if nodes > most:
+                told = _told([rooms[index] for index in sorted(some)])
+                each = ", ".join(f"{name} {pools[name].max:,}" for name in confined)
+                wrong = f"the pools of {site} may have {nodes:,} nodes, which do not fit into {told}: {each}"
+                yield ("sites", site, "prefix"), wrong, f"pools whose `max` are {most} together at most"
+                return
+
+
+def _told(rooms: Sequence[Room]) -> str:
+    each = ", ".join(f"{room.range} ({room.nodes:,})" for room in rooms)
+    return f"{each}, where each node takes the addresses of its pods too"
+
+
+def _larger(environment: Environment, site: str) -> int | None:
+    """Return the prefix of the smallest block that holds all pools of the site; None when none does."""
+    addresses = plan(environment)
+    pools = _pools(environment, site)
+    for prefix in range(addresses.sites[site].block.prefixlen - 1, LARGEST - 1, -1):
+        block = IPv4Network((0, prefix))
+        rooms = _rooms(environment, site, ranges_of_plan(addresses.supernet, site_plan(block)))
+        if not any(_pools_without_room(rooms, pools)) and not any(_sites_without_room(site, rooms, pools)):
+            return prefix
+    return None

@@ -1,0 +1,1 @@
+"""Nodes, in clouds and racks alike."""

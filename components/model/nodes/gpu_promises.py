@@ -1,0 +1,78 @@
+"""GPUs that an environment promises of its machines, and checks of the promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clouds.base.fault import Fault, Location
+from components.model.nodes.nodes import PREFLIGHT_TAINT
+
+if TYPE_CHECKING:
+    from components.model.environment import Environment
+    from components.model.hosts.section import Host
+    from components.model.pools.machine_types import MachineType
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuPromise:
+    """GPUs that a machine must have, for its own preflight test (docs/gpus.md)."""
+
+    gpus: int
+    model: str = ""
+    """Words that each GPU's name must contain; empty for any name."""
+    nvlinks: int | None = None
+    """Least number of active NVLinks of each GPU; ``None`` for those that the GPUs report."""
+    check: tuple[str, ...] = ()
+    """Program that tests memory and compute, with its arguments; empty for none."""
+
+
+def has_gpus(environment: Environment) -> bool:
+    """Return whether any machine of the environment has GPUs."""
+    in_clouds = (environment.machine_type(pool.machine_type).gpus for pool in environment.pools.values())
+    return any(in_clouds) or any(host.gpus for host in environment.hosts)
+
+
+def pool_promise(environment: Environment, pool_name: str) -> GpuPromise:
+    """Return the GPUs that a pool's machines have by their machine type."""
+    pool = environment.pools[pool_name]
+    machine = environment.machine_type(pool.machine_type)
+    return GpuPromise(
+        gpus=machine.gpus, model=machine.gpu_model, nvlinks=machine.gpu_nvlinks, check=tuple(pool.gpu_check)
+    )
+
+
+def host_promise(host: Host) -> GpuPromise:
+    """Return the GPUs that a host has by the hosts file."""
+    return GpuPromise(gpus=host.gpus, model=host.gpu_model, nvlinks=host.gpu_nvlinks, check=tuple(host.gpu_check))
+
+
+def check_gpus(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each GPU setting of machines that have no GPUs, and for each pool with Longhaul's own preflight
+    taint."""
+    for name, machine in environment.machine_types.items():
+        yield from _of_nothing(("machine_types", name), machine)
+    for index, host in enumerate(environment.hosts):
+        yield from _of_nothing(("hosts", index), host)
+    types = environment.known_types
+    for name, pool in environment.pools.items():
+        at = ("pools", name)
+        kind = types.get(pool.machine_type)
+        if pool.gpu_check and kind is not None and not kind.gpus:
+            basis = ((*at, "machine_type"), ("machine_types", pool.machine_type))
+            wrong = f"a {pool.machine_type} has no GPUs to check"
+            yield Fault(at=(*at, "gpu_check"), wrong=wrong, write="leave it out", basis=basis)
+        for index, taint in enumerate(pool.taints):
+            if taint.key == PREFLIGHT_TAINT:
+                wrong = f"{taint.key!r} is set and lifted by Longhaul"
+                yield Fault(at=(*at, "taints", index, "key"), wrong=wrong, write="a key of your own domain")
+
+
+def _of_nothing(at: Location, said: MachineType | Host) -> Iterator[Fault]:
+    if said.gpus:
+        return
+    for key in ("gpu_model", "gpu_nvlinks", "gpu_check", "gpu_driver", "gpu_switches"):
+        if getattr(said, key, None) not in (None, "", (), "installed", "auto"):
+            wrong = "is about GPUs, and there are none"
+            yield Fault(at=(*at, key), wrong=wrong, write="leave it out, or say `gpus`", basis=((*at, "gpus"),))

@@ -1,0 +1,39 @@
+"""The join endpoint, where a cloud's machine proves its identity before it is a node: the join service on the API
+servers' machines."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+
+from components.model.environment import Environment
+from components.model.network.address_plan import AddressPlan
+from components.model.nodes.nodes import api_address
+
+JOIN_PORT = 6444
+"""Port of the join service, on the load balancer and on the machines. The API must have another port."""
+
+JOIN_PATH = "/healthz"
+"""Path that the load balancer requests to check the join service."""
+
+
+def join_name(environment: Environment) -> str:
+    """Return the name in the join service's certificate. It is not one of the API servers' names, so that nothing takes
+    the service for an API server."""
+    return f"join.{environment.domain}"
+
+
+def join_settings(environment: Environment, addresses: AddressPlan) -> dict[str, str | int]:
+    """Return what a machine needs to know about the join service. It gets an IP address, as for the API."""
+    return {
+        "address": str(api_address(environment, addresses)),
+        "port": JOIN_PORT,
+        "name": join_name(environment),
+        "cluster": environment.name,
+    }
+
+
+def joining_ranges(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:
+    """Return the ranges of pools' machines, which use the join endpoint; pods have addresses there too, and their nodes
+    keep them from it. Hosts are not included: they have tokens instead."""
+    sites = sorted({pool.site for pool in environment.pools.values()})
+    return tuple(addresses.sites[site].pods for site in sites)

@@ -1,0 +1,138 @@
+"""Immutable settings: values that must stay as they are while an environment is in use, by key in the environment's
+file.
+
+Machines, pods, certificates and the other end of every link know each other by these values. A change would replace the
+parts that have the value, or cut them off. Additions, and removals of whole sites, change none of the other values.
+Backups, once there are some, are kept for the days that were promised: more are allowed, fewer are not, nor none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from clouds.registry import cloud_of
+from components.model.backups.section import BackupClass
+from components.model.environment import Environment
+from components.model.network.address_plan import AddressPlan
+from components.model.sites.places import site_ranges
+
+SUPERNET, DOMAIN, PREFIX, CONTROL_SITE = "supernet", "domain", "naming.prefix", "control_plane.site"
+
+ENVIRONMENT_KEYS = (SUPERNET, DOMAIN, PREFIX, CONTROL_SITE)
+"""Keys of the environment's own immutable settings, which are fixed for its life."""
+
+BACKUPS = "backups"
+"""Beginning of the keys of the days for which backups are kept. They may grow, and are for the environment's life."""
+
+Settings = Mapping[str, str]
+"""Values of immutable settings, by key in the environment's file. A range that the file leaves out is the address
+plan's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """An immutable setting that would change."""
+
+    key: str
+    was: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.was} -> {self.now}"
+
+    @property
+    def site(self) -> str:
+        """Return the site that the setting belongs to; empty when it is the environment's own."""
+        return self.key.split(".")[1] if self.key.startswith("sites.") else ""
+
+    @property
+    def part(self) -> str:
+        """Return its key without the site's part."""
+        return self.key.removeprefix(f"sites.{self.site}.")
+
+    @property
+    def is_range(self) -> bool:
+        """Return whether it is a range of the address plan."""
+        return self.key == SUPERNET or self.part == "range" or self.is_zone
+
+    @property
+    def is_zone(self) -> bool:
+        """Return whether it is the range of a zone."""
+        return self.part.startswith("zones.")
+
+
+def settings(environment: Environment, addresses: AddressPlan) -> dict[str, str]:
+    """Return the immutable settings of an environment and its address plan. Hosts are not among them: they are in no
+    stack."""
+    found = {
+        SUPERNET: str(environment.supernet),
+        DOMAIN: environment.domain,
+        PREFIX: environment.naming.prefix or "none",
+        CONTROL_SITE: environment.control_plane.site,
+    }
+    if environment.backups is not None:
+        days = {f"{BACKUPS}.{kept}_days": environment.backups.days(kept) for kept in BackupClass}
+        found |= {key: str(value) for key, value in days.items()}
+    for name, site in environment.sites.items():
+        ranges = site_ranges(addresses, name)
+        own = {"kind": site.kind, **cloud_of(site).immutable.settings(site, ranges)}
+        own["range"] = str(ranges.block)
+        found |= {f"sites.{name}.{key}": value for key, value in own.items()}
+    return found
+
+
+def changes(before: Settings, after: Settings) -> tuple[Changed, ...]:
+    """Return the settings that both have and that differ, without those that only follow from another change. Of
+    backups, those that only ``before`` has and those that are less."""
+    found = {
+        key: Changed(key=key, was=was, now=after[key])
+        for key, was in before.items()
+        if not _keeps_backups(key) and after.get(key, was) != was
+    }
+    found |= {
+        key: Changed(key=key, was=was, now=after.get(key, "none"))
+        for key, was in before.items()
+        if _keeps_backups(key) and int(after.get(key, "0")) < int(was)
+    }
+    return tuple(one for one in found.values() if not _follows(one, found))
+
+
+def _keeps_backups(key: str) -> bool:
+    return key.startswith(f"{BACKUPS}.")
+
+
+def _follows(one: Changed, found: Container[str]) -> bool:
+    """Return whether it changes only because something larger changes."""
+    if not one.site:
+        return False
+    larger = {f"sites.{one.site}.kind"} - {one.key}
+    if one.is_range:
+        larger.add(SUPERNET)
+    if one.is_zone:
+        larger.add(f"sites.{one.site}.range")
+    return any(key in found for key in larger)
+
+
+def instead(changed: Iterable[Changed]) -> tuple[str, ...]:
+    """Return what to do instead: a sentence or two for each sort of change."""
+    found = list(changed)
+    said: list[str] = []
+    if any(_keeps_backups(one.key) for one in found):
+        said.append(
+            "Backups that are there keep the days that they were made with: `backups` stays in the file, and its days "
+            "may only grow; to end backups of an environment, end the environment (docs/backups.md)."
+        )
+    if lasting := [f"`{one.key}`" for one in found if one.key in ENVIRONMENT_KEYS]:
+        said.append(f"{' and '.join(lasting)}: for an environment's life; another takes a new environment beside it.")
+    if moved := [one for one in found if one.part == "range"]:
+        lines = ", ".join(f"`range: {one.was}` into {one.site}" for one in moved)
+        said.append(f"A site keeps its range, whatever comes before it in the file, once it is written there: {lines}.")
+    if zones := dict.fromkeys(one.site for one in found if one.is_zone):
+        said.append(f"Zones keep their order: append to `zones` of {', '.join(zones)}, and take away from its end.")
+    if any(one.site and not one.is_zone for one in found):
+        said.append(
+            "To move a site that is not the control plane's, add one of another name at the end of the file, move the "
+            "pools there, then remove the old."
+        )
+    return tuple(said)

@@ -1,0 +1,34 @@
+"""Checks of waivers as far as the file alone tells. What a waiver admits only a preview shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from clouds.base.caution import Caution
+from clouds.base.fault import Fault
+from clouds.base.policy_rules import RULES
+from clouds.base.words import choices
+from components.model.environment import Environment
+from components.model.policy.rules import refusal
+
+
+def check_waivers(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each waiver whose rule does not exist or has no exception."""
+    for index, waiver in enumerate(environment.waivers):
+        wrong = refusal(waiver)
+        if wrong:
+            write = choices([rule.id for rule in RULES if rule.waivable], waiver.rule)
+            yield Fault(at=("waivers", index, "rule"), wrong=wrong, write=write)
+
+
+def ended(environment: Environment, today: date) -> Iterator[Caution]:
+    """Yield a caution for each waiver that admits nothing any more on the day ``today``, in UTC."""
+    for index, waiver in enumerate(environment.waivers):
+        if waiver.until < today:
+            yield Caution(
+                name=f"waiver-ended-{waiver.rule}-{waiver.resource}",
+                at=("waivers", index, "until"),
+                wrong=f"{waiver.rule} for {waiver.resource} ended on {waiver.until}: it admits nothing any more",
+                write="what the rule wants, or a new day that somebody approves",
+            )

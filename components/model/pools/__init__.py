@@ -1,0 +1,1 @@
+"""Node pools: section ``pools``, machine types, kinds of capacity."""

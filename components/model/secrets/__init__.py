@@ -1,0 +1,1 @@
+"""Certificates, keys and other secrets of the vault, and their rotations."""

@@ -1,0 +1,303 @@
+"""The list of certificates: the holder, purpose and lifetime of each.
+
+Authorities: Kubernetes, front proxy, nodes, administrators, one for the members of each etcd cluster, and one for the
+API servers' clients of both etcd clusters: kube-apiserver uses one client identity for the main one and its overrides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from ipaddress import IPv4Address
+
+from components.model.control_plane.machines import Machine, Role, control_machines
+from components.model.environment import Environment
+from components.model.network.address_plan import FRONTEND, AddressPlan
+from components.model.nodes.joining import join_name
+from components.model.teams.queues import MANAGERS, has_queues
+
+OPERATOR = "operator"
+"""Holder of the break-glass certificate."""
+
+NODES = "nodes"
+"""Name of the authority of kubelets' certificates. Its key is the only authority key on machines: kube-node-signer
+signs with it, on API server machines (docs/certificates.md). It is separate so that it vouches for kubelets only."""
+
+KUBERNETES = "kubernetes"
+"""Name of the authority of API servers and of the programs that they know by certificate."""
+
+ADMINISTRATORS = "administrators"
+"""Name of the authority of people's certificates, which are made on demand and kept nowhere (longhaul/identity.py). It
+can be read or replaced without touching any other certificate."""
+
+FRONT_PROXY = "front-proxy"
+"""Name of the authority of API servers' identity towards extension API servers."""
+
+NODE_DAYS = 30
+"""Longest life of a node's certificate (LIFETIME of images/rootfs, controller/request.py)."""
+
+VPN = "vpn"
+"""Name of the authority of the VPN, which opens nothing else: of its machines' certificates, and of those of laptops,
+which a VPN machine makes."""
+
+ETCD_CLIENT = "etcd-client"
+"""Name of the authority of the certificates by which both etcd clusters know API servers. It signs for nobody else:
+what a member of one etcd cluster has must not open the other."""
+
+ADMINISTRATOR_HOURS = 8
+"""Lifetime of a certificate that is made on demand: a working day."""
+
+BREAK_GLASS = f"{OPERATOR}-admin"
+"""Name of the break-glass certificate, and of its secret. The name is from when it was every administrator's."""
+
+BREAK_GLASS_USER = "longhaul:break-glass"
+"""User of the break-glass certificate, in the audit log."""
+
+NODE_CONTROLLER = "longhaul:node-controller"
+"""User of the controller that admits nodes and removes them."""
+
+AUTOSCALER_USER = "longhaul:autoscaler"
+"""User of the autoscaler on the API servers' machines."""
+
+JOIN_USER = "longhaul:join"
+"""User of the join service, to which cloud machines prove their identity. The node controller decides on its
+requests."""
+
+KUBELET_CLIENTS = "longhaul:kubelet-clients"
+"""Group in the API servers' certificate for kubelets. Kubelets ask the API what this group may do."""
+
+ADMINISTRATORS_GROUP = "longhaul:admins"
+"""Group of administrators; a binding gives it its rights, and can be taken away."""
+
+MASTERS_GROUP = "system:masters"
+"""Group that no authorization rule can narrow (kubernetes.io, "Using RBAC Authorization")."""
+
+AUTHORITY_DAYS = 3650
+"""Lifetime of an authority: ten years, as kubeadm's (kubernetes.io, "Certificate Management with kubeadm")."""
+
+LEAF_DAYS = 365
+"""Lifetime of a certificate: one year, as kubeadm's; renewed when less than a third is left."""
+
+LOOPBACK = IPv4Address("127.0.0.1")
+
+
+class Usage(StrEnum):
+    """Extended key usage."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authority:
+    """A certificate authority; its key is the secret ``ca-<name>``."""
+
+    name: str
+    common_name: str
+    days: int = AUTHORITY_DAYS
+
+    @property
+    def secret(self) -> str:
+        """Name of the vault secret that holds key and certificate."""
+        return f"ca-{self.name}"
+
+    @property
+    def trust_secret(self) -> str:
+        """Name of the vault secret that holds the certificate alone, for machines that check others against it."""
+        return f"trust-{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """A certificate for one holder. The vault secret of the same name contains key, certificate and issuer."""
+
+    name: str
+    """Unique in the environment; ``<holder>-<part>``."""
+    part: str
+    """Purpose, unique for its holder; also the stem of its files' names."""
+    authority: str
+    """Name of the issuing :class:`Authority`."""
+    holder: str
+    """Name of the machine, or :data:`OPERATOR`."""
+    common_name: str
+    organizations: tuple[str, ...] = ()
+    dns_names: tuple[str, ...] = ()
+    addresses: tuple[IPv4Address, ...] = ()
+    usages: tuple[Usage, ...]
+    days: int = LEAF_DAYS
+    formerly: str | None = None
+    """Name of the authority that issued it in 0.1.0. It still does, until whoever is shown the certificate trusts the
+    other one as well (components/control_plane/member_clients.py)."""
+
+
+def authorities(environment: Environment) -> tuple[Authority, ...]:
+    """Return every authority of the environment."""
+    names = {
+        KUBERNETES: "Kubernetes",
+        FRONT_PROXY: "front proxy",
+        NODES: "nodes",
+        ADMINISTRATORS: "administrators",
+        "etcd": "etcd",
+        "events": "etcd events",
+        ETCD_CLIENT: "etcd clients",
+        **({VPN: "VPN"} if environment.vpn else {}),
+    }
+    return tuple(Authority(name=name, common_name=f"{environment.name} {title}") for name, title in names.items())
+
+
+def administrators_secrets() -> tuple[str, ...]:
+    """Return the names of the secrets that an administrator's certificate and kubeconfig are made of."""
+    signer, servers = (Authority(name=name, common_name="") for name in (ADMINISTRATORS, KUBERNETES))
+    return signer.secret, servers.trust_secret
+
+
+def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Certificate, ...]:
+    """Return every certificate that the vault keeps: those of the control plane, and the break-glass one."""
+    machines = control_machines(environment, addresses)
+    members = (certificate for machine in machines for certificate in _member(machine) if machine.role.is_etcd)
+    servers = (
+        certificate
+        for machine in machines
+        if machine.role is Role.API
+        for certificate in _api_server(environment, addresses, machine)
+    )
+    vpn = (
+        certificate
+        for machine in machines
+        if machine.role is Role.VPN
+        for certificate in _vpn_machine(environment, machine)
+    )
+    return (*members, *servers, *vpn, _break_glass())
+
+
+def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages: Usage) -> Certificate:
+    return Certificate(
+        name=f"{machine.name}-{part}",
+        part=part,
+        authority=authority,
+        holder=machine.name,
+        common_name=common_name,
+        usages=usages,
+    )
+
+
+def _member(machine: Machine) -> tuple[Certificate, ...]:
+    """Return the certificates of an etcd member. With the first it is server to clients, and both server and client to
+    its peers. With the second, a client certificate, it asks the other members, and its watchdogs ask itself. Both are
+    of its own etcd cluster's authority, which the other etcd cluster does not trust."""
+    return (
+        Certificate(
+            name=f"{machine.name}-member",
+            part="member",
+            authority=str(machine.role),
+            holder=machine.name,
+            common_name=machine.fqdn,
+            dns_names=(machine.fqdn, machine.name, "localhost"),
+            addresses=(machine.address, LOOPBACK),
+            usages=(Usage.SERVER, Usage.CLIENT),
+        ),
+        replace(_leaf(machine, "client", str(machine.role), machine.name, Usage.CLIENT), formerly=ETCD_CLIENT),
+    )
+
+
+def _api_server(environment: Environment, addresses: AddressPlan, machine: Machine) -> tuple[Certificate, ...]:
+    frontend = addresses.sites[environment.control_plane.site].subnet("api")[FRONTEND]
+    serving = Certificate(
+        name=f"{machine.name}-apiserver",
+        part="apiserver",
+        authority=KUBERNETES,
+        holder=machine.name,
+        common_name="kube-apiserver",
+        dns_names=(
+            environment.api_name,
+            machine.fqdn,
+            "localhost",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+        ),
+        addresses=(machine.address, frontend, addresses.kubernetes_service, LOOPBACK),
+        usages=(Usage.SERVER,),
+    )
+    kubelet = Certificate(
+        name=f"{machine.name}-kubelet-client",
+        part="kubelet-client",
+        authority=KUBERNETES,
+        holder=machine.name,
+        common_name="kube-apiserver-kubelet-client",
+        organizations=(KUBELET_CLIENTS,),
+        usages=(Usage.CLIENT,),
+    )
+    return (
+        serving,
+        kubelet,
+        _leaf(machine, "etcd-client", ETCD_CLIENT, "kube-apiserver", Usage.CLIENT),
+        _leaf(machine, "front-proxy-client", FRONT_PROXY, "front-proxy-client", Usage.CLIENT),
+        _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
+        _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
+        _leaf(machine, "node-controller", KUBERNETES, NODE_CONTROLLER, Usage.CLIENT),
+        _leaf(machine, "autoscaler", KUBERNETES, AUTOSCALER_USER, Usage.CLIENT),
+        _join_endpoint(environment, machine),
+        *(_queues(machine) if has_queues(environment) else ()),
+    )
+
+
+def _queues(machine: Machine) -> tuple[Certificate, ...]:
+    """Return the certificates of the managers of queues: client of the API, and with another key server of webhooks,
+    which an API server asks at its own machine's loopback address."""
+    clients = (_leaf(machine, one.name, KUBERNETES, one.user, Usage.CLIENT) for one in MANAGERS)
+    servers = (
+        replace(_leaf(machine, one.serving, KUBERNETES, one.serving, Usage.SERVER), addresses=(LOOPBACK,))
+        for one in MANAGERS
+    )
+    return *clients, *servers
+
+
+def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
+    """Return the join service's certificate: server for machines that have no certificate yet, client of the API on
+    their behalf."""
+    return Certificate(
+        name=f"{machine.name}-join",
+        part="join",
+        authority=KUBERNETES,
+        holder=machine.name,
+        common_name=JOIN_USER,
+        dns_names=(join_name(environment),),
+        usages=(Usage.SERVER, Usage.CLIENT),
+    )
+
+
+def _vpn_machine(environment: Environment, machine: Machine) -> tuple[Certificate, ...]:
+    """Return the certificates of a VPN machine: server to laptops, one for OpenVPN and one for the sign-in endpoint,
+    which strangers talk to, and whose name laptops do not take for OpenVPN's; and kube-proxy's client of the API
+    (kubernetes.io, "Using RBAC Authorization", ``system:node-proxier``). Its public address is in none: laptops know it
+    by the authority, which signs for VPN machines alone, and by name."""
+    names = {"vpn": vpn_name(environment), "vpn-door": sign_in_name(vpn_name(environment))}
+    servers = (
+        replace(_leaf(machine, part, VPN, name, Usage.SERVER), dns_names=(name,)) for part, name in names.items()
+    )
+    return *servers, _leaf(machine, "kube-proxy", KUBERNETES, "system:kube-proxy", Usage.CLIENT)
+
+
+def vpn_name(environment: Environment) -> str:
+    """Return the name in the certificates of VPN machines' OpenVPN."""
+    return f"vpn.{environment.domain}"
+
+
+def sign_in_name(name: str) -> str:
+    """Return the name in the certificates of sign-in endpoints, whose OpenVPN has ``name``. Laptops that know OpenVPN's
+    know it by this (longhaul/client/profile.py, ``Vpn.sign_in_name``)."""
+    return f"sign-in.{name}"
+
+
+def _break_glass() -> Certificate:
+    return Certificate(
+        name=BREAK_GLASS,
+        part="admin",
+        authority=KUBERNETES,
+        holder=OPERATOR,
+        common_name=BREAK_GLASS_USER,
+        organizations=(MASTERS_GROUP,),
+        usages=(Usage.CLIENT,),
+    )

@@ -1,0 +1,69 @@
+"""Rotations with overlap: the new key and the former one are both believed until nothing of the former one is left.
+Pure.
+
+The vault's secret :data:`~components.model.secrets.vault.ROTATIONS` is the record of all of them: the phase of each
+that is not over. It holds no key, so API servers fetch it and ``longhaul status`` shows it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from components.model.secrets.encryption_keys import Phase
+
+SERVICE_ACCOUNTS = "service-accounts"
+"""Name of the rotation of the key that signs service accounts' tokens, for ``longhaul rotate``."""
+
+AUTHORITY = "authority-"
+"""Beginning of the name of an authority's rotation."""
+
+READ_VARIABLE = "LONGHAUL_AUTHORITIES"
+"""Environment variable with which the program reads from the vault which authorities are believed. A rotation sets it;
+otherwise what is in the state stays."""
+
+
+def rotation_of(secret: str) -> str:
+    """Return the name of the rotation of the authority whose key is in the vault's secret ``secret``."""
+    return AUTHORITY + secret.removeprefix("ca-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Progress of a rotation."""
+
+    phase: Phase
+    until: datetime | None = None
+    """Time at which the last of what the former key has signed ends; None as long as that is not known."""
+
+
+STEADY = Standing(phase=Phase.STEADY)
+
+
+def parse_standings(text: str) -> dict[str, Standing]:
+    """Parse the vault's value; ``ValueError`` when it is not one."""
+    try:
+        return {str(name): _standing(one) for name, one in json.loads(text).items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("it does not tell the phases of rotations") from None
+
+
+def standings_text(standings: Mapping[str, Standing]) -> str:
+    """Return the vault's value. A rotation that is over is not in it."""
+    return json.dumps(
+        {
+            name: {"phase": str(one.phase), "until": one.until.isoformat() if one.until else ""}
+            for name, one in sorted(standings.items())
+            if one.phase is not Phase.STEADY
+        }
+    )
+
+
+def _standing(one: Mapping[str, str]) -> Standing:
+    until = one.get("until", "")
+    time = datetime.fromisoformat(until) if until else None
+    if time is not None and time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return Standing(phase=Phase(one["phase"]), until=time)

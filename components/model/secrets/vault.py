@@ -1,0 +1,147 @@
+"""Secrets of the vault besides certificates, and the vault's name."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from clouds.registry import cloud_of
+from components.model.control_plane.machines import Machine, Role, members
+from components.model.environment import Environment
+
+
+class SecretKind(StrEnum):
+    """Kind of a shared secret, which decides its first value."""
+
+    SIGNING_KEY = "signing-key"
+    """An ECDSA P-256 key pair, PEM (PKCS#8): signs service accounts' tokens first."""
+    SIGNING_KEYS = "signing-keys"
+    """The key that signs service accounts' tokens now, and public keys of those that are believed: at first those of
+    :data:`FIRST_SIGNING_KEY`."""
+    ENCRYPTION_KEY = "encryption-key"
+    """32 random bytes, base64: the key that encrypts Secrets at rest first."""
+    ENCRYPTION_KEYS = "encryption-keys"
+    """The keys that encrypt Secrets at rest now (``rotation.py``): at first the one of :data:`FIRST_KEY`."""
+    QUARANTINE = "quarantine"
+    """The machines in quarantine (``quarantine.py``): at first none."""
+    REVOKED = "revoked"
+    """The people whose access was revoked (``revoked.py``): at first nobody."""
+    ETCD_STATE = "store-state"
+    """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
+    member without data may bootstrap the etcd cluster."""
+    VPN_KEY = "vpn-key"
+    """A static key of OpenVPN, as ``openvpn --genkey`` writes it."""
+    ROTATIONS = "rotations"
+    """Phases of rotations with overlap that are not over (``overlap.py``); no key is in it."""
+
+
+FIRST_KEY = "encryption"
+"""Name of the secret with the first encryption key. It stays after a rotation, for backups from before."""
+
+KEYS_IN_USE = "encryption-keys"
+"""Name of the secret with the encryption keys that API servers hold. Only ``longhaul rotate`` changes it."""
+
+RETIRED_KEYS = "encryption-retired"
+"""Name of the secret with former encryption keys, which no machine may read: backups need them. ``longhaul rotate``
+makes it."""
+
+FIRST_SIGNING_KEY = "service-account"
+"""Name of the secret with the first key that signed service accounts' tokens. It stays after a rotation, and no machine
+may read it."""
+
+SIGNING_KEYS = "service-account-keys"
+"""Name of the secret with the keys of service accounts' tokens that API servers hold. Only ``longhaul rotate`` changes
+it."""
+
+ROTATIONS = "rotations"
+"""Name of the secret that records rotations with overlap. Only ``longhaul rotate`` changes it."""
+
+FIRST = {SecretKind.ENCRYPTION_KEYS: FIRST_KEY, SecretKind.SIGNING_KEYS: FIRST_SIGNING_KEY}
+"""Name of the secret from which a kind's first value is made."""
+
+
+def next_secret(name: str) -> str:
+    """Return the name of the secret with the key that takes over from the one in the secret ``name``, while a rotation
+    is under way. No machine may read it."""
+    return f"{name}-next"
+
+
+QUARANTINE = "quarantine"
+"""Name of the secret with the machines in quarantine, which API servers refuse. Only ``longhaul machine`` changes
+it."""
+
+REVOKED = "revoked"
+"""Name of the secret with the people whose access was revoked, whom API servers refuse. Only ``longhaul access``
+changes it."""
+
+VPN_KEY = "vpn-key"
+"""Name of the secret with the key that hides the VPN from who does not have it (``tls-crypt``). Laptops get it with
+their certificate, so it keeps strangers away and nobody else."""
+
+VPN_REMOTES = "vpn-remotes"
+"""Name of the secret with the addresses of the VPN machines, which laptops are told. ``longhaul up`` writes it."""
+
+ISSUERS = "issuers"
+"""Name of the secret with the issuers by whose tokens people sign in. ``longhaul up`` writes what the file says."""
+
+LARGEST = 25_000
+"""Largest number of characters of a secret: 25 KB at most (learn.microsoft.com, "About Azure Key Vault secrets")."""
+
+
+def fitting(text: str) -> str:
+    """Return the value of a secret that is a list; ``ValueError`` when a vault does not hold so much."""
+    if len(text) > LARGEST:
+        raise ValueError(f"a vault holds {LARGEST} characters of it, and it would have {len(text)}")
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedSecret:
+    """A secret that several machines hold."""
+
+    name: str
+    kind: SecretKind
+    holders: tuple[str, ...]
+    """Names of the machines that hold it; of an etcd cluster's state, those that bootstrap it, so not the learner."""
+
+
+def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
+    """Return every shared secret: those of the API servers, the VPN's, and one for the state of each etcd cluster."""
+    by_role = {role: tuple(m.name for m in members(machines, role)) for role in Role}
+    vpn = by_role[Role.VPN]
+    vpn_key = [SharedSecret(name=VPN_KEY, kind=SecretKind.VPN_KEY, holders=vpn)] if vpn else []
+    return (
+        SharedSecret(name=FIRST_SIGNING_KEY, kind=SecretKind.SIGNING_KEY, holders=()),
+        SharedSecret(name=SIGNING_KEYS, kind=SecretKind.SIGNING_KEYS, holders=by_role[Role.API]),
+        SharedSecret(name=FIRST_KEY, kind=SecretKind.ENCRYPTION_KEY, holders=()),
+        SharedSecret(name=KEYS_IN_USE, kind=SecretKind.ENCRYPTION_KEYS, holders=by_role[Role.API]),
+        SharedSecret(name=ROTATIONS, kind=SecretKind.ROTATIONS, holders=by_role[Role.API]),
+        SharedSecret(name=QUARANTINE, kind=SecretKind.QUARANTINE, holders=by_role[Role.API]),
+        SharedSecret(name=REVOKED, kind=SecretKind.REVOKED, holders=(*by_role[Role.API], *vpn)),
+        *vpn_key,
+        *(
+            SharedSecret(name=etcd_state_secret(role), kind=SecretKind.ETCD_STATE, holders=by_role[role])
+            for role in (Role.ETCD, Role.EVENTS)
+        ),
+    )
+
+
+def etcd_state_secret(role: Role) -> str:
+    """Return the name of the secret that says whether an etcd cluster was ever bootstrapped."""
+    return f"{role}-state"
+
+
+def vault_url(environment: Environment) -> str:
+    """Return the address of the environment's vault."""
+    return f"https://{vault_name(environment)}.vault.azure.net"
+
+
+def vault_name(environment: Environment) -> str:
+    """Return the vault's name. It begins with the prefix of names or ``lh``, and ends with a digest of the subscription
+    and the environment's name: Azure's vault names are global, with 3 to 24 letters, digits and hyphens."""
+    site = environment.sites[environment.control_plane.site]
+    scope = cloud_of(site).machine_identity.scope(site)
+    digest = hashlib.sha256(f"{scope}/{environment.name}".encode()).hexdigest()[:8]
+    head = environment.naming.prefix or "lh"
+    return f"{head}-{environment.name[: 14 - len(head)].rstrip('-')}-{digest}"

@@ -1,0 +1,145 @@
+"""Checks of the section ``teams``: names, people, and that no more is guaranteed than there is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clouds.base.fault import Fault, Location
+from clouds.base.words import choices
+from components.model.environment import Environment
+from components.model.identity.sign_in import prefix_fault
+from components.model.pools.capacity_kinds import Kind, kinds, pool_kinds
+from components.model.teams.queues import NAMESPACE, has_queues
+from components.model.teams.section import Share, Team
+
+TOLERATIONS = 8
+"""Most tolerations of a flavor (kueue.x-k8s.io/v1beta2, ``ResourceFlavorSpec``)."""
+OURS = ("default", NAMESPACE)
+"""Namespaces that no team is called after, beside Kubernetes' own (``kube-…``)."""
+
+
+def check_teams(environment: Environment) -> Iterator[Fault]:
+    """Yield everything that is wrong with the teams."""
+    if not environment.teams:
+        return
+    known = kinds(environment)
+    if not has_queues(environment):
+        basis: tuple[Location, ...] = (("teams",),)
+        yield Fault(at=("queues",), wrong="teams have queues", write="true, or leave it out", basis=basis)
+    for name, team in environment.teams.items():
+        yield from _check_name(environment, name)
+        yield from _check_people(environment, name, team)
+        for kind, share in team.shares.items() if _types_fit(environment) else ():
+            at = ("teams", name, "shares", kind)
+            if kind in known:
+                yield from _check_share(at, share, known[kind], basis=_machines(environment))
+            else:
+                yield _no_kind(environment, at, known)
+    for one in known.values():
+        yield from _check_total(environment, one)
+        yield from _check_taints(environment, one)
+
+
+def _types_fit(environment: Environment) -> bool:
+    """Return false when a pool's machine type is a fault by itself: of its kind nothing can be concluded then."""
+    types, sites = environment.known_types, environment.sites
+    return all(
+        pool.site not in sites
+        or (pool.machine_type in types and types[pool.machine_type].cloud == sites[pool.site].kind)
+        for pool in environment.pools.values()
+    )
+
+
+def _check_name(environment: Environment, name: str) -> Iterator[Fault]:
+    if name in OURS or name.startswith("kube-"):
+        yield Fault(at=("teams", name), wrong=f"{name} is a namespace of the cluster's own", write="another name")
+    elif name in environment.pod_security.exempt_namespaces:
+        wrong = f"Pod Security does not hold in the namespace {name}: whoever may make pods there has every node"
+        basis: tuple[Location, ...] = (("pod_security", "exempt_namespaces"),)
+        yield Fault(at=("teams", name), wrong=wrong, write="another name", basis=basis)
+
+
+def _check_people(environment: Environment, name: str, team: Team) -> Iterator[Fault]:
+    for index, group in enumerate(team.groups):
+        at = ("teams", name, "groups", index)
+        if group in team.groups[:index]:
+            yield Fault(at=at, wrong=f"{group!r} is named before", write="each group once")
+        elif environment.identity.issuers:
+            yield from prefix_fault(environment, group, at)
+    for other, earlier in environment.teams.items():
+        if other == name:
+            return
+        if {*team.groups} == {*earlier.groups}:
+            wrong = f"the team {other} has the same people"
+            basis: tuple[Location, ...] = (("teams", other, "groups"),)
+            yield Fault(at=("teams", name, "groups"), wrong=wrong, write="one team, or other groups", basis=basis)
+
+
+def _machines(environment: Environment) -> tuple[Location, ...]:
+    """Return the places of what kinds are concluded from."""
+    pools = (("pools", name, key) for name in environment.pools for key in ("machine_type", "spot", "max"))
+    types = (
+        ("machine_types", name, key) for name in environment.machine_types for key in ("gpus", "gpu_model", "vcpus")
+    )
+    hosts = (("hosts", index, key) for index in range(len(environment.hosts)) for key in ("gpus", "gpu_model"))
+    return (("pools", "[key]"), ("machine_types", "[key]"), ("bare_metal",), *pools, *types, *hosts)
+
+
+def _no_kind(environment: Environment, at: Location, known: Mapping[str, Kind]) -> Fault:
+    """Return the fault of a kind that there is not. Often it is a pool's name."""
+    name, basis = str(at[-1]), _machines(environment)
+    own = pool_kinds(environment).get(name)
+    if own is not None:
+        return Fault(at=at, wrong=f"{name!r} is a pool, of the kind {own}", write=own, basis=basis)
+    wrong = f"neither a pool nor a host is of the kind {name!r}"
+    return Fault(at=at, wrong=wrong, write=choices(known, name), basis=basis)
+
+
+def _check_share(at: Location, share: Share, kind: Kind, *, basis: tuple[Location, ...]) -> Iterator[Fault]:
+    if share.gpus and not kind.gpus:
+        wrong, write = f"machines of the kind {kind.name} have no GPUs", "`cores`, or another kind"
+        yield Fault(at=(*at, "gpus"), wrong=wrong, write=write, basis=basis)
+    elif share.gpus and share.cores is None and kind.cores_each is None:
+        wrong = "nobody declares how many cores a host has"
+        yield Fault(at=(*at, "cores"), wrong=wrong, write="the number of cores", basis=(*basis, (*at, "gpus")))
+    own = share.gpus if kind.gpus else share.cores or 0
+    if share.lend is not None and share.lend > own:
+        wrong = f"{share.lend} are more than what is guaranteed, {own}"
+        yield Fault(at=(*at, "lend"), wrong=wrong, write=f"at most {own}", basis=((*at, "gpus"), (*at, "cores")))
+
+
+def _check_total(environment: Environment, kind: Kind) -> Iterator[Fault]:
+    """Yield a fault when teams are guaranteed more of a kind together than there can be."""
+    shares = {name: team.shares[kind.name] for name, team in environment.teams.items() if kind.name in team.shares}
+    gpus = {name: share.gpus for name, share in shares.items()}
+    cores = {name: cores_of(share, kind) for name, share in shares.items()}
+    for field, each, most in (("gpus", gpus, kind.gpus), ("cores", cores, kind.cores)):
+        total = sum(each.values())
+        if most is None or total <= most or (field == "gpus" and not kind.gpus):
+            continue
+        last = next(name for name in reversed(each) if each[name])
+        follow = field == "cores" and any(share.gpus and share.cores is None for share in shares.values())
+        each_gpu = f" ({kind.cores_each} for each GPU, the most of any of its machine types)" if follow else ""
+        wrong = (
+            f"teams are guaranteed {total:,} {field} of {kind.name} together{each_gpu}, and {', '.join(kind.sources)} "
+            f"have at most {most:,}: {', '.join(f'{name} {number:,}' for name, number in each.items() if number)}"
+        )
+        named = "gpus" if shares[last].cores is None and kind.gpus else field
+        basis = (*(("teams", name, "shares", kind.name) for name in shares), *_machines(environment))
+        write = f"{most:,} {field} together at most, or larger pools"
+        if follow:
+            write = f"`cores` beside `gpus`: {most:,} together at most"
+        yield Fault(at=("teams", last, "shares", kind.name, named), wrong=wrong, write=write, basis=basis)
+        return
+
+
+def _check_taints(environment: Environment, kind: Kind) -> Iterator[Fault]:
+    used = any(kind.name in team.shares for team in environment.teams.values())
+    if used and len(kind.taints) > TOLERATIONS:
+        wrong = f"pools of the kind {kind.name} have {len(kind.taints)} taints together, and a queue tolerates 8"
+        yield Fault(at=("pools", kind.sources[0], "taints"), wrong=wrong, write="fewer", basis=(("teams",),))
+
+
+def cores_of(share: Share, kind: Kind) -> int:
+    """Return the number of cores that a share guarantees."""
+    return share.gpus * (kind.cores_each or 0) if share.cores is None else share.cores

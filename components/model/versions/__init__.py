@@ -1,0 +1,1 @@
+"""Versions of the software on machines: section ``versions``."""

@@ -1,0 +1,1 @@
+"""The laptops' VPN: section ``vpn``."""

@@ -1,0 +1,79 @@
+"""Section ``vpn`` of the environment file: machines through which laptops reach the environment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Network
+
+from pydantic import Field
+
+from clouds.base.openvpn import PORT
+from clouds.base.section import Range, Section
+
+MACHINES = 2
+"""Number of VPN machines: one may be away, and a laptop goes on to the other."""
+
+RIGHT = "/longhaul/vpn"
+"""Non-resource URL of the API for which a person needs the verb ``get`` to be let in."""
+
+HOURS = 1
+"""Longest life of a person's certificate, in hours. A token's end is its end too."""
+
+ZONE = "cluster.local"
+"""DNS zone of the cluster's own Services and pods."""
+
+ANYWHERE = IPv4Network("0.0.0.0/0")
+
+OPERATOR = "longhaul:operator:"
+"""Beginning of the names of operators, who make their certificates themselves from the vault. No person's name begins
+so: VPN machines refuse tokens of such names (images/rootfs, vpn/people.py, ``OWN``)."""
+
+LONGEST_NAME = 47
+"""Number of characters of the longest name in a laptop's certificate (images/rootfs, vpn/certificate.py)."""
+
+MARK = 16
+"""Number of characters of a laptop's mark in its certificate (the same)."""
+
+_UNFIT = re.compile(r"[^!#%-+\--\[\]-_a-~]")
+"""Characters that no name in the list of revoked people has (components/model/access/revoked.py)."""
+
+
+class Vpn(Section):
+    """Two machines beside the control plane through which people's laptops reach nodes, pods and Services of every site
+    by their own addresses."""
+
+    machine_type: str = Field(examples=["Standard_D2s_v5"])
+    """Machine type of both. OpenVPN ciphers on one processor, so two are enough."""
+    name: str | None = Field(
+        default=None,
+        pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$",
+        max_length=253,
+        examples=["vpn.example.com"],
+        json_schema_extra={"patternErrorMessage": "a DNS name of two labels or more, in lower case"},
+    )
+    """Public DNS name that you have point to both machines' addresses, which the stack's output `vpn_addresses` has.
+    Left out, laptops use the addresses themselves."""
+    sources: tuple[Range, ...] = Field(default=(ANYWHERE,), min_length=1, max_length=64)
+    """Public ranges from which laptops may connect and sign in; a private one is refused. Left out, the whole
+    internet, since people travel: who has neither a token nor a certificate gets no answer from OpenVPN, and none but a
+    refusal from the endpoint."""
+
+
+def remotes(name: str | None, addresses: Sequence[str]) -> str:
+    """Return where laptops find the VPN machines, as JSON: by the file's ``name``, if it has one, and by their
+    addresses."""
+    named = [name] if name else []
+    return json.dumps([{"address": one, "port": PORT} for one in (*named, *addresses)])
+
+
+def operator_name(asking: str) -> str:
+    """Return the name in an operator's certificate. One that would not fit into it, or not into the list of revoked
+    people, is shortened, and ends with a digest of the whole."""
+    fit, most = _UNFIT.sub("_", asking), LONGEST_NAME - len(OPERATOR)
+    if fit != asking or len(fit) > most:
+        digest = hashlib.sha256(asking.encode()).hexdigest()[:8]
+        fit = f"{fit[: most - len(digest) - 1]}-{digest}"
+    return OPERATOR + fit

@@ -1,0 +1,1 @@
+"""Generators of what follows from the model: the reference page, JSON Schemas, and the marked parts of other pages."""

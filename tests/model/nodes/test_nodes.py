@@ -1,0 +1,104 @@
+"""Nodes' names, labels, taints and resources."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+
+import pytest
+
+from components.model import Environment, plan
+from components.model.hosts.section import Host
+from components.model.network.address_plan import POD_PREFIX
+from components.model.nodes import nodes
+from components.model.pools.capacity_kinds import KIND_LABEL
+from tests.model import make
+
+
+def full(*hosts: str) -> Environment:
+    """Return an environment with three sites, two pools, and racks of these hosts."""
+    raw = make.full()
+    del raw["bare_metal"]
+    listed = tuple(Host(name=name, site="colo") for name in hosts)
+    return make.environment(raw).model_copy(update={"hosts": listed})
+
+
+def test_the_api_is_reached_where_its_certificates_say() -> None:
+    environment = full()
+    addresses = plan(environment)
+    assert nodes.api_address(environment, addresses) == IPv4Address("10.64.3.5")
+    assert nodes.api_url(environment, addresses) == "https://10.64.3.5:443"
+
+
+def test_pods_fit_through_a_tunnel_where_there_is_one() -> None:
+    assert nodes.pod_mtu(full()) == nodes.TUNNEL_MTU
+    assert nodes.pod_mtu(make.environment(make.minimal())) == nodes.ETHERNET_MTU
+
+
+def test_a_tunnel_s_packet_fits_between_sites() -> None:
+    # Documented by AWS for AES-GCM-16 with NAT traversal.
+    assert nodes.ETHERNET_MTU - nodes.ESP_OVERHEAD == 1438
+    assert nodes.TUNNEL_MTU <= nodes.ETHERNET_MTU - nodes.ESP_OVERHEAD
+    # IPv4 and TCP without options.
+    assert nodes.TUNNEL_MSS + 20 + 20 <= nodes.TUNNEL_MTU
+
+
+def test_every_pod_has_an_address() -> None:
+    assert nodes.MAX_PODS == 2 ** (32 - POD_PREFIX) == 16
+
+
+def test_a_pool_s_labels_are_its_own_and_ours() -> None:
+    assert nodes.pool_labels(full(), "gpu") == {
+        nodes.REGION_LABEL: "us-east-1",
+        nodes.SITE_LABEL: "use1",
+        nodes.POOL_LABEL: "gpu",
+        nodes.TYPE_LABEL: "p5.48xlarge",
+        KIND_LABEL: "h100-spot",
+        nodes.GPU_LABEL: "true",
+        "gpu": "h100",
+    }
+
+
+def test_a_rack_host_is_a_node_of_its_place() -> None:
+    environment = full("gpu-00", "gpu-01")
+    found = nodes.host_nodes(environment, plan(environment))
+    assert list(found) == ["gpu-00", "gpu-01"]
+    second = found["gpu-01"]
+    assert second.node_name == "test-gpu-01" == nodes.host_node_name(environment, "gpu-01")
+    assert second.provider_id == "longhaul://test/colo/gpu-01"
+    labels = nodes.host_labels(second.place)
+    assert labels[nodes.POOL_LABEL] == "bare-metal"
+    assert labels[nodes.REGION_LABEL] == labels[nodes.SITE_LABEL] == "colo"
+    assert nodes.host_labels(second.place, gpus=2) == {**labels, KIND_LABEL: "gpu", nodes.GPU_LABEL: "true"}
+    assert nodes.host_labels(second.place, rdma="roce") == {**labels, nodes.RDMA_LABEL: "roce"}
+
+
+def test_a_node_with_gpus_is_born_out_of_reach() -> None:
+    [taint] = nodes.gpu_taints(8)
+    assert (taint.key, taint.value, taint.effect) == ("longhaul.dev/preflight", "pending", "NoSchedule")
+    assert nodes.gpu_taints(0) == ()
+
+
+@pytest.mark.parametrize(("vcpus", "cpu"), [(1, "60m"), (2, "70m"), (4, "80m"), (8, "90m"), (192, "550m")])
+def test_larger_machines_keep_more_cores(vcpus: int, cpu: str) -> None:
+    assert nodes.kube_reserved(vcpus) == {"cpu": cpu, "memory": "431Mi", "ephemeral-storage": "1Gi"}
+
+
+@pytest.mark.parametrize("key", ["gpu", "example.com/a", "node.kubernetes.io/a", "x.node.kubernetes.io/a", "k8s.iox/a"])
+def test_labels_that_a_pool_may_have(key: str) -> None:
+    assert nodes.label_fault(key) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "fault"),
+    [
+        (nodes.ZONE_LABEL, "set by Longhaul"),
+        (nodes.SITE_LABEL, "set by Longhaul"),
+        (nodes.GPU_LABEL, "set by Longhaul"),
+        ("node-role.kubernetes.io/worker", "may not give itself"),
+        ("node-restriction.kubernetes.io/a", "may not give itself"),
+        ("kubernetes.io/a", "may not give itself"),
+        ("a.k8s.io/b", "may not give itself"),
+    ],
+)
+def test_labels_that_it_may_not(key: str, fault: str) -> None:
+    assert fault in (nodes.label_fault(key) or "")

@@ -1,0 +1,28 @@
+"""Record of rotations with overlap, as the vault keeps it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from components.model.secrets.encryption_keys import Phase
+from components.model.secrets.rotations import STEADY, Standing, parse_standings, rotation_of, standings_text
+
+
+def test_what_is_over_is_not_in_it() -> None:
+    until = datetime(2026, 11, 1, 2, 3, 4, tzinfo=UTC)
+    waiting = Standing(phase=Phase.USE, until=until)
+    text = standings_text({"service-accounts": waiting, "authority-nodes": STEADY})
+    assert parse_standings(text) == {"service-accounts": waiting}
+    assert standings_text({}) == "{}"
+
+
+def test_an_authority_is_known_by_its_secret() -> None:
+    assert rotation_of("ca-front-proxy") == "authority-front-proxy"
+
+
+@pytest.mark.parametrize("text", ["", "7", "[]", '{"a": 1}', '{"a": {"phase": "other"}}', '{"a": {"until": "x"}}'])
+def test_what_is_no_record_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="it does not tell the phases of rotations"):
+        parse_standings(text)
