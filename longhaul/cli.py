@@ -31,17 +31,6 @@ class Command(Protocol):
         """Run the command and return its exit code."""
 
 
-FORMER = {
-    "map": "longhaul show --format html",
-    "schema": "longhaul validate --schema",
-    "preview": "longhaul plan --raw (for --json: --format json)",
-    "rack": "longhaul hosts",
-    "up --only racks": "longhaul up --only hosts",
-    "roll --pool bare-metal": "longhaul roll --pool hosts",
-    "doctor --only racks": "longhaul doctor --only hosts",
-}
-"""Commands and options that have another name now, and what to type instead."""
-
 OF_EXAMPLES = ("show", "validate", "plan")
 """Commands that need only a file, and so take an example as well."""
 
@@ -166,7 +155,6 @@ def parse(argv: Sequence[str]) -> Invocation:
     """Parse ``argv`` into an invocation; on wrong usage, exit with 2 and a message."""
     split = list(argv).index("--") if "--" in argv else len(argv)
     grammar = parser(*argv[:1])
-    _refuse_former(argv[:split], grammar)
     if argv and not argv[0].startswith("-") and argv[0] not in commands():
         grammar.exit(Exit.USAGE, f"longhaul {argv[0]}: no such command{_meant(argv[0], commands())}; longhaul --help\n")
     options, unknown = grammar.parse_known_args(argv[:split])
@@ -225,15 +213,6 @@ def _meant(given: str, known: Iterable[str]) -> str:
 
     close = get_close_matches(given.partition("=")[0], list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
-
-
-def _refuse_former(argv: Sequence[str], grammar: argparse.ArgumentParser) -> None:
-    """Exit with 2 when a command or an option is called by its former name, and say the present one."""
-    words = f" {' '.join(argv).replace('=', ' ')} "
-    for former, now in FORMER.items():
-        command, _, option = former.partition(" ")
-        if argv[:1] == [command] and (not option or f" {option} " in words):
-            grammar.exit(Exit.USAGE, f"longhaul {former}: now {now}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,18 +8,8 @@ from pydantic import Field
 
 from clouds.azure.existing import AzureExisting
 from clouds.base.gateway import Gateway
-from clouds.base.section import Section, Uuid
+from clouds.base.section import Uuid
 from clouds.base.site import ZONES, SiteBase
-
-
-class AzureVpnForm(Section):
-    """Form of the VPN gateway that Longhaul makes for a site."""
-
-    active_active: bool = False
-    """Makes both instances of the gateway active, with an address each and a connection to every address of the other
-    sites. Azure documents several connections to one site with BGP only, which Longhaul does not have yet: `longhaul
-    plan` refuses to make this. It is for environments that have it already, since Longhaul 0.1 made every gateway
-    so."""
 
 
 class AzureSite(SiteBase):
@@ -61,8 +51,6 @@ class AzureSite(SiteBase):
     each other. It does so between machines of some series, among which are none with GPUs; all others go on speaking
     plain. A machine that is there takes part once it was stopped and started (learn.microsoft.com, "What is Azure
     Virtual Network encryption?"). With an existing `network`, turn it on there."""
-    vpn: AzureVpnForm = Field(default_factory=AzureVpnForm)
-    """Form of the site's VPN gateway."""
 
     @property
     def gateways(self) -> tuple[Gateway, ...]:

@@ -17,9 +17,6 @@ from clouds.base.words import listed
 
 NETWORK_VERSION = "2024-05-01"
 
-ACTIVE_ACTIVE = 2
-"""Number of public addresses of a gateway with both instances active, one for each."""
-
 CONNECTIONS, THROUGHPUT = 30, "1 Gbit/s"
 """Largest number of connections of a gateway that Longhaul makes (VpnGw2AZ, ``components/azure/vpn.py``), and what it
 carries in all in Azure's benchmark (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus)."""
@@ -32,11 +29,11 @@ def ends(site: AzureSite, /) -> tuple[str, ...]:
     return tuple(map(str, range(addresses(site))))
 
 
-def is_single(site: AzureSite, /) -> bool:
-    """Return True unless the file says otherwise. Azure requires BGP for several connections to one site
+def is_single(_site: AzureSite, /) -> bool:
+    """Return True. Azure requires BGP for several connections to one site
     (learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable, "Multiple on-premises VPN devices"), and our
     routes are static."""
-    return not site.vpn.active_active
+    return True
 
 
 def seen(place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
@@ -77,14 +74,12 @@ def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
 def addresses(site: AzureSite, /) -> int:
     """Return the number of public addresses of the site's gateway, made or existing."""
     named = site.existing.vpn_gateway
-    if named is not None:
-        return len(named.addresses)
-    return ACTIVE_ACTIVE if site.vpn.active_active else 1
+    return 1 if named is None else len(named.addresses)
 
 
 def risks(place: Place[AzureSite], others: Mapping[str, SiteBase], /) -> Iterator[Risk]:
     """Yield the risks of static routes, and of the number and size of the gateway's instances."""
-    if place.site.vpn.active_active or not _holds_all(place.site, others):
+    if not _holds_all(place.site, others):
         yield _undefined(place, others)
         return
     to = listed(list(others))
@@ -92,7 +87,7 @@ def risks(place: Place[AzureSite], others: Mapping[str, SiteBase], /) -> Iterato
         yield Risk(
             name="vpn-instance",
             what=f"The VPN gateway of {place.name} has one active instance.",
-            where=f"sites.{place.name}.vpn",
+            where=f"sites.{place.name}",
             why="When the other one takes over, all of the site's tunnels break: for 10 to 15 s in maintenance, for up "
             f"to 3 minutes otherwise ({_HIGHLY_AVAILABLE}).",
             do="Two active instances need BGP, which is not there yet.",
@@ -100,7 +95,7 @@ def risks(place: Place[AzureSite], others: Mapping[str, SiteBase], /) -> Iterato
     yield Risk(
         name="vpn-static",
         what=f"Nothing takes over from the one connection of {place.name} to each of {to}.",
-        where=f"sites.{place.name}.vpn",
+        where=f"sites.{place.name}",
         why="Its routes are static, and Azure documents several connections to one site with BGP only "
         f"({_HIGHLY_AVAILABLE}). When the other end fails, or AWS makes its end anew, the link is down "
         "(docs/network.md).",
@@ -110,7 +105,7 @@ def risks(place: Place[AzureSite], others: Mapping[str, SiteBase], /) -> Iterato
         yield Risk(
             name="vpn-throughput",
             what=f"The VPN gateway of {place.name} carries {THROUGHPUT} in all, to and from {to}.",
-            where=f"sites.{place.name}.vpn",
+            where=f"sites.{place.name}",
             why="That is Azure's benchmark for its size (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus): "
             "what reads data or checkpoints across sites shares it with the cluster's own traffic.",
             do="Keep data in the site that reads it, or name a circuit of your own (`links`, kind existing).",
@@ -133,15 +128,12 @@ def _holds_all(site: AzureSite, others: Mapping[str, SiteBase]) -> bool:
 
 
 def _undefined(place: Place[AzureSite], others: Mapping[str, SiteBase]) -> Risk:
-    named = place.site.existing.vpn_gateway is not None and not place.site.vpn.active_active
     return Risk(
         name="vpn-active-active",
         what=f"Both instances of the VPN gateway of {place.name} are active, without BGP to {listed(list(others))}.",
-        where=f"sites.{place.name}." + ("existing.vpn_gateway" if named else "vpn.active_active"),
+        where=f"sites.{place.name}.existing.vpn_gateway",
         why="Azure gives each instance a share of the traffic, and an instance without a tunnel drops it; of several "
         f"connections to one site, which one carries is documented with BGP only ({_HIGHLY_AVAILABLE}).",
-        do="Switch the gateway to one active instance, and name its one address."
-        if named
-        else "Leave `active_active` out until BGP is there; docs/upgrading.md says what that does to what is there.",
+        do="Switch the gateway to one active instance, and name its one address.",
         refused=True,
     )

@@ -103,7 +103,6 @@ class AzureEnd:
             network_name=linked.network_name,
             subnet=place.addresses.sites[place.site].subnet("gateway"),
             tags=site_tags(place.environment, place.site),
-            active_active=site.vpn.active_active,
             after=self._changes,
             called=place.called(place.name),
             network_group=linked.network_group,
@@ -111,4 +110,4 @@ class AzureEnd:
         )
         made = AzureVpnGateway(place.name, args, opts=place.opts)
         self._changes = [made.subnet] if made.subnet else self._changes
-        return made.gateway_id, made.addresses
+        return made.gateway_id, (made.address,)

@@ -11,7 +11,6 @@ from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
 from clouds.azure.names import GATEWAY_SUBNET
-from clouds.azure.tunnels import ACTIVE_ACTIVE
 from clouds.azure.zones import address_zones
 from clouds.base.ipsec import SUITE
 
@@ -37,8 +36,6 @@ class AzureVpnGatewayArgs:
     subnet: IPv4Network
     """Range of the gateway's subnet: the `gateway` part of the site's plan."""
     tags: Mapping[str, str]
-    active_active: bool = False
-    """True to make both instances active, with an address each."""
     after: Sequence[Resource] = ()
     """Resources that the gateway's subnet waits for: Azure changes one subnet of a network at a time."""
     called: str | None = None
@@ -51,12 +48,11 @@ class AzureVpnGatewayArgs:
 
 class AzureVpnGateway(ComponentResource):
     """A site's virtual network gateway. Azure takes half an hour to make one; its addresses are there at once, so that
-    the other sites do not wait for it. One instance is active, unless the arguments say otherwise; the other takes over
-    its address."""
+    the other sites do not wait for it. One instance is active; the other takes over its address."""
 
     gateway_id: Output[str]
-    addresses: tuple[Output[str], ...]
-    """Static public address of each active instance."""
+    address: Output[str]
+    """Static public address."""
     subnet: network.Subnet | None
     """Subnet of the gateway, if it was made here."""
 
@@ -64,7 +60,7 @@ class AzureVpnGateway(ComponentResource):
         super().__init__("longhaul:azure:VpnGateway", name, None, opts)
         self._name, self._args, self._child = name, args, ResourceOptions(parent=self)
         self._called = args.called or name
-        addresses = [self._address(index) for index in range(ACTIVE_ACTIVE if args.active_active else 1)]
+        address = self._address()
         self.subnet = None if args.subnet_id else self._subnet()
         subnet_id = self.subnet.id if self.subnet else args.subnet_id
         gateway = network.VirtualNetworkGateway(
@@ -76,22 +72,21 @@ class AzureVpnGateway(ComponentResource):
             vpn_type="RouteBased",
             vpn_gateway_generation="Generation2",
             sku=network.VirtualNetworkGatewaySkuArgs(name=SKU, tier=SKU),
-            active_active=args.active_active,
+            active_active=False,
             enable_bgp=False,
             ip_configurations=[
                 network.VirtualNetworkGatewayIPConfigurationArgs(
-                    name=f"instance-{index}",
+                    name="instance-0",
                     private_ip_allocation_method="Dynamic",
                     public_ip_address=network.SubResourceArgs(id=address.id),
                     subnet=network.SubResourceArgs(id=subnet_id),
                 )
-                for index, address in enumerate(addresses)
             ],
             tags=args.tags,
             opts=self._child,
         )
         self.gateway_id = gateway.id
-        self.addresses = tuple(map(_known, addresses))
+        self.address = _known(address)
         self.register_outputs({"gateway_id": self.gateway_id})
 
     def _subnet(self) -> network.Subnet:
@@ -105,10 +100,10 @@ class AzureVpnGateway(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=list(args.after)),
         )
 
-    def _address(self, index: int) -> network.PublicIPAddress:
+    def _address(self) -> network.PublicIPAddress:
         return network.PublicIPAddress(
-            f"{self._name}-address-{index}",
-            public_ip_address_name=f"{self._called}-{index}",
+            f"{self._name}-address-0",
+            public_ip_address_name=f"{self._called}-0",
             resource_group_name=self._args.resource_group,
             location=self._args.region,
             public_ip_allocation_method="Static",

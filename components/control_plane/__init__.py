@@ -5,7 +5,6 @@
 3. The machines themselves belong to the cloud: ``components/azure/machines.py`` and ``load_balancer.py``.
 4. ``readiness.py``: a machine counts as made once it does its work.
 5. ``founding.py``: once an etcd cluster's first members are ready, the record that forbids a second bootstrap.
-6. ``member_clients.py``: once all machines of an etcd cluster are ready, no client certificate from 0.1.0 is left them.
-7. ``replacement.py`` and ``guard.py``: from then on one machine of a role is replaced at a time, and all of them are
+6. ``replacement.py`` and ``guard.py``: from then on one machine of a role is replaced at a time, and all of them are
    destroyed only after a confirmation.
 """

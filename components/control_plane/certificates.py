@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -218,28 +217,15 @@ class IssuedCertificate(Resource, module="longhaul", name="Certificate"):
         certificate: Certificate,
         authority: CertificateAuthority,
         vault_url: pulumi.Input[str],
-        provider: CertificateProvider | None = None,
-        more: Mapping[str, pulumi.Input[object]] | None = None,
         opts: ResourceOptions | None = None,
     ) -> None:
-        """``more``: properties that only ``provider`` knows."""
         properties = {
-            **certificate_inputs(certificate, authority, vault_url=vault_url),
-            **(more or {}),
+            "vault_url": vault_url,
+            "secret": certificate.name,
+            "authority_secret": authority.secret,
+            "authority_fingerprint": authority.fingerprint,
+            **asdict(issuing.subject_of(certificate)),
             "certificate": None,
             "not_after": None,
         }
-        super().__init__(provider or CertificateProvider(), name, properties, one_at_a_time(opts))
-
-
-def certificate_inputs(
-    certificate: Certificate, authority: CertificateAuthority, *, vault_url: pulumi.Input[str]
-) -> dict[str, pulumi.Input[object]]:
-    """Return the properties from which :class:`CertificateProvider` issues a certificate."""
-    return {
-        "vault_url": vault_url,
-        "secret": certificate.name,
-        "authority_secret": authority.secret,
-        "authority_fingerprint": authority.fingerprint,
-        **asdict(issuing.subject_of(certificate)),
-    }
+        super().__init__(CertificateProvider(), name, properties, one_at_a_time(opts))

@@ -21,7 +21,6 @@ from components.control_plane.certificates import CertificateAuthority, IssuedCe
 from components.control_plane.founding import Bootstrapped
 from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard
 from components.control_plane.hooks import machine_hooks
-from components.control_plane.member_clients import MemberClients
 from components.control_plane.readiness import Readiness, ReadinessArgs
 from components.control_plane.secrets import VaultSecret, VaultSetting
 from components.control_plane.vpn import Doors
@@ -95,7 +94,6 @@ class ControlPlane(ComponentResource):
         self.vault_writable = self._vault.writable
         self._writes = ResourceOptions(parent=self, depends_on=[self.vault_writable])
         self.authorities = self._authorities()
-        self._member_clients = MemberClients(self._planned, self.authorities, vault_url=self.vault_url)
         self.certificates = {
             certificate.name: self._certificate(certificate, opts=self._child)
             for certificate in self._planned
@@ -124,7 +122,6 @@ class ControlPlane(ComponentResource):
         self._hooks = machine_hooks(args.environment, args.addresses)
         self.api_principal_ids = {}
         self.scaling_ids = {}
-        self._ready: dict[str, Readiness] = {}
         ready, bootstrapped = self._etcd_clusters()
         # Access to the etcd clusters is given only once they are known to exist, so that no second one is bootstrapped.
         self.certificates |= {
@@ -135,7 +132,6 @@ class ControlPlane(ComponentResource):
         servers = self._api_servers()
         ready += [*servers, *self._learner(after=[*ready, *bootstrapped])]
         ready += self._vpn(after=servers)
-        self._member_clients.make_own(ready=self._ready, opts=self._child)
         DestructionGuard(
             f"{name}-guard",
             environment=args.environment.name,
@@ -192,8 +188,6 @@ class ControlPlane(ComponentResource):
 
     def _certificate(self, certificate: Certificate, *, opts: ResourceOptions) -> IssuedCertificate:
         environment = self._args.environment.name
-        if certificate.formerly:
-            return self._member_clients.declare(certificate, opts=opts)
         own = certificate.name.startswith(environment)
         return IssuedCertificate(
             certificate.name if own else f"{environment}-{certificate.name}",
@@ -343,7 +337,7 @@ class ControlPlane(ComponentResource):
         }
 
     def _readiness(self, machine: Machine, made: ControlMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:
-        self._ready[machine.name] = Readiness(
+        return Readiness(
             f"{machine.name}-ready",
             ReadinessArgs(
                 subscription=self._site.subscription,
@@ -355,4 +349,3 @@ class ControlPlane(ComponentResource):
             # Its time begins with the last right: a role assignment takes minutes to come into force.
             opts=ResourceOptions(parent=self, depends_on=[*after, *made.later_grants]),
         )
-        return self._ready[machine.name]

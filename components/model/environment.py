@@ -23,7 +23,7 @@ from components.model.versions.section import Versions
 from components.model.vpn.section import Vpn
 
 FORMAT = 1
-"""Version of the environment's format that this code reads without migration."""
+"""Version of the environment's format."""
 
 
 class EtcdCluster(Section):
@@ -200,7 +200,7 @@ class Environment(Section):
     """One cluster: everything below `longhaul:environment` in its stack file."""
 
     format: Literal[1]
-    """Version of the file's format. Older formats are migrated when the file is read."""
+    """Version of the file's format."""
     name: Name = Field(examples=["lab"])
     """Name of the environment, which is also the name of its stack."""
     supernet: Range = Field(examples=["10.64.0.0/12"])

@@ -19,7 +19,6 @@ _KINDS_OF_OUR_OWN: Mapping[str, Kind] = {
     f"{_OWN}DestructionGuard": Kind.GUARD,
     f"{_OWN}Readiness": Kind.QUIET,
     f"{_OWN}Founded": Kind.QUIET,
-    f"{_OWN}OwnClient": Kind.QUIET,
     f"{_OWN}VaultAccess": Kind.QUIET,
     f"{_OWN}Held": Kind.QUIET,
 }

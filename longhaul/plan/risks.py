@@ -107,7 +107,7 @@ def _one_zone(site: str, zone: str) -> Risk:
 def _new(case: Case, site: str, risk: Risk) -> bool:
     """Return whether the change introduces a risk. The earlier file shows it; without one, what happens to the site's
     gateway and tunnels, or to its network. A state shows better than a file whether something is made that must not
-    be: an earlier release may have made it of the same file."""
+    be."""
     if case.base is not None:
         new = (site, risk.name) not in {(name, one.name) for name, one in _risks(case.base)}
         if not new or not risk.refused or case.stateless:

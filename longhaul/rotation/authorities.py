@@ -22,7 +22,6 @@ from components.model.secrets.certificates import (
 )
 from components.model.secrets.rotations import rotation_of
 from components.model.secrets.vault import next_secret
-from longhaul.exits import CommandError
 from longhaul.rotation.overlap import OfServers
 from longhaul.rotation.published import ConfigMaps, unpublish
 from longhaul.rotation.servers import behind, hand_out
@@ -109,7 +108,6 @@ class AuthorityRotation(OfServers):
 
     def prepare(self) -> None:
         """Make the new authority. It has the former one's name: both are known by their keys."""
-        self._refuse_former_clients()
         if self._pair(self._next) is None:
             name, days = self.authority.common_name, self.authority.days
             self._keep(self._next, issuing.new_authority(common_name=name, days=days, key=issuing.new_key()))
@@ -161,23 +159,9 @@ class AuthorityRotation(OfServers):
     def _secrets(self) -> set[str]:
         return {self.authority.secret, self.authority.trust_secret, *(one.name for one in self._issued())}
 
-    def _planned(self) -> tuple[Certificate, ...]:
-        return certificates(self.vault.environment, plan(self.vault.environment))
-
     def _issued(self) -> list[Certificate]:
-        return [one for one in self._planned() if one.authority == self.authority.name]
-
-    def _refuse_former_clients(self) -> None:
-        """Refuse while a certificate of the vault is still of this authority, from which it comes no more: it would be
-        believed by nobody (components/control_plane/member_clients.py)."""
-        own = _certificate(self.vault.get(self.authority.secret))
-        former = [one for one in self._planned() if one.formerly == self.authority.name]
-        left = [one.holder for one in former if issuing.is_issued_by(_certificate(self.vault.get(one.name)), own)]
-        if left:
-            raise CommandError(
-                f"certificates of {', '.join(left)} are still of this authority, as a former release made them: "
-                f"`longhaul up --env {self.vault.environment.name}` makes them anew, then run this again"
-            )
+        planned = certificates(self.vault.environment, plan(self.vault.environment))
+        return [one for one in planned if one.authority == self.authority.name]
 
     def _new(self) -> issuing.Pair:
         """Return the authority that takes over."""

@@ -23,7 +23,6 @@ SUBNET = "azure-native:network:Subnet"
 ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 ADMINISTRATOR = "00000000-0000-4000-8000-0000000000aa"
 CERTIFICATE = "pulumi-python:dynamic/longhaul:Certificate"
-OWN_CLIENT = "pulumi-python:dynamic/longhaul:OwnClient"
 """Writes a secret again that a certificate has written before."""
 
 
@@ -102,26 +101,12 @@ def test_nobody_gets_the_credential_for_the_stores_before_they_exist(program: Pr
         assert f"{machine.name}-reads-{machine.name}-apiserver" in machine.after
 
 
-@pytest.mark.parametrize(("role", "other"), [("etcd", "events"), ("events", "etcd")])
-def test_a_client_of_its_own_store_alone_comes_once_all_its_members_are_ready(
-    program: Program, role: str, other: str
-) -> None:
-    """A member from 0.1.0 trusts no such client."""
-    ready = {f"{machine.name}-ready" for machine in _machines(program, role)}
-    found = [one for one in program.of(OWN_CLIENT) if one.name.startswith(f"lab-{role}-")]
-    assert {one.inputs["secret"] for one in found} == {f"{machine.name}-client" for machine in _machines(program, role)}
-    for one in found:
-        assert one.after >= ready
-        assert not one.after & {f"{machine.name}-ready" for machine in _machines(program, other)}
-        assert one.inputs["authority_secret"] == f"ca-{role}"
-
-
 def test_a_right_on_a_secret_comes_after_the_secret(program: Program) -> None:
     writers = {
         str(one.inputs[key]): one.name
         for one in program.resources
         for key in ("secret", "trust_secret")
-        if one.type.startswith("pulumi-python:dynamic/longhaul:") and one.type != OWN_CLIENT and one.inputs.get(key)
+        if one.type.startswith("pulumi-python:dynamic/longhaul:") and one.inputs.get(key)
     }
     rights = [one for one in program.of(ROLE_ASSIGNMENT) if "/secrets/" in one.inputs["scope"]]
     assert len(rights) > 40

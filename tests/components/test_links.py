@@ -10,7 +10,7 @@ from unittest import mock
 
 from clouds.aws.site import AwsSite
 from clouds.azure.existing import AzureVpn
-from clouds.azure.site import AzureSite, AzureVpnForm
+from clouds.azure.site import AzureSite
 from clouds.base.gateway import Gateway
 from clouds.onprem.site import OnpremSite
 from components.azure import links as azure_links
@@ -88,19 +88,6 @@ def test_azure_has_one_instance_and_one_connection_to_each_site(program: Program
     [connection], expected = _azure_to_aws(program)
     assert connection.name == "prod-links-weu-use1-0-0-connection"
     assert expected == {"prod-links-weu-address-0-public"}
-
-
-def test_both_instances_are_active_where_the_file_says_so(production: Environment) -> None:
-    weu = production.sites["weu"].model_copy(update={"vpn": AzureVpnForm(active_active=True)})
-    both = production.model_copy(update={"sites": {**production.sites, "weu": weu}})
-    program = declare(lambda: make.build(both), answer=make.cloud)
-    connections, expected = _azure_to_aws(program)
-    assert len(connections) == 4
-    assert len({plain(connection.inputs["sharedKey"]) for connection in connections}) == 4
-    remotes = [r for r in program.of("azure-native:network:LocalNetworkGateway") if "-use1-" in r.name]
-    assert len({remote.inputs["gatewayIpAddress"] for remote in remotes}) == 4
-    assert expected == {"prod-links-weu-address-0-public", "prod-links-weu-address-1-public"}
-    assert Counter(t["remote_site"] for t in program.outputs["tunnels"]["prod-gw1"])["weu"] == 2
 
 
 def test_a_named_gateway_with_two_addresses_has_a_tunnel_from_each_to_one_of_the_racks(production: Environment) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from clouds.azure.site import AzureVpnForm
 from clouds.registry import clouds
 from components.aws.cloud import AwsCloud
 from components.azure.links import AzureEnd, AzureLinked
@@ -53,12 +52,11 @@ class Dialling:
         return {remote.label: [Tunnel(label="0", address=DIALS, key=f"of {remote.label}")] for remote in remotes}
 
 
-def linked(end: Holding | Dialling, *, active_active: bool = False) -> dict[str, dict[str, Any]]:
+def linked(end: Holding | Dialling) -> dict[str, dict[str, Any]]:
     """Return Azure's connections, by name, to a site with this ``end``."""
     whole = production.production()
     racks = next(name for name, site in whole.sites.items() if site.kind == "onprem")
-    weu = whole.sites["weu"].model_copy(update={"vpn": AzureVpnForm(active_active=active_active)})
-    sites = {"weu": weu, "home": whole.sites[racks]}
+    sites = {"weu": whole.sites["weu"], "home": whole.sites[racks]}
     pools = {name: pool for name, pool in whole.pools.items() if pool.site == "weu"}
     environment: Environment = whole.model_copy(update={"sites": sites, "pools": pools, "links": ()})
     azure = AzureLinked(
@@ -89,19 +87,6 @@ def test_an_end_that_holds_is_all_that_a_link_needs() -> None:
         "prod-links-weu-home-gate0-remote": HOLDS[0],
     }
     assert [held[:4] for held in end.held] == [("prod-links-weu-home", "gate0", "weu", ["0"])]
-
-
-def test_two_active_instances_share_a_key_for_each_gateway() -> None:
-    end = Holding()
-    assert {name: inputs["gatewayIpAddress"] for name, inputs in linked(end, active_active=True).items()} == {
-        "prod-links-weu-home-gate0-remote": HOLDS[0],
-        "prod-links-weu-home-gate1-remote": HOLDS[1],
-    }
-    assert [held[:4] for held in end.held] == [
-        ("prod-links-weu-home", "gate0", "weu", ["0", "1"]),
-        ("prod-links-weu-home", "gate1", "weu", ["0", "1"]),
-    ]
-    assert all(first is second for *_, (first, second) in end.held), "Azure has one key for both of its addresses"
 
 
 def test_an_end_that_dials_is_all_that_a_link_needs() -> None:

@@ -12,7 +12,7 @@ import pytest
 from components.model.network.tunnel_keys import READ_VARIABLE
 from lab import tools
 from longhaul.engine.locate import engine_environment
-from tests.components.member_clients_program import VAULT
+from tests.components.folder_vault import VAULT
 from tests.components.tunnel_keys_program import OWN
 from tests.support.engine import printed
 from tests.support.project import REPOSITORY

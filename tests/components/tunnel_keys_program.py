@@ -14,12 +14,12 @@ from components import cluster
 from components.control_plane import secrets
 from components.control_plane.secrets import TunnelKey, TunnelKeyProvider
 from components.links import Keys, believed, used
-from tests.components.member_clients_program import VAULT, FolderVault, _InFolder
+from tests.components.folder_vault import VAULT, FolderVault, InFolder
 
 OWN = "the-cloud-s-own"
 
 
-class TunnelKeys(_InFolder, TunnelKeyProvider):
+class TunnelKeys(InFolder, TunnelKeyProvider):
     """Makes keys."""
 
 

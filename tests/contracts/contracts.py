@@ -36,7 +36,6 @@ UNCHECKED: Mapping[str, Unchecked] = {
         "VaultAccess": "awaits that a role is in force",
         "Readiness": "awaits a machine",
         "Founded": "a note in the vault",
-        "OwnClient": "a secret of the vault",
         "DestructionGuard": "keeps nothing in a cloud",
         "Held": "keeps nothing in a cloud",
     }.items()

@@ -1,28 +1,21 @@
-"""Access to an etcd cluster, with real etcd and the certificates that the program plans, and the way of members from
-0.1.0 there: they opened both etcd clusters."""
+"""Access to an etcd cluster, with real etcd and the certificates that the program plans."""
 
 from __future__ import annotations
 
-import json
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from socket import create_connection
-from typing import Any
 
 import pytest
 from node_config import CLIENT_PORT
 
-from components.control_plane import issuing
-from components.control_plane.member_clients import MemberClientProvider, OwnClientProvider
-from components.model import Certificate, certificates
-from components.model.secrets.certificates import ETCD_CLIENT
 from components.render.etcd_members import PEER_PORT
 from components.render.secrets import PKI
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
-from tests.images.test_membership import await_voters, found, join, lose, ready
+from tests.images.test_membership import found, ready
 
 pytestmark = pytest.mark.lab
 
@@ -59,7 +52,6 @@ def opens(place: Place, certificate: Path | None, port: int = CLIENT_PORT) -> bo
                 return connection.recv(12) == b"HTTP/1.1 200"
         except (ssl.SSLError, ConnectionError):
             return False
-            return False
 
 
 def pairs(place: Place) -> dict[str, Path]:
@@ -92,97 +84,3 @@ def test_what_lies_on_a_machine_opens_no_etcd_cluster_but_its_own(control: Contr
         *((SERVER, "etcd-client", cluster, CLIENT_PORT) for cluster in clusters),
     }
     assert not any(opens(member, None, port) for member in clusters.values() for port in PORTS)
-
-
-class From010:
-    """The control plane as 0.1.0 made it, and its upgrade step by step."""
-
-    def __init__(self, control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.control, self.vault = control, control.vault.secrets
-        for module in ("certificates", "member_clients"):
-            monkeypatch.setattr(f"components.control_plane.{module}.Vault", lambda _url: self)
-        planned = certificates(control.environment, control.addresses)
-        self.clients = {one.holder: one for one in planned if one.formerly and one.holder in MEMBERS}
-        self.states: dict[str, dict[str, Any]] = {}
-        for name, client in self.clients.items():
-            self.states[name] = MemberClientProvider().make(self._inputs(client, of=ETCD_CLIENT))
-
-    def get(self, name: str) -> str | None:
-        """Answer as the components' vault does."""
-        return self.vault.get(name)
-
-    def set(self, name: str, value: str, *, content_type: str = "") -> None:
-        """Take a secret as the components' vault does."""
-        self.vault[name] = value
-
-    def write_old(self, name: str) -> None:
-        """Write a member's files as 0.1.0 did: it trusts API servers' authority alone."""
-        place = self.control[name]
-        place.write()
-        config = place.path("/etc/longhaul/secrets.json")
-        raw = json.loads(config.read_text())
-        (trusted,) = (file for file in raw["files"] if file["path"].endswith("etcd-client-ca.crt"))
-        trusted["content"] = f"${{trust-{ETCD_CLIENT}}}\n"
-        config.write_text(json.dumps(raw))
-        place.fetch()
-
-    def change_certificates(self) -> None:
-        """Update the certificates, as `up` does before the machines."""
-        for name, client in self.clients.items():
-            self.states[name] = MemberClientProvider().update("", self.states[name], self._inputs(client)).outs or {}
-
-    def make_own(self, name: str) -> None:
-        """Have a member's certificate of its own authority, as `up` does once all machines are ready."""
-        OwnClientProvider().create(self._inputs(self.clients[name]))
-
-    def _inputs(self, client: Certificate, *, of: str = "") -> dict[str, Any]:
-        authority = f"ca-{of or client.authority}"
-        certificate = json.loads(self.vault[authority])["certificate"]
-        lists: dict[str, list[str]] = {"organizations": [], "dns_names": [], "addresses": []}
-        return {
-            "vault_url": "",
-            "secret": client.name,
-            "authority_secret": authority,
-            "authority_fingerprint": issuing.key_fingerprint(certificate),
-            "former_authority_secret": f"ca-{ETCD_CLIENT}",
-            "first_client": self.clients[FIRST].name,
-            "common_name": client.common_name,
-            **lists,
-            "usages": ["client"],
-            "days": 1,
-        }
-
-
-def test_members_of_0_1_0_are_made_anew_one_by_one_and_their_cluster_goes_on(
-    control: Control, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = From010(control, monkeypatch)
-    control[SERVER].write()
-    for name in MEMBERS:
-        world.write_old(name)
-    found(control)
-    join(control, SECOND)
-    join(control, THIRD)
-    server, own = (pairs(control[name]) for name in (SERVER, FIRST))
-    assert not opens(control[SECOND], own["member"]), "a member of 0.1.0 trusts no other authority"
-
-    world.change_certificates()
-    for name in MEMBERS:
-        lose(control, name)
-        control[name].write()
-        join(control, name)
-        assert all(ready(control[one]) for one in MEMBERS)
-        assert all(opens(control[one], server["etcd-client"]) for one in MEMBERS)
-    await_voters(control, *MEMBERS)
-
-    for name in MEMBERS:
-        world.make_own(name)
-        control[name].fetch()  # the others have not yet
-        assert all(ready(control[one]) for one in MEMBERS)
-    held = {control[name].path(f"{PKI}/client.pem").read_text() for name in MEMBERS}
-    assert held == {_pair(world.vault[world.clients[name].name]) for name in MEMBERS}
-
-
-def _pair(secret: str) -> str:
-    value = json.loads(secret)
-    return f"{value['certificate']}\n{value['key']}\n"

@@ -63,35 +63,6 @@ def test_the_readme_lists_every_command_by_its_task(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["map", "--env", "dev"], "longhaul map: now longhaul show --format html"),
-        (["rack", "--env", "dev", "--preflight"], "longhaul rack: now longhaul hosts"),
-        (["schema"], "longhaul schema: now longhaul validate --schema"),
-        (["preview", "--json"], "longhaul preview: now longhaul plan --raw"),
-        (["up", "--env", "dev", "--only=racks"], "longhaul up --only racks: now longhaul up --only hosts"),
-        (["roll", "--pool", "bare-metal"], "longhaul roll --pool bare-metal: now longhaul roll --pool hosts"),
-        (["doctor", "--only", "racks"], "longhaul doctor --only racks: now longhaul doctor --only hosts"),
-    ],
-)
-def test_a_former_name_says_what_to_type_now(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == Exit.USAGE
-    assert capsys.readouterr().err.startswith(says)
-
-
-def test_what_to_type_now_is_a_command() -> None:
-    for now in cli.FORMER.values():
-        words = now.split(" (")[0].split()[1:]
-        assert cli.parse(words).command == words[0]
-
-
-def test_words_for_what_a_command_runs_are_nobodys_former_name() -> None:
-    assert cli.parse(["up", "--", "--only", "racks"]).rest == ("--only", "racks")
-
-
-@pytest.mark.parametrize(
     "words", [[], ["--env", "dev"], ["fly"], ["up", "--fast"], ["status", "--", "more"], ["shell"]]
 )
 def test_wrong_usage_is_2(words: list[str]) -> None:

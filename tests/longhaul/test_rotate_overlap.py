@@ -192,18 +192,6 @@ def test_an_authority_that_signs_what_the_vault_keeps_has_it_made_anew(make: Mak
     assert {name: world.vault[name] for name in others} == others
 
 
-def test_clients_of_etcd_keep_their_authority_while_it_vouches_for_a_member(make: Make) -> None:
-    """As in an environment of a former release, until `longhaul up` has made its members anew."""
-    world = make(AUTHORITY + ETCD_CLIENT)
-    signer = issuing.Pair(**json.loads(world.vault["ca-etcd-client"]))
-    pair = issuing.issue(issuing.Subject(common_name="lab-etcd-1", usages=["client"], days=1), authority=signer)
-    world.vault["lab-etcd-1-client"] = issuing.secret_value(pair, signer)
-    before = dict(world.vault)
-    with pytest.raises(CommandError, match="certificates of lab-etcd-1 are still of this authority, as a former"):
-        world.run()
-    assert world.vault == before
-
-
 def test_members_and_servers_start_anew_with_authorities_of_etcd_and_nobody_else(make: Make) -> None:
     def started(what: str) -> dict[str, int]:
         world = make(AUTHORITY + what)

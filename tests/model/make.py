@@ -76,7 +76,6 @@ def full() -> dict[str, Any]:
             "zones": ["1", "2"],
             "existing": azure_existing(),
             "encrypted": False,
-            "vpn": {"active_active": False},
         },
         "use1": {
             **AWS,

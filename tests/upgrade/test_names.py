@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pulumi import Alias, ComponentResource, CustomResource, ResourceOptions
 
-from clouds.azure.site import AzureVpnForm
 from components.model import load
 from components.model.loading.load import load_directory
 from tests.support.declared import declare
@@ -18,11 +17,10 @@ from tests.upgrade.names import Program, declared, lost, names
 from tests.upgrade.releases import ACCEPTED, ENVIRONMENTS, LAB, Entry, Release, releases
 
 
-def known(release: Release, env: str, *, of: str = "") -> set[str]:
-    """Return the names that the release declared for an environment, without those that may go and are of a type that
-    begins with ``of``."""
+def known(release: Release, env: str) -> set[str]:
+    """Return the names that the release declared for an environment, without those that may go."""
     lines = (release.folder / f"names.{env}.txt").read_text(encoding="utf-8").splitlines()
-    going = [entry for entry in _going(release) if entry.type.startswith(of)]
+    going = _going(release)
     return {name for name in lines if not any(_is_of(entry, name) for entry in going)}
 
 
@@ -68,19 +66,6 @@ def test_what_may_go_goes(release: Release) -> None:
         gone |= set(lost(lines, today(release, env)))
     unused = [entry for entry in _going(release) if not any(_is_of(entry, name) for name in gone)]
     assert not unused, f"nothing of this goes any more: take it out of {release.folder / ACCEPTED}"
-
-
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_two_active_instances_keep_every_name(release: Release, env: str) -> None:
-    """An environment of 0.1.0 whose file says `active_active` keeps the gateway and all connections that it has."""
-    environment = load(release.stacks / f"Pulumi.{env}.yaml")
-    form = {"vpn": AzureVpnForm(active_active=True)}
-    sites = {
-        name: site.model_copy(update=form) if site.kind == "azure" else site for name, site in environment.sites.items()
-    }
-    # Connections that may go otherwise stay here; what may go of rights has nothing to do with them.
-    before = known(release, env, of="azure-native:authorization:")
-    assert not lost(before, declared(environment.model_copy(update={"sites": sites})))
 
 
 class Group(ComponentResource):

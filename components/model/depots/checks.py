@@ -28,8 +28,8 @@ def check_depots(environment: Environment) -> Iterator[Fault]:
 
 
 def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
-    """Yield the doubts about depots. Files with them stay valid: earlier releases took what nobody signs for, and over
-    plain HTTP, and an authority ends by itself."""
+    """Yield the doubts about depots. Files with them stay valid: what runs needs no depot, and an authority ends by
+    itself."""
     for name, site in environment.sites.items():
         if site.depot is not None and environment.depots.key is None:
             yield Caution(

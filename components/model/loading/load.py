@@ -7,22 +7,24 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from clouds.base.fault import Fault, Location
 from clouds.base.section import FILE_NAME, Range
-from components.model.environment import Environment
+from components.model.environment import FORMAT, Environment
 from components.model.hosts.section import Hosts
 from components.model.loading.cautions import cautions
 from components.model.loading.checks import OBJECTS, check
 from components.model.loading.document import Document, read_document
 from components.model.loading.errors import ConfigurationError, Problem
-from components.model.loading.migrate import FormatError, Raw, migrate, steps
 from components.model.loading.schema import CONFIG_KEY
 from components.model.loading.validate import Validated, validate
 from components.model.network.free_range import free
 from components.model.network.neighbour_gateways import ClaimedAddress, claimed_addresses, shared
+
+Raw = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,9 +212,9 @@ def _claim(path: Path) -> _Claim | None:
     """Return the claim of the file ``path``; ``None`` when it cannot be read. The rest of the file may be wrong."""
     try:
         document = read_document(path)
-        raw = migrate(_section(document, path), steps=steps())
+        raw = _section(document, path)
         supernet = TypeAdapter[Range](Range).validate_python(raw.get("supernet"))
-    except (ConfigurationError, FormatError, ValidationError):
+    except (ConfigurationError, ValidationError):
         return None
     line = document.line(("config", CONFIG_KEY, "supernet"))
     gateways = claimed_addresses(raw)
@@ -236,10 +238,17 @@ def _shared(one: _Claim, other: _Claim) -> Iterator[Problem]:
 
 
 def _section(document: Document, path: Path) -> Raw:
-    """Return the environment in a stack file; raise ``ConfigurationError`` when there is none."""
+    """Return the environment in a stack file; raise ``ConfigurationError`` when there is none, or when it is in a newer
+    format, so that nothing else of it can be checked."""
     config = document.data.get("config")
     found = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
     if isinstance(found, dict):
+        version = found.get("format")
+        if isinstance(version, int) and version > FORMAT:
+            line = document.line(("config", CONFIG_KEY, "format"))
+            wrong = f"{version} is newer than this release, which reads {FORMAT}"
+            write = f"{FORMAT}, or use the release that the file was written for"
+            raise ConfigurationError([Problem(file=str(path), line=line, key="format", wrong=wrong, write=write)])
         return found
     wrong = "is missing" if found is None else "is not a mapping"
     write = f"config:\n      {CONFIG_KEY}:\n        format: 1\n        …"
@@ -254,10 +263,6 @@ def _load(path: Path) -> _Loaded:
 
 
 def _parse(raw: Raw, *, source: _Source, stack: str) -> _Loaded:
-    try:
-        raw = migrate(raw, steps=steps())
-    except FormatError as error:
-        raise ConfigurationError([source.problem(error.finding)]) from None
     problems: list[Problem] = []
     warnings: list[Problem] = []
     if "hosts" in raw:

@@ -125,9 +125,6 @@ class Certificate:
     addresses: tuple[IPv4Address, ...] = ()
     usages: tuple[Usage, ...]
     days: int = LEAF_DAYS
-    formerly: str | None = None
-    """Name of the authority that issued it in 0.1.0. It still does, until whoever is shown the certificate trusts the
-    other one as well (components/control_plane/member_clients.py)."""
 
 
 def authorities(environment: Environment) -> tuple[Authority, ...]:
@@ -196,7 +193,7 @@ def _member(machine: Machine) -> tuple[Certificate, ...]:
             addresses=(machine.address, LOOPBACK),
             usages=(Usage.SERVER, Usage.CLIENT),
         ),
-        replace(_leaf(machine, "client", str(machine.role), machine.name, Usage.CLIENT), formerly=ETCD_CLIENT),
+        _leaf(machine, "client", str(machine.role), machine.name, Usage.CLIENT),
     )
 
 

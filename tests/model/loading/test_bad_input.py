@@ -162,7 +162,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             for name in ("hosts", "bare-metal")
         ),
         ("format", 2, "2 is newer than this release, which reads 1", "the release"),
-        ("format", "1", "'1' is not a format", "1"),
+        ("format", "1", "'1' is not among the choices", "1"),
         ("supernet", "10.64.0.1/12", "bits beyond the prefix", "10.64.0.0/12"),
         ("sites.weu.zones/0", [1], "1 is not text", '"1", in quotes'),
         (
