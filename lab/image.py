@@ -33,6 +33,9 @@ from longhaul.toolchain.prune import prune
 from longhaul.toolchain.spec import Spec, load, repository
 from longhaul.toolchain.trees import copy_system, describe, files_of, lay, link_system
 
+CONTRACT = "usr/local/lib/longhaul/contract"
+"""Folder of the contract on a node, where its programs find it (``playbooks/roles/rootfs``)."""
+
 _LAYOUT = 2
 """Version of the result. Raise it when the code below makes a different result from the same sources."""
 _PLAYED_FILES = ("image.yml", "filter_plugins/images.py", "filter_plugins/pins.py", "lookup_plugins/tree.py")
@@ -78,8 +81,18 @@ class ImageSources:
 
     @property
     def tree(self) -> Path:
-        """Files that ``playbooks/image.yml`` lays over a node."""
+        """Files that ``playbooks/image.yml`` lays over a node, besides the contract."""
         return self.project / "images" / "rootfs"
+
+    @property
+    def contract(self) -> Path:
+        """Package that the machine's programs share with all others."""
+        return self.project / "contract"
+
+    def files(self) -> dict[str, Path]:
+        """Return every file that is laid over a node, by its path in the root."""
+        contract = {f"{CONTRACT}/{name}": path for name, path in files_of([self.contract])}
+        return {**dict(files_of([self.tree])), **contract, **dict(files_of([self.lab_tree]))}
 
 
 def load_sources(
@@ -126,7 +139,7 @@ class _ImageMaker:
         """Make the node's layers: first packages, binaries and container images, which take long and change seldom;
         then the files, which are laid quickly and change often."""
         under = self._played("node-packages", ["packages", "binaries", "images"], {})
-        files = dict(files_of([self.sources.tree, self.sources.lab_tree]))
+        files = self.sources.files()
         described = {name: describe(path) for name, path in files.items()}
         place = self._place(
             "node", under.name, described, autoscaler.sources(self.sources.project), self._roles(*_LAID)
@@ -137,6 +150,7 @@ class _ImageMaker:
             link_system(under / "rootfs", into / "rootfs")
             variables = {
                 "rootfs_tree": str(self.sources.tree),
+                "rootfs_contract": str(self.sources.contract),
                 "autoscaler_tree": str(self._autoscaler(under / "rootfs")),
                 "release": {"sources": place.name.partition("-")[2]},
             }

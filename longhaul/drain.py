@@ -9,24 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from contract.annotations import CHECKPOINT, DISPOSABLE, MIRROR
 from longhaul.kubernetes.api import Api, moment, path_of
 from longhaul.kubernetes.connection import ApiError, Object
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
 
-CHECKPOINT = "longhaul.dev/checkpointed-at"
-"""Annotation by which a pod announces that it has saved everything it needs to continue elsewhere: the time of the
-checkpoint, RFC 3339."""
-DISPOSABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-"""Annotation, ``true``, of a pod that may be moved at any time. It is the cluster autoscaler's own
-(github.com/kubernetes/autoscaler, cluster-autoscaler/FAQ.md, "What types of pods can prevent CA from removing a
-node?"), so pods need only this one."""
 SYSTEM = "kube-system"
 """Namespace of the cluster's own pods. Those with a controller may be moved."""
 
-MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of the API object that mirrors a static pod (k8s.io/api/core/v1, ``MirrorPodAnnotationKey``)."""
 OVER = ("Succeeded", "Failed")
 
 LOOK_S = 5.0

@@ -1,8 +1,9 @@
-"""Imports go one way: stacks -> components -> components.render -> components.model -> clouds."""
+"""Imports go one way: stacks -> components -> components.render -> components.model -> clouds -> contract."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-PACKAGES = ("clouds", "components", "images", "lab", "longhaul", "playbooks", "stacks")
+PACKAGES = ("clouds", "components", "contract", "images", "lab", "longhaul", "playbooks", "stacks")
 """Folders with code of the project, tests left out."""
 
 PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
@@ -30,6 +31,9 @@ SPEECH = ("longhaul.exits", "longhaul.say", "longhaul.report.ages", "longhaul.re
 CLUSTER = ("longhaul.kubernetes", "longhaul.autoscaler.quantities")
 """Modules that ask a cluster, and read the amounts that it writes: the standard library alone, so the client has them
 too."""
+
+CONTRACT = "contract"
+"""The package that every side has: it needs the standard library alone."""
 
 LAB_SEAM = "longhaul.lab_seam"
 """The one module of the command that knows the lab."""
@@ -145,13 +149,17 @@ MAY_IMPORT = {
     "playbooks": ("playbooks", "components.model", "components.render"),
     "images": ("images", "components.model", "components.render"),
 }
-"""Packages of the project that each importer may import; the first that matches counts. A cloud may import itself and
-``clouds.base``."""
+"""Packages of the project that each importer may import besides the contract; the first that matches counts. A cloud
+may import itself and ``clouds.base``."""
 
 
 def forbidden(found: Import) -> bool:
     """Return whether an import breaks the one-way order of the packages."""
     module, target = found.module, found.target
+    if within(module, CONTRACT):
+        return not within(target, CONTRACT, *sys.stdlib_module_names)
+    if within(target, CONTRACT):
+        return False
     if not within(target, *PACKAGES):
         free = within(module, *PULUMI_FREE) or not within(module, *PULUMI_KNOWN)
         return is_pulumi(target) and free
@@ -177,6 +185,10 @@ def test_imports_go_one_way() -> None:
         ("components.model.environment", "from ..render import etcd", True),
         ("components.model.loading.load", "from clouds.base import site", False),
         ("clouds.azure.site", "from clouds.base import site", False),
+        ("clouds.azure.site", "from contract import labels", False),
+        ("contract.labels", "from clouds.base import site", True),
+        ("contract.labels", "import yaml", True),
+        ("contract.labels", "import json", False),
         ("clouds.azure.site", "from clouds.aws import site", True),
         ("clouds.base.site", "from clouds.azure import site", True),
         ("clouds.azure.site", "from components.model import Environment", True),

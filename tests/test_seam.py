@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-PACKAGES = ("components", "images", "lab", "longhaul", "playbooks", "stacks")
+PACKAGES = ("components", "contract", "images", "lab", "longhaul", "playbooks", "stacks")
 
 KINDS = ("azure", "aws", "onprem")
 TOKEN = re.compile(r"(azure|aws|onprem)$|(azure-native|aws):")

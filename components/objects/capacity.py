@@ -10,9 +10,9 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model.nodes.nodes import pool_labels
-from components.model.pools.capacity_kinds import KIND_LABEL
 from components.model.sites.cloud_names import pool_groups
 from components.objects.labels import SYSTEM, meta
+from contract.labels import KIND_LABEL
 
 if TYPE_CHECKING:
     from components.model import Environment

@@ -9,6 +9,7 @@ from pulumi import ResourceOptions
 from pulumi_kubernetes.apps.v1 import DaemonSet
 
 from components.objects.labels import SYSTEM, labels, meta
+from contract.annotations import SKIP_AWAIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.apps.v1 import DaemonSetSpecArgsDict
     from pulumi_kubernetes.core.v1 import PodSpecArgsDict, SecurityContextArgsDict, VolumeArgsDict
 
-SKIP_AWAIT = "pulumi.com/skipAwait"
 AT_ONCE = "5%"
 """Share of plugins that a roll-out ends at a time. Pods keep their devices meanwhile, but no other pod gets any on that
 machine. A version that does not start stops the roll-out there."""

@@ -19,9 +19,13 @@ from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 
 from components.model import AddressPlan, Environment
-from components.model.nodes.nodes import POOL_LABEL, ZONE_LABEL, api_address
+from components.model.nodes.nodes import api_address
 from components.model.versions.section import pinned
 from components.objects.labels import SYSTEM, labels, meta
+from contract.annotations import SKIP_AWAIT
+from contract.labels import HOSTNAME_LABEL, POOL_LABEL, ZONE_LABEL
+from contract.resources import GPU_RESOURCE
+from contract.taints import SYSTEM_TAINT
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
@@ -34,14 +38,10 @@ SELECTOR = {"k8s-app": "kube-dns"}
 """Label by which programs find a cluster's DNS."""
 SERVICE = "kube-dns"
 CLUSTER_DOMAIN = "cluster.local"
-SYSTEM_TAINT = "longhaul.dev/system"
-"""Taint of machines that are reserved for the cluster's own pods."""
-GPU_TAINT = "nvidia.com/gpu"
 REPLICAS = 2
 READY_S = 900
 """Time in seconds that DNS waits for the first nodes, whose machines boot and join meanwhile."""
-SKIP_AWAIT = "pulumi.com/skipAwait"
-TOLERATED = (SYSTEM_TAINT, GPU_TAINT, "CriticalAddonsOnly")
+TOLERATED = (SYSTEM_TAINT, GPU_RESOURCE, "CriticalAddonsOnly")
 RULES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": [""], "resources": ["services", "namespaces"], "verbs": ["list", "watch"]},
     {"api_groups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
@@ -238,7 +238,7 @@ def _affinity(environment: Environment) -> AffinityArgsDict:
     affinity: AffinityArgsDict = {
         "pod_anti_affinity": {
             "required_during_scheduling_ignored_during_execution": [
-                {"topology_key": "kubernetes.io/hostname", "label_selector": {"match_labels": SELECTOR}}
+                {"topology_key": HOSTNAME_LABEL, "label_selector": {"match_labels": SELECTOR}}
             ]
         }
     }

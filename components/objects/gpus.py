@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.node.v1 import RuntimeClass
 
-from components.model.nodes.nodes import GPU_LABEL
 from components.model.versions.section import pinned
 from components.objects.admission import refuse
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
 from components.objects.labels import SYSTEM, meta
+from contract.labels import GPU_LABEL, NAMESPACE_LABEL
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -41,7 +41,6 @@ RUNTIME = "nvidia"
 POLICY = "longhaul-gpu-runtime"
 """Name of the policy that keeps the runtime class in Kubernetes' own namespace."""
 ALL_GPUS = "runtimeClassName nvidia gives a pod all GPUs of its machine: ask for nvidia.com/gpu instead, without it"
-RESOURCE = "nvidia.com/gpu"
 SELECTOR = {"k8s-app": NAME}
 SPECS = "/var/run/cdi"
 """Folder for the plugin's descriptions of its GPUs (``cdiRoot`` in its internal/cdi/cdi.go), where containerd reads
@@ -97,7 +96,7 @@ def runtime_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     or of its own, a container of that class has every GPU of the machine, those of other pods too
     (``NVIDIA_VISIBLE_DEVICES``), and asked for none."""
     elsewhere: LabelSelectorArgsDict = {
-        "match_expressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]}]
+        "match_expressions": [{"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM]}]
     }
     pods: NamedRuleWithOperationsArgsDict = {
         "api_groups": [""],

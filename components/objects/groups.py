@@ -13,14 +13,13 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, RoleBindi
 from components.model import Environment
 from components.model.vpn.section import RIGHT
 from components.objects.labels import meta
+from contract.annotations import GROUP_ANNOTATION
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
 PART = "groups"
 API = "rbac.authorization.k8s.io"
-ANNOTATION = "longhaul.dev/group"
-"""Annotation of a binding: the group's name, which may have characters that an object's name cannot have."""
 
 
 VPN = "longhaul-vpn"
@@ -56,7 +55,7 @@ class Groups(ComponentResource):
     def _bind(self, group: str, role: str, *, namespace: str | None = None) -> None:
         """Bind a group to a role. The role is in the binding's name, since a binding's role cannot be changed."""
         name = f"longhaul:group:{hashlib.sha256(group.encode()).hexdigest()[:12]}:{role}"
-        metadata = meta(name, part=PART, namespace=namespace, annotations={ANNOTATION: group})
+        metadata = meta(name, part=PART, namespace=namespace, annotations={GROUP_ANNOTATION: group})
         subject: SubjectArgsDict = {"kind": "Group", "name": group, "api_group": API}
         if namespace is None:
             ClusterRoleBinding(

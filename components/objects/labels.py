@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from contract.annotations import FIELD_MANAGER
+from contract.labels import MANAGED_BY_LABEL, MANAGER
+
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import NamedRuleWithOperationsArgsDict
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 
-MANAGER = "longhaul"
 SYSTEM = "kube-system"
 """Namespace of our objects, except for permissions in other namespaces."""
-FIELD_MANAGER = "pulumi.com/patchFieldManager"
-"""Annotation that tells the provider under which name server-side apply keeps our fields. The provider's own name is
-random for each object and is lost with a killed run. With a name of ours, the next run goes on with the existing
-objects."""
 
 
 def labels(part: str) -> dict[str, str]:
@@ -24,7 +22,7 @@ def labels(part: str) -> dict[str, str]:
     return {
         "app.kubernetes.io/name": part,
         "app.kubernetes.io/part-of": MANAGER,
-        "app.kubernetes.io/managed-by": MANAGER,
+        MANAGED_BY_LABEL: MANAGER,
     }
 
 

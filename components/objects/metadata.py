@@ -19,16 +19,16 @@ from pulumi import ComponentResource, ResourceOptions
 
 from components.objects.admission import refuse
 from components.objects.labels import SYSTEM, new_pods
+from contract.labels import HOST_NETWORK_LABEL, NAMESPACE_LABEL
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
 
 PART = "instance-metadata"
-LABEL = "longhaul.dev/host-network"
 ALLOWED = "allowed"
 REFUSAL = (
     "a pod in its node's network could read the node's credentials from instance metadata; leave hostNetwork out (pods "
-    f"have addresses of their own), or have the namespace labelled {LABEL}={ALLOWED}"
+    f"have addresses of their own), or have the namespace labelled {HOST_NETWORK_LABEL}={ALLOWED}"
 )
 
 
@@ -48,8 +48,8 @@ def policy() -> ValidatingAdmissionPolicySpecArgsDict:
             "resource_rules": new_pods(),
             "namespace_selector": {
                 "match_expressions": [
-                    {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},
-                    {"key": LABEL, "operator": "NotIn", "values": [ALLOWED]},
+                    {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM]},
+                    {"key": HOST_NETWORK_LABEL, "operator": "NotIn", "values": [ALLOWED]},
                 ]
             },
         },

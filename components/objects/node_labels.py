@@ -23,10 +23,21 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
-from components.model.nodes.nodes import GPU_LABEL, KEEP, REGION_LABEL, SCALE_IN, TYPE_LABEL, UNCHECKED, ZONE_LABEL
 from components.objects.admission import mutate, refuse
 from components.objects.labels import SYSTEM, meta
 from components.objects.rbac import LOOKED_AT, NODES
+from contract.annotations import KEEP, ROLL, SCALE_IN
+from contract.labels import (
+    GPU_LABEL,
+    HOSTNAME_LABEL,
+    INTERRUPTED,
+    MACHINE_LABELS,
+    NVIDIA,
+    REGION_LABEL,
+    TYPE_LABEL,
+    UNCHECKED,
+    ZONE_LABEL,
+)
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -44,33 +55,21 @@ KEPT, PUT_BACK, MARK = "longhaul-node-labels", "longhaul-node-labels-put-back", 
 LOOKED_AT_KEY = "looked-at"
 """Key of the ConfigMap; the node controller writes it (images/rootfs, controller/new_nodes.py)."""
 
-MACHINE = (
-    "kubernetes.io/os",
-    "kubernetes.io/arch",
-    "node.kubernetes.io/windows-build",
-    "beta.kubernetes.io/os",
-    "beta.kubernetes.io/arch",
-)
-"""Labels that a machine alone knows: it may add them where they are missing."""
 COMPARED = (
-    "kubernetes.io/hostname",
+    HOSTNAME_LABEL,
     ZONE_LABEL,
     REGION_LABEL,
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
     TYPE_LABEL,
     "beta.kubernetes.io/instance-type",
-    *MACHINE,
+    *MACHINE_LABELS,
 )
 """Labels that a kubelet compares (kubernetes 1.36, ``pkg/kubelet/kubelet_node_status.go``, ``updateDefaultLabels``)."""
-INTERRUPTED = "longhaul.dev/interrupted"
-"""Label with which a node says that its cloud takes it back (images/rootfs, controller/interruptions.py)."""
 
 REFUSAL = "a node may not change these labels of its own"
 UNCORDONED = "a node may not lift its own cordon"
 NOTED = "a node may not change these annotations of its own"
-NOTES = "longhaul.dev/roll"
-"""Beginning of annotations with which a roll notes what it does with a Node (longhaul/rolling/observed.py)."""
 FROM_A_NODE = f"'{NODES}' in request.userInfo.?groups.orValue([])"
 OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
 OLD_NOTES, NEW_NOTES = (f"{one}.metadata.?annotations.orValue({{}})" for one in ("oldObject", "object"))
@@ -95,7 +94,7 @@ class NodeLabels(ComponentResource):
 def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that a node changes of its Node's metadata no more than is its own, and lifts no cordon."""
     changes = f"{OLD} != {NEW} || {OLD_NOTES} != {NEW_NOTES} || {LIFTS}"
-    noted = f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{NOTES}') || k in ['{KEEP}', '{SCALE_IN}'])"
+    noted = f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{ROLL}') || k in ['{KEEP}', '{SCALE_IN}'])"
     return {
         "match_constraints": {"resource_rules": _nodes("UPDATE")},
         # Most updates of Nodes change none of that.
@@ -167,7 +166,7 @@ def own(key: str) -> str:
     """Return the condition (CEL) for the label ``key``, a variable, of which a node's own word counts: that it is taken
     back, what its GPUs are, if it has any, and which system and processor it has, if nobody said so."""
     has_gpus = f"variables.old[?'{GPU_LABEL}'].orValue('') == 'true'"
-    gpus = f"{key}.startsWith('nvidia.com/') && {key} != '{GPU_LABEL}' && {has_gpus}"
+    gpus = f"{key}.startsWith('{NVIDIA}') && {key} != '{GPU_LABEL}' && {has_gpus}"
     return f"{key} == '{INTERRUPTED}' || ({gpus}) || ({_added(key)})"
 
 
@@ -178,7 +177,7 @@ def changed(old: str, new: str) -> str:
 
 def _added(key: str) -> str:
     """Return the condition (CEL) for the label ``key``, a variable, that only the machine knows and its Node lacks."""
-    machine = ", ".join(f"'{one}'" for one in MACHINE)
+    machine = ", ".join(f"'{one}'" for one in MACHINE_LABELS)
     return f"{key} in [{machine}] && !({key} in variables.old)"
 
 

@@ -27,10 +27,11 @@ from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition
 from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.rbac.v1 import ClusterRole
 
-from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
+from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Manager, webhooks_name
 from components.objects.admission import refuse
 from components.objects.labels import meta
 from components.objects.programs import grant
+from contract.labels import TEAM_LABEL
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict

@@ -13,6 +13,7 @@ from components.objects.admission import refuse
 from components.objects.labels import SYSTEM, meta
 from components.objects.programs import API, grant
 from components.render.controller import CONFIGMAP
+from contract.labels import HOST_LABEL
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
@@ -26,8 +27,6 @@ NODES = "system:nodes"
 certificate."""
 ONE_TIME = "bootstrap.kubernetes.io/token"
 """Type of the Secrets that hold bootstrap tokens. Kubernetes reads them in ``kube-system`` alone."""
-HOST = "longhaul.dev/node"
-"""Label of a host's token: the host's name."""
 LEASE = "longhaul-node-controller"
 
 AUTHORITIES, PUBLISHED = "longhaul:node-authorities", "kube-root-ca.crt"
@@ -96,7 +95,7 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
 """Permissions of the node controller in ``kube-system``."""
 
 TOKENS_ALONE = (
-    f"oldObject.type == '{ONE_TIME}' && has(oldObject.metadata.labels) && '{HOST}' in oldObject.metadata.labels"
+    f"oldObject.type == '{ONE_TIME}' && has(oldObject.metadata.labels) && '{HOST_LABEL}' in oldObject.metadata.labels"
 )
 """Condition for a Secret that the node controller may delete, in CEL: a token of a host. A Secret's type cannot be
 changed (kubernetes, pkg/apis/core/validation, ``ValidateSecretUpdate``)."""

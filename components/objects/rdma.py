@@ -22,11 +22,13 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from clouds.base.rdma import Rdma
-from components.model.nodes.nodes import MAX_PODS, POOL_LABEL, RDMA_LABEL
+from components.model.nodes.nodes import MAX_PODS
 from components.model.nodes.rdma import hosts_with, pools_with
 from components.model.versions.section import pinned
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
 from components.objects.labels import SYSTEM, meta
+from contract.annotations import CONFIG_DIGEST
+from contract.labels import POOL_LABEL, RDMA_LABEL
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.apps.v1 import DaemonSetSpecArgsDict
@@ -50,8 +52,6 @@ LINK_TYPES = {Rdma.INFINIBAND: "infiniband", Rdma.ROCE: "ether"}
 """The kernel's names for the links of an adapter's interface; for InfiniBand that is IP over InfiniBand's."""
 PCI_IDS = f"{VENDOR}  Mellanox Technologies\n"
 """List of PCI vendors in the form of pci.ids. The plugin ends without any, and takes only names for its log from it."""
-CONFIG_ANNOTATION = "longhaul.dev/config"
-"""Digest of the configuration: the plugin reads that once, so another one takes another pod."""
 
 
 class SharedRdma(ComponentResource):
@@ -108,7 +108,7 @@ def plugin_spec(environment: Environment, kind: Rdma) -> DaemonSetSpecArgsDict:
         ],
     }
     digest = sha256(json.dumps(configuration(kind), sort_keys=True).encode()).hexdigest()[:16]
-    return daemon_set(pod, part=PART, selector={"k8s-app": name}, annotations={CONFIG_ANNOTATION: digest})
+    return daemon_set(pod, part=PART, selector={"k8s-app": name}, annotations={CONFIG_DIGEST: digest})
 
 
 def _container() -> ContainerArgsDict:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
 
-from components.model.teams.queues import FRAMEWORKS, JOBSET, KUEUE, TEAM_LABEL
+from components.model.teams.queues import FRAMEWORKS, JOBSET, KUEUE
 from components.objects.admission import mutate, refuse
+from contract.labels import TEAM_LABEL
+from contract.resources import GPU_RESOURCE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -30,7 +32,6 @@ QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 """Labels by which Kueue knows a job's queue and priority (its pkg/controller/constants)."""
 LOCAL = "default"
 """Name of each team's LocalQueue, which Kueue takes for whoever names none."""
-GPU = "nvidia.com/gpu"
 
 CONTROLLERS = "system:serviceaccount:kube-system:{}-controller"
 JOBS = CONTROLLERS.format("job")
@@ -163,7 +164,7 @@ def gpus_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     gated = f"object.spec.?schedulingGates.orValue([]).exists(g, g.name == '{GATE}')"
     every = "(object.spec.containers + object.spec.?initContainers.orValue([]))"
     # What is asked for by a limit alone is requested as well, by the time a policy sees it.
-    asks = f"{every}.exists(c, '{GPU}' in c.?resources.?requests.orValue({{}}))"
+    asks = f"{every}.exists(c, '{GPU_RESOURCE}' in c.?resources.?requests.orValue({{}}))"
     gates = f"oldObject.spec.?schedulingGates.orValue([]).filter(g, g.name.startsWith('{KUEUES}'))"
     kept = f"{gates}.all(g, object.spec.?schedulingGates.orValue([]).exists(o, o.name == g.name))"
     return _refusing(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, rdma_kinds, shared_resource
-from components.model.pools.capacity_kinds import KIND_LABEL
 from components.model.teams.checks import cores_of
-from components.model.teams.queues import TEAM_LABEL
 from components.objects.queues import CHECK
-from components.objects.team_policies import GPU
+from contract.labels import KIND_LABEL, TEAM_LABEL
+from contract.resources import GPU_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,7 +57,7 @@ def cohort(environment: Environment, known: Mapping[str, Kind]) -> dict[str, Any
         shares = [team.shares[name] for team in environment.teams.values() if name in team.shares]
         cores = CORES_OF_HOSTS if kind.cores is None else kind.cores - sum(cores_of(one, kind) for one in shares)
         gpus = kind.gpus - sum(one.gpus for one in shares)
-        rest = {CPU: str(cores), GPU: str(gpus)}
+        rest = {CPU: str(cores), GPU_RESOURCE: str(gpus)}
         if kind.memory_gib is not None and kind.memory_each_gib is not None:
             rest[MEMORY] = f"{max(0, kind.memory_gib - sum(_memory(one, kind) for one in shares))}Gi"
         flavors.append(_quotas(name, resources, {key: {"nominalQuota": amount} for key, amount in rest.items()}))
@@ -92,7 +91,7 @@ def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
     """Return what a share says of cores and GPUs, and of the memory that goes with GPUs: a job that asks for little but
     memory would have a whole machine of them."""
     cores = cores_of(share, kind)
-    found = {CPU: {"nominalQuota": str(cores)}, GPU: {"nominalQuota": str(share.gpus)}}
+    found = {CPU: {"nominalQuota": str(cores)}, GPU_RESOURCE: {"nominalQuota": str(share.gpus)}}
     # Hosts' memory nobody declares.
     each = None if kind.memory_gib is None else kind.memory_each_gib
     if each is not None:
@@ -103,14 +102,14 @@ def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
         if not kind.gpus:
             found[CPU][field] = str(number)
             continue
-        found[GPU][field] = str(number)
+        found[GPU_RESOURCE][field] = str(number)
         if kind.cores_each is not None:
             most = number * kind.cores_each
             found[CPU][field] = str(min(most, cores) if field == "lendingLimit" else most)
         if each is not None:
             found[MEMORY][field] = f"{number * each}Gi"
     if not kind.gpus:
-        found[GPU]["borrowingLimit"] = "0"
+        found[GPU_RESOURCE]["borrowingLimit"] = "0"
     return found
 
 
@@ -128,7 +127,7 @@ def _quotas(name: str, resources: tuple[str, ...], counted: Mapping[str, Mapping
 
 def _resources(environment: Environment, gpus: bool) -> tuple[str, ...]:
     """Return the resources that jobs of a team may ask for."""
-    return (CPU, *((GPU,) if gpus else ()), MEMORY, "ephemeral-storage", *_machines(environment))
+    return (CPU, *((GPU_RESOURCE,) if gpus else ()), MEMORY, "ephemeral-storage", *_machines(environment))
 
 
 def _machines(environment: Environment) -> Iterator[str]:

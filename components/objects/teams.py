@@ -20,13 +20,13 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 from components.model import Environment
 from components.model.autoscaler.leases import AUTOSCALER
 from components.model.pools.capacity_kinds import kinds
-from components.model.teams.queues import TEAM_LABEL
 from components.objects import team_queues
 from components.objects.capacity import CONFIGMAP
-from components.objects.device_plugins import SKIP_AWAIT
 from components.objects.labels import SYSTEM, meta
 from components.objects.priorities import CLASSES
 from components.objects.team_policies import LOCAL, TeamPolicies
+from contract.annotations import SKIP_AWAIT
+from contract.labels import TEAM_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

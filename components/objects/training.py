@@ -23,9 +23,10 @@ from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, 
 
 from components.objects.labels import meta, new_pods
 from components.objects.priorities import TRAINING_CLASSES
+from contract.labels import OUTLIVE_LABEL
+from contract.taints import CUT
 
 PART = "training"
-LABEL = "longhaul.dev/outlive-network-cuts"
 TOLERATION_S = 6 * 3600
 """Time that a training pod waits for its node, seconds. It is longer than carriers promise for the repair of a line
 (business contracts commonly name 4 to 5 hours), and shorter than a night, so that no job hangs that long on a dead
@@ -33,8 +34,6 @@ host."""
 DEFAULT_TOLERATION_S = 300
 """Time that kube-apiserver sets for every pod without a toleration of its own, seconds
 (``--default-unreachable-toleration-seconds``)."""
-CUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-"""Taints of nodes that do not answer."""
 
 
 class TrainingPods(ComponentResource):
@@ -67,7 +66,7 @@ class TrainingPods(ComponentResource):
 def holds_state() -> str:
     """Return the condition (CEL) for pods that hold state worth keeping."""
     classes = ", ".join(f"'{one.name}'" for one in TRAINING_CLASSES)
-    label = f"object.metadata.?labels['{LABEL}'].orValue('')"
+    label = f"object.metadata.?labels['{OUTLIVE_LABEL}'].orValue('')"
     return f"{label} == 'true' || ({label} != 'false' && object.spec.?priorityClassName.orValue('') in [{classes}])"
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
-from components.model.nodes.nodes import ZONE_LABEL, HostNode, host_labels, host_nodes, pool_labels, pool_taints
+from components.model.nodes.nodes import HostNode, host_labels, host_nodes, pool_labels, pool_taints
 from components.model.sites.cloud_names import pool_groups
 from components.model.sites.places import place_of
 from components.model.sites.section import Site
+from contract.labels import ZONE_LABEL
 
 if TYPE_CHECKING:
     from clouds.registry import AnyCloud

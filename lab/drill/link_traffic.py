@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from components.model import plan
-from components.model.nodes.nodes import SITE_LABEL, host_nodes
+from components.model.nodes.nodes import host_nodes
 from components.model.versions.section import pinned
+from contract.labels import OUTLIVE_LABEL, SITE_LABEL
+from contract.taints import CUT
 from lab.drill import link_probe
 from lab.drill.environment import DrillEnvironment
 from lab.drill.members import await_effect
@@ -30,10 +32,6 @@ BACK_S = 15.0
 SILENT_S = 50.0
 """Age of a node's last heartbeat from which it is marked unreachable, and its pods' tolerations begin to run
 (kubernetes 1.36, ``--node-monitor-grace-period``)."""
-CUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-"""Taints of nodes that do not answer."""
-LABEL = "longhaul.dev/outlive-network-cuts"
-"""Label of pods that outlive cuts, as users write it (docs/network.md)."""
 NAMESPACE = "default"
 USUAL, LONGER = "longhaul-drill-usual", "longhaul-drill-longer"
 """Pods on the site: one that tolerates being cut off as any does, and one that outlives cuts."""
@@ -132,7 +130,7 @@ def _remove(environment: DrillEnvironment) -> None:
 
 
 def _pod(name: str, site: str, *, outlives: bool = False) -> dict[str, Any]:
-    labels = {LABEL: "true"} if outlives else {}
+    labels = {OUTLIVE_LABEL: "true"} if outlives else {}
     container = {"name": "pause", "image": f"registry.k8s.io/pause:{pinned('pause')}"}
     return {
         "apiVersion": "v1",

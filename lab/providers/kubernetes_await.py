@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
+from contract.annotations import SKIP_AWAIT
 from lab.providers.kubernetes_client import ObjectClient
-from lab.providers.kubernetes_objects import SKIP_AWAIT, TIMEOUT, WAIT_FOR, Object, annotation, is_kind, metadata
+from lab.providers.kubernetes_objects import TIMEOUT, WAIT_FOR, Object, annotation, is_kind, metadata
 from lab.providers.kubernetes_ready import CHECKS, Check, ObservedObject, ReadyVerdict, has_address, written_condition
 from longhaul.kubernetes.connection import CancelledError
 

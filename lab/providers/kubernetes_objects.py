@@ -13,9 +13,7 @@ from lab.providers.values import holds_secret, is_secret, plain, secret
 
 Object = dict[str, Any]
 AUTONAMED = "pulumi.com/autonamed"
-FIELD_MANAGER = "pulumi.com/patchFieldManager"
 PATCH_FORCE = "pulumi.com/patchForce"
-SKIP_AWAIT = "pulumi.com/skipAwait"
 TIMEOUT = "pulumi.com/timeoutSeconds"
 WAIT_FOR = "pulumi.com/waitFor"
 PROPAGATION = "pulumi.com/deletionPropagationPolicy"

@@ -13,6 +13,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
+from contract.annotations import FIELD_MANAGER
 from lab.providers import kubernetes_apply as apply
 from lab.providers.base import BaseProvider, init_failed, type_of
 from lab.providers.kubernetes_await import ObjectNotReadyError, await_deleted, await_ready, require_ready, timeout_of
@@ -21,7 +22,6 @@ from lab.providers.kubernetes_config import ConfigError, load_access
 from lab.providers.kubernetes_diff import changes, forced_paths
 from lab.providers.kubernetes_objects import (
     AUTONAMED,
-    FIELD_MANAGER,
     Object,
     annotation,
     checkpoint,

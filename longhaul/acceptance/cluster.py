@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.model.nodes.nodes import SITE_LABEL
+from contract.labels import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.steps import must

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from components.model.nodes.nodes import HOSTS_POOL_LABEL, POOL_LABEL, host_node_name
+from components.model.nodes.nodes import host_node_name
+from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
+from contract.resources import GPU_RESOURCE
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACES, await_pods, namespace, ready
 from longhaul.acceptance.target import Target
@@ -12,8 +14,6 @@ from longhaul.drain import NODES
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import Object
 
-RESOURCE = "nvidia.com/gpu"
-"""Resource name that the device plugin registers (components/objects/gpus.py)."""
 SPACE = "longhaul-acceptance-gpus"
 
 
@@ -27,7 +27,7 @@ def gpu_pods(target: Target) -> str:
     if not wanted:
         raise NotApplicableError("no node has GPUs")
     for name, count in wanted.items():
-        offered = int(nodes[name]["status"].get("allocatable", {}).get(RESOURCE, 0))
+        offered = int(nodes[name]["status"].get("allocatable", {}).get(GPU_RESOURCE, 0))
         if offered != count:
             raise NotSoError(f"{name} offers {offered} GPUs, the file says {count}")
     with namespace(api, target.soon, SPACE) as space:
@@ -48,7 +48,7 @@ def _pod(node: str, image: str) -> Object:
     """Return a pod that is bound to this node, whatever taints keep ordinary work away from it."""
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    container = {"name": "agnhost", "image": image, "args": ["pause"], "resources": {"limits": {RESOURCE: "1"}}}
+    container = {"name": "agnhost", "image": image, "args": ["pause"], "resources": {"limits": {GPU_RESOURCE: "1"}}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -13,9 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from clouds.registry import cloud_of
-from components.model.nodes.nodes import POOL_LABEL
 from components.model.secrets.certificates import JOIN_USER
 from components.model.sites.places import place_of
+from contract.annotations import PROVED_MACHINE, PROVED_SITE
+from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import Target
@@ -61,7 +62,7 @@ def signed(node: str, addresses: Sequence[str] = ()) -> bytes:
 
 def proof(machine: str, *, site: str) -> dict[str, str]:
     """Return the annotations in which the join endpoint states what a machine proved."""
-    return {"longhaul.dev/site": site, "longhaul.dev/machine": machine}
+    return {PROVED_SITE: site, PROVED_MACHINE: machine}
 
 
 def request_for(

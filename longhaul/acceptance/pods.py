@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from contract.labels import OUTLIVE_LABEL, SITE_LABEL
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import ApiError, Object
 
@@ -121,9 +122,9 @@ def talker_pod(name: str, site: str, image: str, *, tolerations: Sequence[Object
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": name, "longhaul.dev/outlive-network-cuts": "true"}},
+        "metadata": {"name": name, "labels": {"app": name, OUTLIVE_LABEL: "true"}},
         "spec": {
-            "nodeSelector": {"longhaul.dev/site": site},
+            "nodeSelector": {SITE_LABEL: site},
             "tolerations": list(tolerations),
             "containers": [
                 {

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from clouds.base.fleet import Scaled
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.nodes.nodes import POOL_LABEL
 from components.model.sites.places import place_of
+from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.pods import ready

@@ -10,7 +10,8 @@ from itertools import permutations
 
 from clouds.registry import cloud_of
 from components.model import Environment, plan
-from components.model.nodes.nodes import SITE_LABEL, pool_taints
+from components.model.nodes.nodes import pool_taints
+from contract.labels import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACE, Talker, namespace, ready, talkers
 from longhaul.acceptance.target import Target

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from components.model.nodes.nodes import KEEP, SCALE_IN
+from contract.annotations import KEEP, ROLL, SCALE_IN
 from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.reading import (
     BUDGETS,
@@ -26,7 +26,6 @@ from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError, Object
 from longhaul.kubernetes.lease import LEASES
 from longhaul.kubernetes.watch import Watch
-from longhaul.rolling.observed import TARGET
 
 CONTAINER = ("name", "resources", "ports", "restartPolicy")
 """Fields of a container that matter to a decision."""
@@ -134,6 +133,6 @@ def is_news(before: Object, after: Object) -> bool:
 
 def _telling(node: Object) -> tuple[object, ...]:
     annotations = node["metadata"].get("annotations") or {}
-    ours = [annotations.get(name) for name in (KEEP, SCALE_IN, TARGET)]
+    ours = [annotations.get(name) for name in (KEEP, SCALE_IN, ROLL)]
     conditions = [(one["type"], one["status"]) for one in node["status"].get("conditions") or ()]
     return node["spec"], ours, node["status"].get("allocatable"), conditions

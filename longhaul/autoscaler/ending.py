@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from components.model.nodes.nodes import KEEP, SCALE_IN
+from contract.annotations import KEEP, ROLL, SCALE_IN
 from longhaul.autoscaler.actions import Action
 from longhaul.autoscaler.group_reader import Asked
 from longhaul.autoscaler.look import Looked
 from longhaul.autoscaler.pod_objects import Object
 from longhaul.drain import NODES, pods_on, work_on
 from longhaul.kubernetes.api import Api, path_of
-from longhaul.rolling.observed import TARGET
 
 
 class Ending:
@@ -48,7 +47,7 @@ def _protected(node: Object) -> str:
     annotations = node["metadata"].get("annotations") or {}
     if annotations.get(KEEP, "false") != "false":
         return f"it has {KEEP}"
-    if TARGET in annotations:
+    if ROLL in annotations:
         return "a roll is replacing it"
     cordoned = bool(node["spec"].get("unschedulable"))
     return "somebody has cordoned it" if cordoned and SCALE_IN not in annotations else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from components.model.nodes.nodes import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
+from contract.labels import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
 from longhaul.autoscaler.pod_objects import Object, Shapes
 from longhaul.autoscaler.snapshot import Gang, Set
 from longhaul.kubernetes.api import moment

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from longhaul.autoscaler.shapes import HOSTNAME, Apart, Kind, Operator, Requirement, Taint, Term, Toleration, Where
+from contract.labels import HOSTNAME_LABEL
+from longhaul.autoscaler.shapes import Apart, Kind, Operator, Requirement, Taint, Term, Toleration, Where
 
 REPELS = ("NoSchedule", "NoExecute")
 """Effects of taints that keep a pod away; ``PreferNoSchedule`` is a wish."""
@@ -49,7 +50,7 @@ def mismatch(where: Where, kind: Kind, name: str = "") -> str:
     to be made has none."""
     labels = dict(kind.labels)
     if name:
-        labels.setdefault(HOSTNAME, name)
+        labels.setdefault(HOSTNAME_LABEL, name)
     for requirement in where.selector:
         if not holds(requirement, labels):
             return f"it is not {requirement}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.model.nodes.nodes import SCALE_IN
+from contract.annotations import SCALE_IN
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.guard import Guard
 from longhaul.autoscaler.journal import Journal

@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from components.model.nodes.nodes import HOSTS, HOSTS_POOL_LABEL, KEEP, POOL_LABEL, SCALE_IN
+from components.model.nodes.nodes import HOSTS
+from contract.annotations import KEEP, ROLL, SCALE_IN
+from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_LABEL
+from contract.taints import CORDON, QUARANTINE_TAINT
 from longhaul.autoscaler.matching import holds
 from longhaul.autoscaler.pod_objects import TOO_MANY_APART, Object, Shapes, label_requirements, requests
 from longhaul.autoscaler.quantities import whole
-from longhaul.autoscaler.shapes import HOSTNAME, PODS, Apart, Kind, Requirement, Resources, Taint
+from longhaul.autoscaler.shapes import PODS, Apart, Kind, Requirement, Resources, Taint
 from longhaul.autoscaler.snapshot import Cordon, Health, LabelPairs, Moving, Node
 from longhaul.drain import Pod, pod_of
 from longhaul.kubernetes.api import moment
-from longhaul.quarantine.node import TAINT as QUARANTINE
-from longhaul.rolling.observed import CORDON, STARTING
-from longhaul.rolling.observed import TARGET as ROLL
+from longhaul.rolling.observed import STARTING
 from longhaul.rolling.plan import OVERDUE
 
-INTERRUPTED = "longhaul.dev/interrupted"
-"""Key of the taint of a Node whose machine its cloud takes back (images/rootfs, controller/interruptions.py)."""
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
 """Taints of nodes that are full for the moment, and neither starting nor dead."""
 
@@ -102,7 +101,7 @@ class Nodes:
         )
 
     def _kind(self, labels: Mapping[str, str], taints: Iterable[Object]) -> Kind:
-        own = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME))
+        own = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL))
         kept = tuple(sorted({Taint(one["key"], str(one.get("value") or ""), one["effect"]) for one in taints}))
         kind = Kind(own, kept)
         return self._kinds.setdefault(kind, kind)
@@ -175,7 +174,7 @@ def _held(pod: Pod, labels: Mapping[str, str], budgets: Sequence[Budget]) -> str
 
 
 def _is_starting(taint: Mapping[str, Any]) -> bool:
-    return str(taint["key"]).startswith(STARTING) and taint["key"] not in (CORDON, QUARANTINE["key"], *PRESSURE)
+    return str(taint["key"]).startswith(STARTING) and taint["key"] not in (CORDON, QUARANTINE_TAINT["key"], *PRESSURE)
 
 
 def _cordon(item: Object, annotations: Mapping[str, str]) -> Cordon:
@@ -190,7 +189,7 @@ def _keep(annotations: Mapping[str, str], taints: Iterable[Mapping[str, Any]]) -
         return KEEP
     if ROLL in annotations:
         return "a roll is replacing it"
-    return "it is in quarantine" if any(one["key"] == QUARANTINE["key"] for one in taints) else ""
+    return "it is in quarantine" if any(one["key"] == QUARANTINE_TAINT["key"] for one in taints) else ""
 
 
 def budget_of(item: Object) -> Budget | None:

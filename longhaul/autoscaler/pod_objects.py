@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from contract.labels import HOSTNAME_LABEL
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.shapes import (
     COMMON,
-    HOSTNAME,
     PODS,
     Apart,
     Operator,
@@ -159,7 +159,7 @@ def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[st
         unknown.append("it has to be near other pods (podAffinity), which is not understood")
     for term in (affinity.get("podAntiAffinity") or {}).get(required) or ():
         selects = term.get("namespaceSelector")
-        if term["topologyKey"] != HOSTNAME:
+        if term["topologyKey"] != HOSTNAME_LABEL:
             unknown.append(f"it keeps apart by {term['topologyKey']}, which is not understood")
         elif selects:
             unknown.append("it keeps apart from namespaces by their labels, which is not understood")

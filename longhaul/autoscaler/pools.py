@@ -15,17 +15,11 @@ from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model import plan
 from components.model.autoscaler.section import Autoscaler
-from components.model.nodes.nodes import (
-    GROUP_LABEL,
-    HOSTS,
-    HOSTS_POOL_LABEL,
-    MAX_PODS,
-    ZONE_LABEL,
-    kube_reserved,
-    pool_labels,
-)
+from components.model.nodes.nodes import HOSTS, MAX_PODS, kube_reserved, pool_labels
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
 from components.model.sites.places import site_ranges
+from contract.labels import GROUP_LABEL, HOSTS_POOL_LABEL, ZONE_LABEL
+from contract.resources import GPU_RESOURCE
 from longhaul.autoscaler.group_reader import Asked
 from longhaul.autoscaler.node_objects import Known
 from longhaul.autoscaler.quantities import whole
@@ -37,7 +31,6 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.prices.book import PriceBook
 
-GPU = "nvidia.com/gpu"
 GIB, MIB = 2**30, 2**20
 SEEN_SHARE = Decimal("0.925")
 """Part of a machine type's memory that its system sees; the rest is the firmware's and the hypervisor's. It is what
@@ -172,7 +165,7 @@ def capacity(environment: Environment, name: str) -> Resources:
     memory = int(machine.memory_gib * GIB * SEEN_SHARE) - reserved["memory"] - KEPT_MIB * MIB - huge - small
     cores = machine.vcpus * 1000 - reserved["cpu"]
     # No GPUs are declared, too: a node that claims some is not believed.
-    found = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU: machine.gpus}
+    found = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU_RESOURCE: machine.gpus}
     found |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
     if pool.system_disk_gib:
         # A file system takes some of it; the kubelet keeps 1 GiB for itself and 5 GiB free.

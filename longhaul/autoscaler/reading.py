@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from components.model.autoscaler.leases import AUTOSCALER, ROLLS
-from components.model.teams.queues import TEAM_LABEL
+from contract.annotations import MIRROR
+from contract.labels import TEAM_LABEL
 from longhaul.autoscaler.gang_objects import gang_of_pod, gangs
 from longhaul.autoscaler.memory import Memory
 from longhaul.autoscaler.node_objects import Known, Nodes, budget_of
@@ -15,7 +16,7 @@ from longhaul.autoscaler.pod_objects import Object, Shapes, Volumes, node_terms
 from longhaul.autoscaler.shapes import Shape, Term
 from longhaul.autoscaler.snapshot import Gang, Node, Pod
 from longhaul.autoscaler.store import Store
-from longhaul.drain import MIRROR, NODES, OVER, PODS
+from longhaul.drain import NODES, OVER, PODS
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.lease import LEASES, holder_of

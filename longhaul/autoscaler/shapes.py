@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from contract.labels import HOSTNAME_LABEL
+
 Resources = dict[str, int]
 """Amounts by Kubernetes' name of the resource: ``cpu`` in thousandths of a core, memory and storage in bytes, all else
 in pieces. ``pods`` is the number of pods."""
@@ -13,8 +15,6 @@ in pieces. ``pods`` is the number of pods."""
 COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
 """Resources that every machine has. Others, GPUs above all, decide first whether a pod has room."""
 PODS = "pods"
-HOSTNAME = "kubernetes.io/hostname"
-"""Label that differs on every node, so it is no part of a :class:`Kind`."""
 
 Amounts = tuple[tuple[str, int], ...]
 """Resources as a value that can be compared and hashed: sorted pairs, none of them zero."""
@@ -116,7 +116,7 @@ class Where:
     @property
     def names_nodes(self) -> bool:
         """Return whether it depends on the name of a node."""
-        return HOSTNAME in self.labels or any(term.fields for terms in self.affinity for term in terms)
+        return HOSTNAME_LABEL in self.labels or any(term.fields for terms in self.affinity for term in terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,8 @@ def _count(text: str) -> int:
 
 
 def _settings(environment: Environment, options: argparse.Namespace) -> Settings:
-    from components.model.nodes.nodes import POOL_LABEL, on_nodes, pool_taints
+    from components.model.nodes.nodes import on_nodes, pool_taints
+    from contract.labels import POOL_LABEL
     from longhaul.rolling.run import Settings
 
     return Settings(

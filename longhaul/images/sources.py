@@ -1,4 +1,4 @@
-"""Sources that an image is made from: playbook, roles, images/, the autoscaler and the pins of this checkout."""
+"""Sources that an image is made from: playbook, roles, images, contract, autoscaler and the pins of this checkout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from longhaul.toolchain.spec import load as load_pins
 from longhaul.toolchain.spec import repository
 from longhaul.toolchain.trees import describe, files_of
 
-PARTS = ("playbooks/image.yml", "playbooks/roles", "playbooks/filter_plugins", "playbooks/lookup_plugins", "images")
+PARTS = (
+    "contract",
+    "images",
+    "playbooks/filter_plugins",
+    "playbooks/image.yml",
+    "playbooks/lookup_plugins",
+    "playbooks/roles",
+)
 PINS = "tools.toml"
 LOCK = "requirements.lock"
 """Versions of the autoscaler's packages."""

@@ -6,13 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contract.taints import QUARANTINE_TAINT
 from longhaul.drain import NODES, PODS
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import ApiError, Object
-
-TAINT = {"key": "longhaul.dev/quarantine", "value": "true", "effect": "NoExecute"}
-"""Taint of a Node that is about to be deleted, so that nothing new is put there meanwhile."""
-
 
 CLOSE_TRIES = 20
 """Number of times that a Node is written which others write meanwhile."""
@@ -58,10 +55,10 @@ def _close(api: Api, node: str) -> None:
     found = api.find(path)
     if found is None:
         return
-    others = [one for one in found["spec"].get("taints") or () if one.get("key") != TAINT["key"]]
+    others = [one for one in found["spec"].get("taints") or () if one.get("key") != QUARANTINE_TAINT["key"]]
     body = {
         "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
-        "spec": {"unschedulable": True, "taints": [*others, TAINT]},
+        "spec": {"unschedulable": True, "taints": [*others, QUARANTINE_TAINT]},
     }
     try:
         api.patch(path, body)

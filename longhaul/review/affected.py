@@ -10,6 +10,7 @@ from longhaul.project import OBJECTS, PROJECT_FILE, STACKS
 SHARED = (
     "clouds/",
     "components/",
+    "contract/",
     "images/",
     # All of it and not only the roles: the playbooks decide which roles the hosts get.
     "playbooks/",

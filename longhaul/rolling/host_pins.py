@@ -7,15 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from components.model.versions.section import pinned
+from contract.labels import DRIVER_LABEL
 from longhaul.depot.drivers import drivers as pinned_drivers
 from longhaul.kubernetes.connection import Object
 
 UPGRADED = {"kubelet": "kubernetes", "containerd": "containerd"}
 """Programs that pods run on, each with its release in tools.toml. The role node replaces them on a node only when told
 to."""
-
-DRIVER_LABEL = "nvidia.com/cuda.driver-version.major"
-"""Label with the running driver's branch, written by NVIDIA's discovery and the node's own check (docs/gpus.md)."""
 
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Machine
-from components.model.nodes.nodes import HOSTS_POOL_LABEL, POOL_LABEL
+from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
 from longhaul.context import Context
 from longhaul.drain import NODES
 from longhaul.exits import CommandError, Exit

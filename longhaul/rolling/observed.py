@@ -10,26 +10,19 @@ from datetime import datetime
 from typing import Any
 
 from clouds.base.fleet import Group, Life, Machine, Rolled
+from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
+from contract.taints import CORDON
 from longhaul.drain import NODES, Pod, pods_on
 from longhaul.kubernetes.api import Api, moment, path_of
 from longhaul.kubernetes.connection import Object
 
-TARGET = "longhaul.dev/roll"
-"""Annotation of a Node that a roll cordoned: the target that is to replace it. A cordon without it is somebody
-else's."""
-SINCE = "longhaul.dev/roll-since"
-"""Annotation with the time of the cordon, RFC 3339, by the API servers' clock."""
-STAGE = "longhaul.dev/roll-stage"
-"""Annotation with the stage of the machine's replacement; absent while nothing was begun."""
-ANNOTATIONS = (TARGET, SINCE, STAGE)
+ANNOTATIONS = (ROLL, ROLL_SINCE, ROLL_STAGE)
 
 REPLACING = "replacing"
 """Stage that is noted before the cloud is told, so that a begun replacement always has a note."""
 REBUILDING = "rebuilding"
 """Stage that is noted after the cloud accepted the second step. When that step ends, the Node is obsolete."""
 
-CORDON = "node.kubernetes.io/unschedulable"
-"""Taint that a cordon adds (k8s.io/api/core/v1, ``TaintNodeUnschedulable``)."""
 STARTING = ("longhaul.dev/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Prefixes of taints which say that a node is not fit for pods yet, or no longer: a GPU node's preflight, and
 Kubernetes' own (kubernetes.io, "Well-known labels, annotations and taints"). Other taints are somebody's choice for a
@@ -63,17 +56,17 @@ class Seen:
     @property
     def ours(self) -> bool:
         """Return whether a roll has cordoned it."""
-        return bool(self._note(TARGET))
+        return bool(self._note(ROLL))
 
     @property
     def since(self) -> datetime | None:
         """Return the time at which a roll cordoned it."""
-        return moment(self._note(SINCE))
+        return moment(self._note(ROLL_SINCE))
 
     @property
     def stage(self) -> str:
         """Return the stage of its replacement; empty while nothing was begun."""
-        return self._note(STAGE)
+        return self._note(ROLL_STAGE)
 
     @property
     def work(self) -> tuple[Pod, ...]:

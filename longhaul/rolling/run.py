@@ -14,11 +14,12 @@ from datetime import timedelta
 
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Life, Rolled
+from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from longhaul.drain import NODES, annotate, cordon, evict_all, told, uncordon
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling.events import Event, Kind, Tell
-from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, SINCE, STAGE, TARGET, Seen, View, observe
+from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, Seen, View, observe
 from longhaul.rolling.plan import Action, Limits, Plan, State, Step, plan, why_kept, why_released
 
 LOOK_S = 3.0
@@ -215,7 +216,7 @@ class Roll:
                 pass
             case Action.CORDON, _:
                 since = view.now.isoformat(timespec="seconds")
-                if cordon(self.api, node, annotations={TARGET: view.group.target, SINCE: since}):
+                if cordon(self.api, node, annotations={ROLL: view.group.target, ROLL_SINCE: since}):
                     self._say(Kind.CORDONED, seen, f"is cordoned: {step.reason}")
             case Action.UNCORDON, _:
                 self._give_back(seen, step.reason)
@@ -243,7 +244,7 @@ class Roll:
         self._blocked[seen.machine.id] = blocked
 
     def _note(self, seen: Seen, stage: str) -> bool:
-        return seen.node is not None and annotate(self.api, seen.node, {STAGE: stage})
+        return seen.node is not None and annotate(self.api, seen.node, {ROLL_STAGE: stage})
 
     def _give_back(self, seen: Seen, reason: str) -> bool:
         done = seen.node is not None and uncordon(self.api, seen.node, annotations=ANNOTATIONS)

@@ -9,16 +9,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.labels import MANAGED_BY_LABEL, MANAGER
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import Object
 from longhaul.rotation.servers import digests
-from longhaul.status.cluster import BELIEVED
 
 SYSTEM, PUBLISHED, FIELD = "kube-system", "kube-root-ca.crt", "ca.crt"
-BOOT = "longhaul.dev/authorities-boot"
-"""Annotation with the boot in which a node said what it believes (images/rootfs, node_authorities.py). One of a former
-release has none."""
 PATIENCE = timedelta(minutes=15)
 """Longest wait for nodes. They look every five minutes or so (longhaul-authorities.timer)."""
 FIRST_WORD = timedelta(minutes=8)
@@ -28,8 +26,7 @@ LOOK_S = 10.0
 ROOT = f"/api/v1/namespaces{path_of(SYSTEM, 'configmaps', PUBLISHED)}"
 NODES = "/api/v1/nodes"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments"
-OURS = "app.kubernetes.io/managed-by=longhaul"
-"""Label of our own objects (components/objects/labels.py)."""
+OURS = f"{MANAGED_BY_LABEL}={MANAGER}"
 
 
 class Objects(Protocol):
@@ -95,10 +92,10 @@ class Followers:
     def restart_own(self, authorities: str) -> None:
         """Have the pods of our Deployments start anew with these authorities: such as read them once would not know an
         API server that shows a certificate of the new one."""
-        told = {BELIEVED: ",".join(digests(authorities))}
+        told = {AUTHORITIES: ",".join(digests(authorities))}
         for one in self.api.items(DEPLOYMENTS, labelSelector=OURS):
             template = one["spec"]["template"].get("metadata") or {}
-            if (template.get("annotations") or {}).get(BELIEVED) != told[BELIEVED]:
+            if (template.get("annotations") or {}).get(AUTHORITIES) != told[AUTHORITIES]:
                 name = one["metadata"]["name"]
                 body = {"spec": {"template": {"metadata": {"annotations": told}}}}
                 self.api.patch(f"{DEPLOYMENTS}/{name}", body)
@@ -153,11 +150,11 @@ def _fresh(node: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata: Mapping[str, Any] = node["metadata"]
     annotations = metadata.get("annotations") or {}
     runs = ((node.get("status") or {}).get("nodeInfo") or {}).get("bootID", "")
-    if annotations.get(BOOT, runs) == runs:
+    if annotations.get(AUTHORITIES_BOOT, runs) == runs:
         return metadata
-    return {**metadata, "annotations": {key: value for key, value in annotations.items() if key != BELIEVED}}
+    return {**metadata, "annotations": {key: value for key, value in annotations.items() if key != AUTHORITIES}}
 
 
 def _believed(metadata: Mapping[str, Any]) -> set[str]:
-    told = str((metadata.get("annotations") or {}).get(BELIEVED) or "")
+    told = str((metadata.get("annotations") or {}).get(AUTHORITIES) or "")
     return set(told.split(",")) - {""}

@@ -7,16 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from components.model import plan
-from components.model.nodes.nodes import (
-    GPU_LABEL,
-    HOSTS,
-    HOSTS_POOL_LABEL,
-    POOL_LABEL,
-    PREFLIGHT_TAINT,
-    SITE_LABEL,
-    UNCHECKED,
-    api_url,
-)
+from components.model.nodes.nodes import HOSTS, api_url
+from contract.annotations import AUTHORITIES
+from contract.conditions import GPU_HEALTHY
+from contract.labels import GPU_LABEL, HOSTS_POOL_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
+from contract.taints import PREFLIGHT_TAINT
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.status.observed import AddonView, ClusterView, NodeView
@@ -34,10 +29,6 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LATE = timedelta(seconds=12)
 """Age of a node's lease from which its kubelet is late: it renews every ten seconds, a quarter of what a lease is for
 (kubernetes 1.36, pkg/kubelet/kubelet.go, ``nodeLeaseRenewIntervalFraction``)."""
-BELIEVED = "longhaul.dev/authorities"
-"""Annotation with the authorities of API servers that a node believes (images/rootfs, node_authorities.py)."""
-GPU_CONDITION = "longhaul.dev/GpuHealthy"
-"""Condition in which a node with GPUs reports their health (docs/gpus.md)."""
 
 
 def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) -> ClusterView:
@@ -72,7 +63,7 @@ def node(item: Mapping[str, Any]) -> NodeView:
         gpus=_gpus(item) if GPU_LABEL in labels else "",
         created=str(metadata.get("creationTimestamp", "")),
         version=str(status.get("nodeInfo", {}).get("kubeletVersion", "")),
-        authorities=frozenset(filter(None, metadata.get("annotations", {}).get(BELIEVED, "").split(","))),
+        authorities=frozenset(filter(None, metadata.get("annotations", {}).get(AUTHORITIES, "").split(","))),
     )
 
 
@@ -89,7 +80,7 @@ def _closed(item: Mapping[str, Any]) -> str:
 def _gpus(item: Mapping[str, Any]) -> str:
     """Return why a node's GPUs are held back; empty when they are not."""
     conditions = item.get("status", {}).get("conditions", ())
-    verdict: Mapping[str, Any] = next((one for one in conditions if one["type"] == GPU_CONDITION), {})
+    verdict: Mapping[str, Any] = next((one for one in conditions if one["type"] == GPU_HEALTHY), {})
     if not verdict:
         return "its GPUs have not been tested yet"
     if verdict.get("status") != "True":

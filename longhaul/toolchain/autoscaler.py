@@ -26,6 +26,7 @@ MODULES = (
     "clouds",
     "components/__init__.py",
     "components/model",
+    "contract",
     "longhaul/__init__.py",
     "longhaul/autoscaler",
     "longhaul/drain.py",

@@ -1,4 +1,4 @@
-"""Lookup that packs a folder of this machine, so that the unarchive module can write it to a host's file system at
+"""Lookup that packs folders of this machine, so that the unarchive module can write them to a host's file system at
 once.
 
 The copy module would take two round trips for each file. The archive is the same whenever the folder's content is, so a
@@ -11,6 +11,7 @@ import os
 import stat
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from ansible.plugins.lookup import LookupBase
 DOCUMENTATION = """
 name: tree
 short_description: packs folders
-description: Returns for each folder the path of an archive of its files and links, kept until ansible ends.
+description: Returns for each term the path of an archive of files and links, kept until ansible ends.
 options:
   _terms:
-    description: paths of folders on this machine
+    description: >-
+      paths of folders on this machine, each for the host's root; or mappings of places below the host's root to such
+      paths, each mapping for one archive
     required: true
 """
 
@@ -32,21 +35,23 @@ options:
 class LookupModule(LookupBase):
     """Entry point that Ansible loads."""
 
-    def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[str]:
+    def run(self, terms: list[str | dict[str, str]], variables: Any = None, **kwargs: Any) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)
-        return [_pack(Path(str(term))) for term in terms]
+        return [_pack({"": term} if isinstance(term, str) else term) for term in terms]
 
 
-def _pack(tree: Path) -> str:
+def _pack(trees: Mapping[str, str]) -> str:
     from longhaul.toolchain.trees import files_of
 
-    if not tree.is_dir():
-        raise AnsibleLookupError(f"{tree} is not a folder")
-    descriptor, name = tempfile.mkstemp(prefix="tree-", suffix=".tar", dir=constants.DEFAULT_LOCAL_TMP)
+    for tree in trees.values():
+        if not Path(tree).is_dir():
+            raise AnsibleLookupError(f"{tree} is not a folder")
+    descriptor, archive = tempfile.mkstemp(prefix="tree-", suffix=".tar", dir=constants.DEFAULT_LOCAL_TMP)
     with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        for name_in_root, path in files_of([tree]):
-            tar.add(path, arcname=name_in_root, recursive=False, filter=_plain)
-    return name
+        for place, tree in trees.items():
+            for name, path in files_of([Path(tree)]):
+                tar.add(path, arcname=str(Path(place) / name), recursive=False, filter=_plain)
+    return archive
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -108,7 +108,7 @@ def test_every_message_is_one_of_the_code(root: Path) -> None:
     """Words in code marks in a table's first column are in a source, perhaps in two lines of it."""
     code = "".join(
         re.sub(r'"\n\s*f?"', "", path.read_text(encoding="utf-8"))
-        for folder in ("longhaul", "components", "lab", "clouds")
+        for folder in ("longhaul", "components", "contract", "lab", "clouds")
         for path in sorted((root / folder).rglob("*.py"))
     )
     cells = re.findall(r"^\| (`.*?) \|", page(root, "troubleshooting"), re.MULTILINE)

@@ -8,12 +8,14 @@ from typing import Any
 
 import interruption
 import pytest
-from controller.interruptions import CONDITION, LABEL
 from gpu.own_node import OwnNode
 from interruption import COMPONENT, POLL_S, RETRY_S, Watcher
 from node_metadata import NotYetError
 from notices import AwsNotices, AzureNotices, notices
 
+from contract.annotations import MIRROR
+from contract.conditions import INTERRUPTION
+from contract.labels import INTERRUPTED
 from tests.images.gpu.told import NAME, Server
 from tests.images.notices_told import Told
 from tests.images.test_node_place import FakeMetadata
@@ -121,9 +123,9 @@ def test_the_node_says_once_that_it_ends() -> None:
     assert watcher.step()
     assert watcher.step()
     [written] = server.said("/status")
-    assert written["metadata"]["labels"] == {LABEL: "true"}
+    assert written["metadata"]["labels"] == {INTERRUPTED: "true"}
     [condition] = written["status"]["conditions"]
-    assert (condition["type"], condition["status"], condition["message"]) == (CONDITION, "True", told.ends)
+    assert (condition["type"], condition["status"], condition["message"]) == (INTERRUPTION, "True", told.ends)
     assert "taints" not in str(server.written), "a node may not change its own"
 
 
@@ -134,7 +136,7 @@ def test_a_machine_is_ready_to_end_when_its_pods_have_ended() -> None:
     job: dict[str, Any] = {"metadata": {"namespace": "default", "name": "job"}, "spec": {}}
     server.objects["/api/v1/pods"] = {"items": [STAYING, job]}
     assert not watcher.step()
-    assert server.node["metadata"]["labels"][LABEL] == "true"
+    assert server.node["metadata"]["labels"][INTERRUPTED] == "true"
     assert told.approved == 0
     server.objects["/api/v1/pods"] = {"items": [STAYING, {**job, "status": {"phase": "Succeeded"}}]}
     assert watcher.step()
@@ -155,7 +157,7 @@ def test_a_machine_is_ready_to_end_when_its_pods_have_ended() -> None:
 def test_pods_that_tolerate_the_taint_stay(changes: dict[str, Any], expected: bool) -> None:
     tolerations = [{"operator": "Exists", **changes}]
     assert interruption.stays({"metadata": {}, "spec": {"tolerations": tolerations}}) is expected
-    assert interruption.stays({"metadata": {"annotations": {interruption.MIRROR: "x"}}, "spec": {}})
+    assert interruption.stays({"metadata": {"annotations": {MIRROR: "x"}}, "spec": {}})
 
 
 def test_a_recommendation_is_for_people_alone() -> None:
@@ -179,7 +181,7 @@ def test_it_tries_again_sooner_while_the_cluster_does_not_know() -> None:
     told.failures = 1
     interruption.run(Watcher(OwnNode(server, NAME, component=COMPONENT), told), sleep=sleep)
     assert pauses == [POLL_S, RETRY_S, RETRY_S, RETRY_S]
-    assert server.node["metadata"]["labels"][LABEL] == "true"
+    assert server.node["metadata"]["labels"][INTERRUPTED] == "true"
 
 
 def test_it_waits_until_the_cloud_says_what_the_machine_is() -> None:

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from controller.cluster import UNCHECKED
 from controller.new_nodes import ABLE
-from node_authorities import FIELD, PUBLISHED, TOLD
+from node_authorities import FIELD, PUBLISHED
 
-from components.model.nodes.nodes import GPU_LABEL, POOL_LABEL, SITE_LABEL, ZONE_LABEL
 from components.objects.node_labels import (
     KEPT,
     MARK,
@@ -25,6 +23,8 @@ from components.objects.node_labels import (
     put_back_policy,
 )
 from components.objects.rbac import LOOKED_AT
+from contract.annotations import AUTHORITIES
+from contract.labels import GPU_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED, ZONE_LABEL
 from tests.images.machines import eventually
 from tests.images.node_world import ENVIRONMENT, HOST_TOKEN, Caller, World, running
 
@@ -205,5 +205,5 @@ def test_it_reads_the_authorities_that_are_published_and_says_of_itself_alone_wh
     assert kubelet.ask("GET", PUBLISHED)[1]["data"] == {FIELD: "a"}
     assert kubelet.ask("PATCH", PUBLISHED, {"data": {FIELD: ""}})[0] == 403
     assert kubelet.ask("GET", f"{folder}/{LOOKED_AT}")[0] == 403
-    said = {"metadata": {"annotations": {TOLD: "a"}}}
+    said = {"metadata": {"annotations": {AUTHORITIES: "a"}}}
     assert [kubelet.ask("PATCH", f"/api/v1/nodes/{one}", said)[0] for one in (name, other)] == [200, 403]

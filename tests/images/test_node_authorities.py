@@ -17,11 +17,12 @@ import pytest
 import worker_checks
 from controller.api import Api, ApiError
 from digests import digests
-from node_authorities import BOOT, KUBELET, PUBLISHED, TOLD, Authorities
+from node_authorities import KUBELET, PUBLISHED, Authorities
 from node_place import Worker
 
 from components.control_plane import issuing
 from components.objects import labels, rbac
+from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
 from longhaul.rotation import followers, servers
 from tests.images.test_worker_checks import WORKER
 
@@ -75,7 +76,7 @@ class Cluster(ThreadingHTTPServer):
 
     @property
     def told(self) -> str | None:
-        return self.annotations.get(TOLD)
+        return self.annotations.get(AUTHORITIES)
 
     @property
     def both(self) -> str:
@@ -133,7 +134,7 @@ def test_it_says_it_again_after_each_start_of_its_machine(cluster: Cluster) -> N
     for boot in ("first", "second"):
         cluster.boot.write_text(f"{boot}\n")
         cluster.follow()
-        assert cluster.annotations[BOOT] == boot
+        assert cluster.annotations[AUTHORITIES_BOOT] == boot
 
 
 def test_it_follows_an_authority_that_is_replaced(cluster: Cluster) -> None:
@@ -195,8 +196,7 @@ def test_a_node_that_is_answered_by_nobody_stays_as_it_is(
 
 
 def test_programs_and_rotations_name_the_same(root: Path) -> None:
-    assert followers.BOOT == BOOT
-    assert (TOLD, node_authorities.FIELD, PUBLISHED) == (followers.BELIEVED, followers.FIELD, followers.ROOT)
+    assert (node_authorities.FIELD, PUBLISHED) == (followers.FIELD, followers.ROOT)
     assert (rbac.PUBLISHED, labels.SYSTEM) == (followers.PUBLISHED, followers.SYSTEM)
     assert followers.OURS in [f"{name}={value}" for name, value in labels.labels("dns").items()]
     unit = (root / "images/rootfs/etc/systemd/system/kubelet.service").read_text()

@@ -10,13 +10,14 @@ import interruption
 import pytest
 from controller import node_removal
 from controller.election import Election
-from controller.interruptions import CONDITION, LABEL
-from controller.interruptions import TAINT as TAKEN_BACK
 from controller.inventory import State
-from gpu.names import BOOT, HEALTHY, MISMATCH, PRESENT, TAINT
 from gpu.own_node import OwnNode, by_type, tainted
 from gpu.verdict import Verdict, conditions
 
+from contract.annotations import GPU_BOOT
+from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY, INTERRUPTION
+from contract.labels import GPU_LABEL, INTERRUPTED
+from contract.taints import INTERRUPTED_TAINT, PREFLIGHT_TAINT
 from tests.images import kubelets
 from tests.images.kubelets import SERVING
 from tests.images.machines import eventually
@@ -171,8 +172,8 @@ def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: Wo
     """Uses a node's own rights: NodeRestriction decides what it may write."""
     name = world.cloud.put("i-00000020", "10.65.128.40")
     kubelet = world.join(name)
-    labels = {"longhaul.dev/site": "use1", PRESENT: "true"}
-    taint = {"key": TAINT, "value": "pending", "effect": "NoSchedule"}
+    labels = {"longhaul.dev/site": "use1", GPU_LABEL: "true"}
+    taint = {"key": PREFLIGHT_TAINT, "value": "pending", "effect": "NoSchedule"}
     metadata = {"name": name, "labels": labels}
     kubelet.post(
         "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [taint]}}
@@ -183,7 +184,7 @@ def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: Wo
     def tell(status: str, *, boot: str) -> None:
         verdict = Verdict(status=status, reason="Said", message="by a test")
         told = conditions(verdict, verdict, before=by_type(own.read()), now="2026-01-02T03:04:05Z")
-        own.write(conditions=told, labels={"nvidia.com/gpu.count": "2"}, annotations={BOOT: boot})
+        own.write(conditions=told, labels={"nvidia.com/gpu.count": "2"}, annotations={GPU_BOOT: boot})
 
     def held_back() -> bool:
         return tainted(own.read())
@@ -201,7 +202,7 @@ def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: Wo
     eventually(lambda: not held_back(), what="the taint is lifted")
     found = own.read()
     assert found["metadata"]["labels"] == {**labels, "nvidia.com/gpu.count": "2"}
-    assert {"Ready", HEALTHY, MISMATCH} == set(by_type(found))
+    assert {"Ready", GPU_HEALTHY, DRIVER_MISMATCH} == set(by_type(found))
     tell("False", boot="one")
     eventually(held_back, what="a finding brings it back")
     found = own.read()
@@ -229,17 +230,19 @@ def test_a_node_that_is_taken_back_says_so_and_is_closed_by_the_controller(world
     world.register(name, "use1", caller=kubelet)
     own = OwnNode(replace(world.api, certificate=world.folder / f"{name}.pem"), name, component=interruption.COMPONENT)
     found = own.read()
-    found["spec"]["taints"] = [TAKEN_BACK]
+    found["spec"]["taints"] = [INTERRUPTED_TAINT]
     assert kubelet.ask("PUT", f"/api/v1/nodes/{name}", found)[0] == 403, "a node does not set it itself"
     told = Told()
     told.ends = "EC2 will terminate this spot instance at 2026-11-23T06:12:00Z"
     assert interruption.Watcher(own, told).step()
-    assert by_type(own.read())[CONDITION]["message"] == told.ends
+    assert by_type(own.read())[INTERRUPTION]["message"] == told.ends
 
     def closed() -> bool:
         spec = own.read()["spec"]
-        kept = [{key: one[key] for key in TAKEN_BACK} for one in spec.get("taints", []) if one["key"] == LABEL]
-        return bool(spec.get("unschedulable")) and kept == [TAKEN_BACK]
+        kept = [
+            {key: one[key] for key in INTERRUPTED_TAINT} for one in spec.get("taints", []) if one["key"] == INTERRUPTED
+        ]
+        return bool(spec.get("unschedulable")) and kept == [INTERRUPTED_TAINT]
 
     eventually(closed, what="the controller closes it")
 

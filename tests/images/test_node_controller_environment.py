@@ -12,8 +12,9 @@ from controller.sources import inventories
 
 from components.aws.web_identity import AUDIENCES
 from components.model import plan
-from components.model.nodes.nodes import ZONE_LABEL, host_labels, host_nodes, pool_labels
+from components.model.nodes.nodes import host_labels, host_nodes, pool_labels
 from components.render.controller import environment_document
+from contract.labels import ZONE_LABEL
 from tests.support.production import production
 
 ROLE = "arn:aws:iam::123456789012:role/prod-node-controller"

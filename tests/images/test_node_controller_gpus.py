@@ -14,16 +14,18 @@ from controller.events import Events
 from controller.gpus import SELECTOR, GpuNodes, kept
 from controller.metrics import Metrics
 from controller.watch import Watch
-from gpu.names import BOOT, HEALTHY, TAINT
 
 from components.model.nodes.nodes import nodes as model
 from components.objects.rbac import CLUSTER_RULES
-from longhaul.status import cluster
+from contract.annotations import GPU_BOOT
+from contract.conditions import GPU_HEALTHY
+from contract.labels import GPU_LABEL, SITE_LABEL
+from contract.taints import PREFLIGHT_TAINT
 from tests.images.fake_api import FakeApi, Held
 
 NAME = "i-1"
 PATH = f"/api/v1/nodes/{NAME}"
-OURS = {"key": TAINT, "value": "pending", "effect": "NoSchedule"}
+OURS = {"key": PREFLIGHT_TAINT, "value": "pending", "effect": "NoSchedule"}
 OTHER = {"key": "nvidia.com/gpu", "value": "yes", "effect": "NoSchedule"}
 
 
@@ -38,10 +40,10 @@ def node(
     """Return a Node as the API has it; without ``status``, it has no verdict yet."""
     conditions = [{"type": "Ready", "status": "True"}]
     if status:
-        conditions.append({"type": HEALTHY, "status": status, "reason": "XidFatal", "message": "Xid 79"})
+        conditions.append({"type": GPU_HEALTHY, "status": status, "reason": "XidFatal", "message": "Xid 79"})
     metadata = {"name": NAME, "resourceVersion": version, "labels": {"a": "b"}}
     return {
-        "metadata": {**metadata, **({"annotations": {BOOT: tested}} if tested else {})},
+        "metadata": {**metadata, **({"annotations": {GPU_BOOT: tested}} if tested else {})},
         "spec": {"taints": list(taints)} if taints else {},
         "status": {
             "nodeInfo": {"bootID": runs} if runs else {},
@@ -105,7 +107,11 @@ def test_anything_else_holds_it_back_and_puts_nobody_out(world: World, of: dict[
 def test_what_a_node_writes_of_itself_ends_nothing(world: World) -> None:
     """Reason and message may be missing, a type may occur twice, and a stranger's Node may lack everything else."""
     odd = node(taints=())
-    odd["status"]["conditions"] = [{"type": HEALTHY, "status": "True"}, {"type": HEALTHY, "status": "False"}, {}]
+    odd["status"]["conditions"] = [
+        {"type": GPU_HEALTHY, "status": "True"},
+        {"type": GPU_HEALTHY, "status": "False"},
+        {},
+    ]
     broken = {"metadata": {"name": "a-first", "resourceVersion": "1", "annotations": {}}}
     world.nodes.documents = [broken, kept(odd)]
     assert world.gpus.look() is False
@@ -259,10 +265,10 @@ def test_a_patch_merges_lists_by_their_key_only_when_told_to() -> None:
 
 
 def test_the_names_are_the_model_s() -> None:
-    assert (TAINT, OURS["effect"]) == (model.PREFLIGHT_TAINT, "NoSchedule")
+    assert (PREFLIGHT_TAINT, OURS["effect"]) == (PREFLIGHT_TAINT, "NoSchedule")
     assert model.gpu_taints(1)[0].model_dump() == OURS
-    assert f"{model.GPU_LABEL}=true,{model.SITE_LABEL}" == SELECTOR
-    assert cluster.GPU_CONDITION == HEALTHY
+    assert f"{GPU_LABEL}=true,{SITE_LABEL}" == SELECTOR
+    assert GPU_HEALTHY == GPU_HEALTHY
 
 
 def test_it_may_do_what_it_does() -> None:

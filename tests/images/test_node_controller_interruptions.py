@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from controller.events import Events
-from controller.interruptions import CONDITION, LABEL, SELECTOR, TAINT, Interruptions, kept
+from controller.interruptions import SELECTOR, Interruptions, kept
 from controller.metrics import Metrics
 
 from components.objects.rbac import CLUSTER_RULES
+from contract.conditions import INTERRUPTION
+from contract.labels import INTERRUPTED
+from contract.taints import INTERRUPTED_TAINT
 from tests.images.fake_api import FakeApi, Held
 
 NAME = "i-1"
@@ -19,9 +22,9 @@ WHY = "EC2 will terminate this spot instance at 2026-11-23T06:12:00Z"
 
 
 def node(*taints: dict[str, str], version: str = "7", message: str = WHY) -> dict[str, Any]:
-    condition = {"type": CONDITION, "status": "True", "reason": "TakenBack", "message": message}
+    condition = {"type": INTERRUPTION, "status": "True", "reason": "TakenBack", "message": message}
     return {
-        "metadata": {"name": NAME, "resourceVersion": version, "labels": {LABEL: "true"}},
+        "metadata": {"name": NAME, "resourceVersion": version, "labels": {INTERRUPTED: "true"}},
         "spec": {"taints": list(taints)} if taints else {},
         "status": {"conditions": [{"type": "Ready", "status": "True"}, condition], "images": [{"names": ["x"]}]},
     }
@@ -45,9 +48,9 @@ def _world() -> World:
 
 def test_a_node_that_is_taken_back_is_closed_and_its_pods_end(world: World) -> None:
     assert world.see(node(OTHER)) is False
-    spec = {"unschedulable": True, "taints": [OTHER, TAINT]}
+    spec = {"unschedulable": True, "taints": [OTHER, INTERRUPTED_TAINT]}
     assert world.api.said(PATH) == [{"metadata": {"resourceVersion": "7"}, "spec": spec}]
-    assert TAINT["effect"] == "NoExecute", "with a lesser one its pods would run until the machine ends"
+    assert INTERRUPTED_TAINT["effect"] == "NoExecute", "with a lesser one its pods would run until the machine ends"
     [event] = world.api.said("/events")
     assert (event["type"], event["reason"]) == ("Warning", "NodeInterrupted")
     assert event["message"] == f"closed, and its pods are ended: {WHY}"
@@ -57,7 +60,7 @@ def test_a_node_that_is_taken_back_is_closed_and_its_pods_end(world: World) -> N
 def test_it_is_done_once(world: World) -> None:
     world.see(node())
     world.see(node())
-    world.see(node(TAINT, version="8"))
+    world.see(node(INTERRUPTED_TAINT, version="8"))
     assert len(world.api.said(PATH)) == 1
 
 
@@ -72,9 +75,9 @@ def test_what_failed_is_tried_again_and_what_others_did_is_waited_for(world: Wor
 
 
 def test_a_node_may_say_nothing_more_than_its_label(world: World) -> None:
-    bare = {"metadata": {"name": NAME, "resourceVersion": "1", "labels": {LABEL: "true"}}}
+    bare = {"metadata": {"name": NAME, "resourceVersion": "1", "labels": {INTERRUPTED: "true"}}}
     world.see(bare)
-    assert world.api.said(PATH)[0]["spec"]["taints"] == [TAINT]
+    assert world.api.said(PATH)[0]["spec"]["taints"] == [INTERRUPTED_TAINT]
     assert world.api.said("/events")[0]["message"].endswith("its node does not say why")
 
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
-from controller.cluster import UNCHECKED
 from controller.inventory import Machine, State
 from controller.lifecycle import LISTINGS, PATIENCE_S, Lifecycle, NodeSeen, Verdict
-from controller.node_removal import SITE, seen
+from controller.node_removal import seen
 from controller.watch import Watch
+
+from contract.labels import SITE_LABEL, UNCHECKED
 
 
 @dataclass
@@ -142,8 +143,8 @@ class Nodes(Watch):
 
 def test_where_a_new_node_is_says_a_list_and_not_the_node() -> None:
     """One that claims another site would be in none of its lists, and lose its pods for it."""
-    new = {UNCHECKED: "true", SITE: "weu"}
-    nodes = Nodes(forged=new, known={SITE: "weu"}, unlisted=new, other={})
+    new = {UNCHECKED: "true", SITE_LABEL: "weu"}
+    nodes = Nodes(forged=new, known={SITE_LABEL: "weu"}, unlisted=new, other={})
     listed = {"forged": "use1", "known": "use1"}
     sites = {node.name: node.site for node in seen(nodes, listed=lambda name: listed.get(name, ""))}
     assert sites == {"forged": "use1", "known": "weu", "unlisted": "weu", "other": ""}

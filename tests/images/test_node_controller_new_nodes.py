@@ -7,17 +7,25 @@ from typing import Any
 import pytest
 from controller import new_nodes
 from controller.api import ApiError
-from controller.cluster import UNCHECKED
-from controller.environment import HOSTS_POOL_LABEL, Environment, Host, Pool
+from controller.environment import Environment, Host, Pool
 from controller.events import Events
 from controller.inventory import Inventory, Listed, Machine
 from controller.metrics import Metrics
-from controller.new_nodes import ABLE, KIND, OWN, PREFLIGHT, Known, NewLabels, NewNodes, Truth, corrections, kept, truth
-from gpu.names import PRESENT
+from controller.new_nodes import ABLE, OWN, PREFLIGHT, Known, NewLabels, NewNodes, Truth, corrections, kept, truth
 
-from components.model.nodes.nodes import nodes as model
-from components.model.pools.capacity_kinds import KIND_LABEL
 from components.objects import node_labels, rbac
+from contract.labels import (
+    GPU_LABEL,
+    GROUP_LABEL,
+    HOSTS_POOL_LABEL,
+    IMAGE_LABEL,
+    INTERRUPTED,
+    KIND_LABEL,
+    POOL_LABEL,
+    SITE_LABEL,
+    UNCHECKED,
+    ZONE_LABEL,
+)
 from tests.images.fake_api import FakeApi, Held
 
 NAME = "i-1"
@@ -26,9 +34,9 @@ MARK = {"key": UNCHECKED, "value": "true", "effect": "NoSchedule"}
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 SPOT = {"key": "longhaul.dev/spot", "value": "", "effect": "NoSchedule"}
 LABELS = {
-    model.SITE_LABEL: "use1",
-    model.POOL_LABEL: "cpu",
-    model.ZONE_LABEL: "us-east-1a",
+    SITE_LABEL: "use1",
+    POOL_LABEL: "cpu",
+    ZONE_LABEL: "us-east-1a",
     "kubernetes.io/hostname": NAME,
 }
 MACHINE = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "longhaul.dev/image": "1.0.0"}
@@ -72,8 +80,8 @@ def test_a_node_that_says_what_is_so_is_opened(world: World) -> None:
 
 
 def test_one_that_says_something_else_is_corrected_and_told_of(world: World) -> None:
-    world.see(node(**{model.POOL_LABEL: "h100", PRESENT: "true", "example.com/team": "a"}))
-    corrected = {model.POOL_LABEL: "cpu", PRESENT: None, "example.com/team": None, UNCHECKED: None}
+    world.see(node(**{POOL_LABEL: "h100", GPU_LABEL: "true", "example.com/team": "a"}))
+    corrected = {POOL_LABEL: "cpu", GPU_LABEL: None, "example.com/team": None, UNCHECKED: None}
     assert world.patched()["metadata"]["labels"] == corrected
     [event] = world.api.said("/events")
     assert (event["type"], event["reason"]) == ("Warning", "NodeLabelsCorrected")
@@ -88,7 +96,7 @@ def test_an_event_names_a_few(world: World) -> None:
 
 
 def test_taints_that_it_left_out_are_put_there(world: World) -> None:
-    world.truth = Truth(labels={**LABELS, PRESENT: "true"}, taints=(SPOT, PREFLIGHT))
+    world.truth = Truth(labels={**LABELS, GPU_LABEL: "true"}, taints=(SPOT, PREFLIGHT))
     world.see(node(NOT_READY, SPOT))
     assert world.patched()["spec"]["taints"] == [NOT_READY, SPOT, PREFLIGHT]
 
@@ -101,8 +109,8 @@ def test_a_taint_with_another_pools_value_is_replaced(world: World) -> None:
 
 def test_one_that_only_claimed_gpus_is_not_held_back_for_their_test(world: World) -> None:
     """The label may have been believed meanwhile, and the taint set for it."""
-    world.see(node(NOT_READY, PREFLIGHT, **{PRESENT: "true"}))
-    assert world.patched()["metadata"]["labels"][PRESENT] is None
+    world.see(node(NOT_READY, PREFLIGHT, **{GPU_LABEL: "true"}))
+    assert world.patched()["metadata"]["labels"][GPU_LABEL] is None
     assert world.patched()["spec"]["taints"] == [NOT_READY]
 
 
@@ -128,9 +136,9 @@ def test_what_failed_is_tried_again(world: World) -> None:
 def test_a_node_with_gpus_describes_them_itself() -> None:
     described = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
     assert corrections({**LABELS, **described}, LABELS) == dict.fromkeys(described)
-    gpus = {**LABELS, PRESENT: "true"}
-    assert corrections({**LABELS, **described}, gpus) == {PRESENT: "true"}
-    assert corrections({**gpus, PRESENT: "false"}, gpus) == {PRESENT: "true"}
+    gpus = {**LABELS, GPU_LABEL: "true"}
+    assert corrections({**LABELS, **described}, gpus) == {GPU_LABEL: "true"}
+    assert corrections({**gpus, GPU_LABEL: "false"}, gpus) == {GPU_LABEL: "true"}
 
 
 ENVIRONMENT = Environment(
@@ -138,11 +146,11 @@ ENVIRONMENT = Environment(
     aws_role="",
     sites={},
     pools={
-        "cpu": Pool(name="cpu", site="use1", group="lab-cpu", labels={model.POOL_LABEL: "cpu"}, taints=(SPOT,)),
-        "h100": Pool(name="h100", site="weu", group="lab-h100", labels={PRESENT: "true"}),
+        "cpu": Pool(name="cpu", site="use1", group="lab-cpu", labels={POOL_LABEL: "cpu"}, taints=(SPOT,)),
+        "h100": Pool(name="h100", site="weu", group="lab-h100", labels={GPU_LABEL: "true"}),
         "old": Pool(name="old", site="use1", group="lab-old"),
     },
-    hosts={"lab-a": Host(name="lab-a", site="rack", address="10.0.0.1", labels={model.POOL_LABEL: HOSTS_POOL_LABEL})},
+    hosts={"lab-a": Host(name="lab-a", site="rack", address="10.0.0.1", labels={POOL_LABEL: HOSTS_POOL_LABEL})},
 )
 
 
@@ -151,13 +159,13 @@ def machine(pool: str, *, name: str = NAME, zone: str = "us-east-1a", group: str
 
 
 def test_what_is_so_follows_from_the_list_and_the_document() -> None:
-    own = {model.ZONE_LABEL: "us-east-1a", "kubernetes.io/hostname": NAME}
-    assert truth(ENVIRONMENT, machine("cpu")) == Truth(labels={model.POOL_LABEL: "cpu", **own}, taints=(SPOT,))
-    labels = {PRESENT: "true", model.GROUP_LABEL: "lab-h100-s1", **own}
+    own = {ZONE_LABEL: "us-east-1a", "kubernetes.io/hostname": NAME}
+    assert truth(ENVIRONMENT, machine("cpu")) == Truth(labels={POOL_LABEL: "cpu", **own}, taints=(SPOT,))
+    labels = {GPU_LABEL: "true", GROUP_LABEL: "lab-h100-s1", **own}
     assert truth(ENVIRONMENT, machine("h100", group="lab-h100-s1")) == Truth(labels=labels, taints=(PREFLIGHT,))
     found = truth(ENVIRONMENT, machine(HOSTS_POOL_LABEL, name="lab-a", zone="rack"))
     assert found is not None
-    assert found.labels[model.POOL_LABEL] == HOSTS_POOL_LABEL
+    assert found.labels[POOL_LABEL] == HOSTS_POOL_LABEL
 
 
 @pytest.mark.parametrize(
@@ -195,11 +203,11 @@ def test_little_of_a_node_is_held() -> None:
 
 
 def test_both_sides_use_the_same_names() -> None:
-    assert model.UNCHECKED == UNCHECKED
-    assert (model.ZONE_LABEL, model.GROUP_LABEL) == (new_nodes.ZONE, new_nodes.GROUP)
+    assert UNCHECKED == UNCHECKED
+    assert (ZONE_LABEL, GROUP_LABEL) == (ZONE_LABEL, GROUP_LABEL)
     assert ABLE.endswith(f"/{rbac.LOOKED_AT}")
     assert (new_nodes.KEY, new_nodes.YES) == (node_labels.LOOKED_AT_KEY, "true")
-    assert {model.IMAGE_LABEL, node_labels.INTERRUPTED} <= OWN
+    assert {IMAGE_LABEL, INTERRUPTED} <= OWN
 
 
 def test_a_node_of_an_earlier_release_gets_the_label_of_its_kind() -> None:
@@ -212,4 +220,4 @@ def test_a_node_of_an_earlier_release_gets_the_label_of_its_kind() -> None:
     found[NAME] = Truth(labels={**LABELS, KIND_LABEL: "h100"})
     assert work.look() is False
     assert api.said(PATH) == [{"metadata": {"resourceVersion": "7", "labels": {KIND_LABEL: "h100"}}}]
-    assert KIND == KIND_LABEL
+    assert KIND_LABEL == KIND_LABEL

@@ -14,8 +14,9 @@ from node_config import Node
 from restore.units import CLIENTS
 
 from components.model import Environment, Role, certificates, control_machines, load, plan
-from components.model.teams.queues import FRAMEWORKS, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager
+from components.model.teams.queues import FRAMEWORKS, KUEUE, MANAGERS, NAMESPACE, Manager
 from components.render import files, secret_files, vault_secrets
+from contract.labels import TEAM_LABEL
 from tests.support.hosts import STACKS
 
 MANAGER = pytest.mark.parametrize("manager", MANAGERS, ids=lambda manager: manager.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.model.nodes.nodes import RDMA_LABEL
+from contract.labels import RDMA_LABEL
 from tests.lab.test_attest import join_again
 from tests.support.cloud import instances
 from tests.support.project import Project, eventually

@@ -16,10 +16,12 @@ from typing import Any
 import jinja2
 import pytest
 
-from components.model.nodes.nodes import GPU_LABEL, PREFLIGHT_TAINT
 from components.model.versions.section import pinned
 from components.objects import gpus
 from components.render.node_files import DEPOT_AUTHORITY
+from contract.labels import GPU_LABEL
+from contract.resources import GPU_RESOURCE
+from contract.taints import PREFLIGHT_TAINT
 from longhaul.toolchain.spec import repository
 from tests.support.nvml.library import NAME, build
 from tests.support.nvml.machine import DEFAULT, DRIVER, VARIABLE, Machine, gpu
@@ -113,12 +115,12 @@ def has(project: Project, machine: Machine) -> None:
 def offered(project: Project) -> tuple[str, str]:
     """Return the number of GPUs that the host has, and the number of healthy ones among them."""
     status = json.loads(project.kubectl("get", "node", HOST, "--output=json").stdout)["status"]
-    return status["capacity"].get(gpus.RESOURCE, ""), status["allocatable"].get(gpus.RESOURCE, "")
+    return status["capacity"].get(GPU_RESOURCE, ""), status["allocatable"].get(GPU_RESOURCE, "")
 
 
 def make(project: Project, name: str, *, asks_for: int) -> None:
     """Make a pod on the host."""
-    limits = {"limits": {gpus.RESOURCE: str(asks_for)}} if asks_for else {}
+    limits = {"limits": {GPU_RESOURCE: str(asks_for)}} if asks_for else {}
     container = {"name": "agnhost", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"], "resources": limits}
     spec = {
         "nodeSelector": {"kubernetes.io/hostname": HOST},
@@ -155,7 +157,7 @@ def test_each_pod_sees_the_gpu_that_it_was_given_and_others_see_none(equipped: P
     equipped.kubectl("exec", "first", "--", "/agnhost", "mounttest", driver)
 
     make(equipped, "third", asks_for=1)
-    eventually(lambda: f"Insufficient {gpus.RESOURCE}" in json.dumps(pod(equipped, "third")["status"]))
+    eventually(lambda: f"Insufficient {GPU_RESOURCE}" in json.dumps(pod(equipped, "third")["status"]))
     equipped.kubectl("delete", "pod", "first")
     equipped.kubectl("wait", "--for=condition=Ready", "--timeout=120s", "pod/third")
     assert seen_by(equipped, "third") == first

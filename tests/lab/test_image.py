@@ -132,7 +132,7 @@ def test_a_mistake_in_the_list_is_named(tmp_path: Path) -> None:
 def copy_sources(project: Path, copy: Path) -> None:
     """Copy what images are made of. The autoscaler's modules and its lock are among that."""
     compiled = shutil.ignore_patterns("__pycache__")
-    for name in ("images", "lab/rootfs", "playbooks", "clouds", "components", "longhaul"):
+    for name in ("images", "lab/rootfs", "playbooks", "clouds", "components", "contract", "longhaul"):
         shutil.copytree(project / name, copy / name, symlinks=True, ignore=compiled)
     for name in ("tools.toml", "requirements.lock"):
         shutil.copy(project / name, copy)

@@ -11,13 +11,13 @@ from components.model import Environment
 from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETES
 from components.model.secrets.rotations import AUTHORITY
 from components.model.teams.queues import KUEUE, webhooks_name
+from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
 from longhaul.exits import CommandError
-from longhaul.rotation.followers import BOOT, DEPLOYMENTS, FIELD, NODES, ROOT, Followers
+from longhaul.rotation.followers import DEPLOYMENTS, FIELD, NODES, ROOT, Followers
 from longhaul.rotation.kubernetes import KubernetesRotation
 from longhaul.rotation.overlap import Subject
 from longhaul.rotation.servers import digests
 from longhaul.rotation.webhooks import KINDS
-from longhaul.status.cluster import BELIEVED
 from tests.longhaul.overlap_world import SERVERS, World
 
 WHAT = AUTHORITY + KUBERNETES
@@ -118,9 +118,9 @@ class KubernetesWorld(World):
     def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
         if path == NODES:
             for name, text in self.nodes.items():
-                said = {} if name in self.silent else {BELIEVED: ",".join(digests(self.words.get(name, text)))}
+                said = {} if name in self.silent else {AUTHORITIES: ",".join(digests(self.words.get(name, text)))}
                 # "a" is of a release that does not tell it.
-                boot = {} if name == "a" else {BOOT: "former" if name in self.words else "this"}
+                boot = {} if name == "a" else {AUTHORITIES_BOOT: "former" if name in self.words else "this"}
                 joined = self.joined.get(name, datetime(2020, 1, 1, tzinfo=UTC))
                 yield {
                     "metadata": {

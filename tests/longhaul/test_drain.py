@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.drain import DISPOSABLE, DrainError, cordon, drain, pod_of, pods_on, uncordon, work_on
+from contract.annotations import DISPOSABLE
+from longhaul.drain import DrainError, cordon, drain, pod_of, pods_on, uncordon, work_on
 from longhaul.kubernetes.api import moment
 from longhaul.kubernetes.connection import ApiError
 from tests.support.pool import BEGIN, FakeCluster

@@ -15,8 +15,8 @@ from clouds.azure import tunnels as azure
 from clouds.base.errors import CloudError
 from clouds.base.tunnels import link_of
 from components.model import Environment, load
-from components.model.nodes.nodes import UNCHECKED
 from components.model.sites.places import place_of
+from contract.labels import UNCHECKED
 from longhaul.hosts.knock import answer
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError

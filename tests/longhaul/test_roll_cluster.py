@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from clouds.base.fleet import Group, Life, Machine
+from contract.annotations import CHECKPOINT
 from lab import tools
 from longhaul.cluster import kubeconfig
-from longhaul.drain import CHECKPOINT, DrainError, cordon, drain, pods_on
+from longhaul.drain import DrainError, cordon, drain, pods_on
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError

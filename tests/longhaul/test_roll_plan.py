@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from clouds.base.fleet import Group, Life, Machine
+from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from longhaul.drain import Pod
-from longhaul.rolling.observed import SINCE, STAGE, TARGET, Seen, View
+from longhaul.rolling.observed import Seen, View
 from longhaul.rolling.plan import Action, Limits, Plan, State, plan, state_of
 from tests.support.pool import BEGIN
 
 ONE = Limits(at_once=1)
-OURS = {TARGET: "v2", SINCE: BEGIN.isoformat()}
+OURS = {ROLL: "v2", ROLL_SINCE: BEGIN.isoformat()}
 
 
 def node(
@@ -52,7 +53,7 @@ def absent(name: str, *, current: bool = False) -> Seen:
 
 
 def taken(name: str, *pods: Pod, stage: str = "", since: datetime = BEGIN, **more: Any) -> Seen:
-    notes = {TARGET: "v2", SINCE: since.isoformat(), **({STAGE: stage} if stage else {})}
+    notes = {ROLL: "v2", ROLL_SINCE: since.isoformat(), **({ROLL_STAGE: stage} if stage else {})}
     return old(name, *pods, cordoned=True, **notes, **more)
 
 

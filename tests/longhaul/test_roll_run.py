@@ -10,9 +10,9 @@ import pytest
 
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Machine
+from contract.annotations import ROLL, ROLL_STAGE
 from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling.events import Kind
-from longhaul.rolling.observed import STAGE, TARGET
 from longhaul.rolling.run import PATIENCE_S, StoppedError
 from tests.support.rolled import Pool
 
@@ -196,8 +196,8 @@ def test_what_another_run_cordoned_is_gone_on_with(pool: Pool) -> None:
     pool.meanwhile[500.0] = die
     with pytest.raises(KilledError):
         pool.roll().run()
-    assert pool.notes()["a"][TARGET] == "v2"
-    assert STAGE not in pool.notes()["a"]
+    assert pool.notes()["a"][ROLL] == "v2"
+    assert ROLL_STAGE not in pool.notes()["a"]
     pool.cluster.finish("job")
     pool.roll().run()
     assert pool.all_new()

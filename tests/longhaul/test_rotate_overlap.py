@@ -22,6 +22,7 @@ from components.model.secrets.certificates import ETCD_CLIENT, NODE_DAYS, author
 from components.model.secrets.encryption_keys import Phase
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY
 from components.model.secrets.vault import ROTATIONS
+from contract.annotations import AUTHORITIES
 from longhaul.commands.rotate import run
 from longhaul.exits import CommandError, Exit
 from longhaul.rotation.authorities import TIMES
@@ -29,7 +30,7 @@ from longhaul.rotation.known import KNOWN
 from longhaul.rotation.overlap import PATIENCE
 from longhaul.rotation.servers import digests
 from longhaul.rotation.service_accounts import TOKEN_HOURS
-from longhaul.status.cluster import BELIEVED, node
+from longhaul.status.cluster import node
 from longhaul.status.collect import parse_answer
 from longhaul.status.fleet import Verdict
 from longhaul.status.observed import ClusterView, Endpoint, Observed
@@ -352,7 +353,9 @@ def test_status_tells_servers_that_differ_or_use_other_keys() -> None:
 def test_status_names_nodes_that_have_not_followed() -> None:
     answer = told(authority_kubernetes={"phase": "trust", "until": ""})
     server = replace(answer, credentials=replace(answer.credentials, authorities=frozenset("ab")))
-    nodes = [{"metadata": {"name": name, "annotations": {BELIEVED: said}}} for name, said in (("n", "a,b"), ("m", "a"))]
+    nodes = [
+        {"metadata": {"name": name, "annotations": {AUTHORITIES: said}}} for name, said in (("n", "a,b"), ("m", "a"))
+    ]
     observed = Observed(
         cloud={},
         answers={"a": server},

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from components.model.nodes.nodes import (
+from components.objects.node_labels import NOTED, REFUSAL, UNCORDONED
+from components.objects.rbac import LOOKED_AT
+from contract.labels import (
     GPU_LABEL,
     IMAGE_LABEL,
     POOL_LABEL,
@@ -21,8 +23,6 @@ from components.model.nodes.nodes import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from components.objects.node_labels import NOTED, REFUSAL, UNCORDONED
-from components.objects.rbac import LOOKED_AT
 from tests.redteam.attacks import pod
 from tests.support.cloud import instances
 from tests.support.project import Project, eventually

@@ -14,11 +14,11 @@ import yaml
 
 from clouds.registry import cloud_of
 from components.model import load, plan
-from components.model.nodes import nodes
 from components.model.nodes.nodes import MAX_PODS, TUNNEL_MTU
 from components.render import File, UserDataError
 from components.render.cloud_init import UserData, cloud_config
 from components.render.node_files import COMPLETE, JOIN
+from contract.labels import RDMA_LABEL
 from tests.model import files, make
 from tests.render.conftest import AUTHORITY, TOKEN, NodeCase
 
@@ -138,7 +138,7 @@ def test_huge_pages_and_gpus_are_the_environment_s(tmp_path: Path) -> None:
         "rack-1": 0,
     }
     assert {name: one["huge_pages_2mib"] for name, one in said.items() if "huge_pages_2mib" in one} == {"gpu": 5128}
-    assert {name for name, one in said.items() if nodes.RDMA_LABEL in one["labels"]} == {"rack-0"}
+    assert {name for name, one in said.items() if RDMA_LABEL in one["labels"]} == {"rack-0"}
     gpus = {name: {key: value for key, value in one.items() if key.startswith("gpu")} for name, one in said.items()}
     assert gpus == {
         "gpu": {"gpus": 8, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn", "60"]},

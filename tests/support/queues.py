@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.model.teams.queues import TEAM_LABEL
+from contract.labels import TEAM_LABEL
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "default"}
 """Label of a job that goes into its team's queue."""

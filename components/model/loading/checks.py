@@ -27,7 +27,7 @@ from components.model.network.links import links
 from components.model.network.public_addresses import check_operators, check_public_addresses, check_vpn_sources
 from components.model.nodes.gpu_promises import check_gpus
 from components.model.nodes.joining import JOIN_PORT
-from components.model.nodes.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
+from components.model.nodes.nodes import HOSTS, host_node_name, label_fault
 from components.model.nodes.rdma import huge_pages_2mib
 from components.model.policy.waiver_checks import check_waivers
 from components.model.pools.checks import check_base, check_fabric, check_fallbacks, check_purchase
@@ -37,6 +37,7 @@ from components.model.sites.existing import check_existing
 from components.model.sites.name_lengths import check_lengths
 from components.model.sites.tags import check_tags
 from components.model.teams.checks import check_teams
+from contract.labels import HOSTS_POOL_LABEL
 
 if TYPE_CHECKING:
     from clouds.registry import AnyCloud

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clouds.base.fault import Fault, Location
-from components.model.nodes.nodes import PREFLIGHT_TAINT
+from contract.taints import PREFLIGHT_TAINT
 
 if TYPE_CHECKING:
     from components.model.environment import Environment

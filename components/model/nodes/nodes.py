@@ -17,8 +17,24 @@ from components.model.environment import Environment
 from components.model.hosts.places import HostPlace, host_places
 from components.model.network.address_plan import FRONTEND, POD_PREFIX, AddressPlan
 from components.model.network.links import LinkKind, links
-from components.model.pools.capacity_kinds import KIND_LABEL, kind_name
+from components.model.pools.capacity_kinds import kind_name
 from components.model.vpn.section import ZONE
+from contract.labels import (
+    GPU_LABEL,
+    GROUP_LABEL,
+    HOSTNAME_LABEL,
+    HOSTS_POOL_LABEL,
+    IMAGE_LABEL,
+    KIND_LABEL,
+    POOL_LABEL,
+    RDMA_LABEL,
+    REGION_LABEL,
+    SITE_LABEL,
+    TYPE_LABEL,
+    UNCHECKED,
+    ZONE_LABEL,
+)
+from contract.taints import PREFLIGHT_EFFECT, PREFLIGHT_TAINT, PREFLIGHT_VALUE
 
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 """Number of addresses for pods on one node, in every cloud and rack."""
@@ -46,41 +62,9 @@ TUNNEL_MSS = 1350
 """Size in bytes to which gateways clamp TCP segments, for machines whose interface allows larger packets than a tunnel.
 It is Azure's number (same page); AWS asks for 1,398 at most."""
 
-HOSTS_POOL_LABEL = "bare-metal"
-"""Label of every host's Node for its pool."""
 HOSTS = "hosts"
 """Name of that pool in commands and messages."""
 
-REGION_LABEL = "topology.kubernetes.io/region"
-ZONE_LABEL = "topology.kubernetes.io/zone"
-SITE_LABEL = "longhaul.dev/site"
-POOL_LABEL = "longhaul.dev/pool"
-GROUP_LABEL = "longhaul.dev/group"
-"""Label with the scale set of an Azure machine. InfiniBand connects only machines of one scale set, and a pool may have
-several."""
-TYPE_LABEL = "node.kubernetes.io/instance-type"
-IMAGE_LABEL = "longhaul.dev/image"
-"""Label with the version of a machine's image; each machine sets its own (``node_place.py``)."""
-GPU_LABEL = "nvidia.com/gpu.present"
-"""Label that is ``true`` on every node with promised GPUs. NVIDIA's own objects select nodes by it
-(github.com/NVIDIA/k8s-device-plugin, ``deployments/static``), and so does the node controller."""
-
-RDMA_LABEL = "longhaul.dev/rdma"
-"""Label with the RDMA network of a host. Pools have none: all machines of a pool have the same network, and the pool's
-own label selects them, on machines of earlier releases too."""
-
-SCALE_IN = "longhaul.dev/scale-in-since"
-"""Annotation of a Node that the autoscaler cordoned, written with the cordon: the time, RFC 3339."""
-KEEP = "longhaul.dev/keep"
-"""Annotation of a Node that the autoscaler leaves alone, with any value but ``false``."""
-
-UNCHECKED = "longhaul.dev/unchecked"
-"""Key of the label and the taint that a Node registers with. The node controller takes both away once the Node's labels
-are what its site's list and the environment's file say."""
-
-PREFLIGHT_TAINT = "longhaul.dev/preflight"
-"""Key of the taint with which a node with GPUs registers. The node controller removes it once the GPUs passed their
-test."""
 
 HOST_VCPUS = 64
 """Number of cores assumed for every host; only its reserved resources and the processes of a pod depend on it."""
@@ -102,7 +86,7 @@ _OWN_LABELS = frozenset(
         RDMA_LABEL,
         KIND_LABEL,
         UNCHECKED,
-        "kubernetes.io/hostname",
+        HOSTNAME_LABEL,
     )
 )
 _KUBERNETES = re.compile(r"^([a-z0-9.-]+\.)?(kubernetes|k8s)\.io/")
@@ -184,7 +168,7 @@ def gpu_labels(gpus: int) -> dict[str, str]:
 
 def gpu_taints(gpus: int) -> tuple[Taint, ...]:
     """Return the taints that keep pods from a node with this number of GPUs until the GPUs are known to be healthy."""
-    return (Taint(key=PREFLIGHT_TAINT, value="pending", effect="NoSchedule"),) if gpus else ()
+    return (Taint(key=PREFLIGHT_TAINT, value=PREFLIGHT_VALUE, effect=PREFLIGHT_EFFECT),) if gpus else ()
 
 
 def host_node_name(environment: Environment, host_name: str) -> str:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from clouds.base.pool import Taint
     from components.model.environment import Environment
 
-KIND_LABEL = "longhaul.dev/kind"
-"""Label of every Node: its kind of capacity."""
 CORES, GPUS = "cpu", "gpu"
 """Kind of machines without GPUs, and of those whose GPUs have no declared model."""
 SPOT = "-spot"

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 
 from components.model.environment import Environment
 
-TEAM_LABEL = "longhaul.dev/team"
-"""Label of a team's namespace. The webhooks are asked about nothing in others, and neither program may write there."""
-
 NAMESPACE = "longhaul-queues"
 """Namespace of the programs' leases; nothing runs in it."""
 

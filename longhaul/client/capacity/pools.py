@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from contract.labels import HOSTS_POOL_LABEL, KIND_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
+from contract.taints import PREFLIGHT_TAINT
 from longhaul.client.capacity.queues import amount
 from longhaul.client.capacity.state import Amount, Pool
 from longhaul.kubernetes.api import moment
 from longhaul.kubernetes.connection import Object
-
-POOL, SITE, KIND = "longhaul.dev/pool", "longhaul.dev/site", "longhaul.dev/kind"
-HOSTS = "bare-metal"
-"""Pool of hosts, as their nodes call it."""
 
 
 def pools(
@@ -29,13 +27,13 @@ def pools(
     there: dict[tuple[str, str], list[Object]] = {}
     for node in nodes:
         labels = node["metadata"].get("labels") or {}
-        name, site = labels.get(POOL, ""), labels.get(SITE, "")
+        name, site = labels.get(POOL_LABEL, ""), labels.get(SITE_LABEL, "")
         there.setdefault((name, site if name not in declared else ""), []).append(node)
     for name, one in declared.items():
         yield _declared(name, one, there.pop((name, ""), []), taken, memory, now)
     for (name, site), own in sorted(there.items()):
-        kinds = sorted({(node["metadata"].get("labels") or {}).get(KIND, "") for node in own} - {""})
-        shown = "hosts" if name == HOSTS else name or "of no pool"
+        kinds = sorted({(node["metadata"].get("labels") or {}).get(KIND_LABEL, "") for node in own} - {""})
+        shown = "hosts" if name == HOSTS_POOL_LABEL else name or "of no pool"
         yield Pool(name=shown, site=site, kind=", ".join(kinds), most=None, **_counts(own, taken))
 
 
@@ -122,4 +120,4 @@ def _is_ready(node: Object) -> bool:
 def _is_starting(node: Object) -> bool:
     """Return whether a node has registered and takes no pods yet."""
     taints = [one["key"] for one in node["spec"].get("taints") or ()]
-    return any(key in ("longhaul.dev/unchecked", "longhaul.dev/preflight") for key in taints)
+    return any(key in (UNCHECKED, PREFLIGHT_TAINT) for key in taints)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from contract.resources import GPU_RESOURCE
 from longhaul.autoscaler.quantities import whole
 from longhaul.client.capacity.state import Amount, Job, Team, Use
 from longhaul.kubernetes.api import moment
 from longhaul.kubernetes.connection import Object
 
-CPU, GPU = "cpu", "nvidia.com/gpu"
+CPU = "cpu"
 MILLI = 1000
 
 
 def amount(resources: Mapping[str, Any]) -> Amount:
     """Return GPUs and cores of amounts by resource; what is no quantity counts as none."""
-    return Amount(gpus=_number(GPU, resources.get(GPU, 0)), cores=_number(CPU, resources.get(CPU, 0)) / MILLI)
+    return Amount(
+        gpus=_number(GPU_RESOURCE, resources.get(GPU_RESOURCE, 0)), cores=_number(CPU, resources.get(CPU, 0)) / MILLI
+    )
 
 
 def _number(name: str, text: Any) -> int:
@@ -50,7 +53,7 @@ def _use(flavor: Object, used: Iterable[Object]) -> Use:
     counted = {one["name"]: one for one in used}
     limits = {name: one.get("borrowingLimit") for name, one in declared.items()}
     # A kind without GPUs has none to borrow.
-    name = CPU if GPU not in declared or (limits[GPU] == "0" and not own.gpus) else GPU
+    name = CPU if GPU_RESOURCE not in declared or (limits[GPU_RESOURCE] == "0" and not own.gpus) else GPU_RESOURCE
     limit = limits.get(name)
     return Use(
         kind=flavor["name"],
@@ -73,7 +76,7 @@ def _job(item: Object) -> Job:
     owner: Object = next(iter(item["metadata"].get("ownerReferences") or ()), {})
     return Job(
         name=str(owner.get("name") or item["metadata"]["name"]),
-        asks=Amount(gpus=total.get(GPU, 0), cores=total.get(CPU, 0) / MILLI),
+        asks=Amount(gpus=total.get(GPU_RESOURCE, 0), cores=total.get(CPU, 0) / MILLI),
         since=moment(str(item["metadata"].get("creationTimestamp") or "")),
         waits_for=_waits_for(status, _conditions(item)),
     )

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from components.model.autoscaler.rights import leases
-from components.model.nodes.nodes import POOL_LABEL, SCALE_IN
 from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from components.objects.autoscaler_policies import FOREIGN_CORDON, NAME_REFUSAL, REFUSAL, names_policy
+from contract.annotations import SCALE_IN
+from contract.labels import POOL_LABEL
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
 from longhaul.kubernetes.connection import ApiError

@@ -11,8 +11,8 @@ from components.model import Environment, load, plan
 from components.model.nodes.nodes import host_node_name
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects import dns, priorities, training
-from components.objects.labels import FIELD_MANAGER
 from components.objects.rbac import BOOTSTRAPPERS
+from contract.annotations import FIELD_MANAGER, SKIP_AWAIT
 from tests.support.declared import Program, every, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import ROLE, declare_objects
@@ -136,7 +136,7 @@ def test_dns_is_waited_for_where_machines_always_run(
     assert dns.standing_nodes(environment) == expected
     deployment = kinds(declare_objects(environment), "Deployment")["coredns"]
     assert deployment["spec"]["replicas"] == (1 if expected == 1 else 2)
-    assert (dns.SKIP_AWAIT in deployment["metadata"]["annotations"]) is (expected == 0)
+    assert (SKIP_AWAIT in deployment["metadata"]["annotations"]) is (expected == 0)
 
 
 def test_the_corefile_is_the_plans(production: Environment) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from components.objects import gpus
 from components.objects.device_plugins import PLUGINS
+from contract.resources import GPU_RESOURCE
 from lab import packages, tools
 from longhaul.depot.oci import Image, write_layout
 from longhaul.toolchain.debian import libraries
@@ -156,7 +157,7 @@ def watched(plugin: Plugin, host: Host) -> None:
 
 
 def test_every_gpu_is_offered_by_its_identity(plugin: Plugin) -> None:
-    assert plugin.resource == gpus.RESOURCE
+    assert plugin.resource == GPU_RESOURCE
     assert plugin.health(unhealthy()) == dict.fromkeys(UUIDS, "Healthy")
 
 

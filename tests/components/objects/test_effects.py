@@ -20,6 +20,8 @@ from components.model.nodes.nodes import api_address
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects import dns, metadata, training
 from components.objects.rbac import BOOTSTRAPPERS
+from contract.labels import HOST_NETWORK_LABEL, OUTLIVE_LABEL
+from contract.taints import CUT
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
 from tests.support.api_server import ApiServer, eventually
@@ -215,9 +217,9 @@ def tolerated(made: Any) -> dict[str, int | None]:
     return {one.get("key", "any"): one.get("tolerationSeconds") for one in found}
 
 
-FOREVER = {"key": training.CUT[1], "operator": "Exists", "effect": "NoExecute"}
-LONG = dict.fromkeys(training.CUT, training.TOLERATION_S)
-DEFAULT = dict.fromkeys(training.CUT, training.DEFAULT_TOLERATION_S)
+FOREVER = {"key": CUT[1], "operator": "Exists", "effect": "NoExecute"}
+LONG = dict.fromkeys(CUT, training.TOLERATION_S)
+DEFAULT = dict.fromkeys(CUT, training.DEFAULT_TOLERATION_S)
 
 
 PODS, LEASES = "/api/v1/pods", "/apis/coordination.k8s.io/v1/namespaces"
@@ -305,17 +307,17 @@ def test_while_lists_are_refused_all_else_is_served(applied: ApiServer) -> None:
 
 
 def test_training_pods_bear_a_cut_for_longer(applied: ApiServer) -> None:
-    opted = {training.LABEL: "true"}
+    opted = {OUTLIVE_LABEL: "true"}
     eventually(lambda: tolerated(pod(applied, labels=opted)) == LONG, what="the policy holds")
     for name in ("longhaul-training", "longhaul-balloon"):
         eventually(lambda name=name: isinstance(pod(applied, priorityClassName=name), dict), what=f"{name} is known")
     assert tolerated(pod(applied, priorityClassName="longhaul-training")) == LONG
-    assert tolerated(pod(applied, priorityClassName="longhaul-training", labels={training.LABEL: "false"})) == DEFAULT
+    assert tolerated(pod(applied, priorityClassName="longhaul-training", labels={OUTLIVE_LABEL: "false"})) == DEFAULT
     assert tolerated(pod(applied)) == DEFAULT
     assert tolerated(pod(applied, priorityClassName="longhaul-balloon")) == DEFAULT
     # A toleration that the pod itself has stays, and gets no limit.
     assert tolerated(pod(applied, labels=opted, tolerations=[{"operator": "Exists"}])) == {"any": None}
-    assert tolerated(pod(applied, labels=opted, tolerations=[FOREVER])) == {**LONG, training.CUT[1]: None}
+    assert tolerated(pod(applied, labels=opted, tolerations=[FOREVER])) == {**LONG, CUT[1]: None}
 
 
 def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: ApiServer) -> None:
@@ -323,7 +325,7 @@ def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: 
     applied.kubectl("create", "namespace", "wide")
     for name in ("fast", "wide"):
         applied.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=privileged")
-    applied.kubectl("label", "namespace", "fast", f"{metadata.LABEL}={metadata.ALLOWED}")
+    applied.kubectl("label", "namespace", "fast", f"{HOST_NETWORK_LABEL}={metadata.ALLOWED}")
     refused = lambda: metadata.REFUSAL in str(pod(applied, namespace="wide", hostNetwork=True))  # noqa: E731
     eventually(refused, what="the policy holds")
     assert isinstance(pod(applied), dict)

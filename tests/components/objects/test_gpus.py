@@ -10,9 +10,10 @@ import pytest
 
 from components.model import Environment
 from components.model.nodes.gpu_promises import has_gpus
-from components.model.nodes.nodes import GPU_LABEL
 from components.objects import gpus
-from components.objects.device_plugins import AT_ONCE, SKIP_AWAIT
+from components.objects.device_plugins import AT_ONCE
+from contract.annotations import SKIP_AWAIT
+from contract.labels import GPU_LABEL
 from longhaul.depot import contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.support.api_server import ApiServer, eventually

@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from components.model.nodes.nodes import (
+from components.model.secrets.certificates import NODE_CONTROLLER
+from components.objects.node_labels import COMPARED, LOOKED_AT_KEY, NOTED, REFUSAL
+from components.objects.rbac import LOOKED_AT, NODES
+from contract.labels import (
     GPU_LABEL,
     IMAGE_LABEL,
+    INTERRUPTED,
+    MACHINE_LABELS,
     POOL_LABEL,
     RDMA_LABEL,
     REGION_LABEL,
@@ -19,9 +24,6 @@ from components.model.nodes.nodes import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from components.model.secrets.certificates import NODE_CONTROLLER
-from components.objects.node_labels import COMPARED, INTERRUPTED, LOOKED_AT_KEY, MACHINE, NOTED, REFUSAL
-from components.objects.rbac import LOOKED_AT, NODES
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
 from longhaul.kubernetes.connection import ApiError
@@ -128,7 +130,7 @@ def test_a_label_that_its_node_lacks_is_not_added_either(applied: ApiServer, nod
     assert REGION_LABEL not in labels(applied)
 
 
-@pytest.mark.parametrize("key", [key for key in MACHINE if not key.startswith("beta.")])
+@pytest.mark.parametrize("key", [key for key in MACHINE_LABELS if not key.startswith("beta.")])
 def test_but_for_what_kind_of_machine_it_is(applied: ApiServer, node: Path, key: str) -> None:
     """Those with ``beta`` follow from the others by kube-controller-manager."""
     applied.kubectl("label", "node", NAME, f"{key}-")

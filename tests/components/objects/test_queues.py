@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from components.control_plane import issuing
-from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, TEAM_LABEL, Manager, webhooks_name
+from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Manager, webhooks_name
 from components.objects.queues import CHECK, GANGS
+from contract.labels import TEAM_LABEL
 from longhaul.rotation.webhooks import believe
 from longhaul.toolchain.spec import load as load_spec
 from tests.components.objects.conftest import ALONE

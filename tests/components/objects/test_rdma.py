@@ -10,7 +10,7 @@ import pytest
 from components.model import Environment
 from components.model.hosts.section import Host
 from components.objects import efa, rdma
-from components.objects.device_plugins import SKIP_AWAIT
+from contract.annotations import SKIP_AWAIT
 from longhaul.depot import contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.model import make

@@ -11,11 +11,12 @@ from components.model import Environment
 from components.model.autoscaler.section import Autoscaler
 from components.model.identity.section import Identity
 from components.model.nodes.nodes import host_labels, host_nodes, pool_labels
-from components.model.pools.capacity_kinds import KIND_LABEL, kinds
+from components.model.pools.capacity_kinds import kinds
 from components.model.teams.section import Share, Team
 from components.objects.priorities import CLASSES
 from components.objects.queues import CHECK
 from components.objects.team_queues import _own
+from contract.labels import KIND_LABEL
 from tests.model.make import issuer
 from tests.support.declared import Program, plain
 from tests.support.whole import declare_objects

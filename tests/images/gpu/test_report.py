@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from controller.api import ApiError
-from gpu.names import BOOT, HEALTHY, MISMATCH
 from gpu.own_node import COMPONENT, holds_gpus
 from gpu.verdict import BAD, OPEN, judge
 from gpu_report import Reporter
 
+from contract.annotations import GPU_BOOT
+from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY
 from tests.images.gpu.told import ILL, NAME, TAINTS, TRIAL, WELL, Machines, Server
 from tests.support.nvml.machine import H100, Machine, gpu
 
@@ -22,11 +23,11 @@ def test_the_verdict_the_boot_and_the_labels_are_one_write(server: Server, repor
     assert reporter().step().good
     [written] = server.said("/status")
     metadata, conditions = written["metadata"], written["status"]["conditions"]
-    assert metadata["annotations"] == {BOOT: "one"}
+    assert metadata["annotations"] == {GPU_BOOT: "one"}
     assert metadata["labels"]["nvidia.com/gpu.product"] == H100.replace(" ", "-")
     assert [(one["type"], one["status"], one["reason"]) for one in conditions] == [
-        (HEALTHY, "True", "GpusHealthy"),
-        (MISMATCH, "False", "OneVersion"),
+        (GPU_HEALTHY, "True", "GpusHealthy"),
+        (DRIVER_MISMATCH, "False", "OneVersion"),
     ]
     assert conditions[0]["message"] == f"2 GPUs: {H100}; driver 535.309.01, CUDA 12.2"
     assert "taints" not in str(written)
@@ -84,7 +85,7 @@ def test_a_boot_is_tested_anew_and_later_looks_disturb_nobody(
     own.step()
     reporter(TRIAL, boot="two").step()
     assert machines.checks == [True, False, True]
-    assert server.node["metadata"]["annotations"] == {BOOT: "two"}
+    assert server.node["metadata"]["annotations"] == {GPU_BOOT: "two"}
     assert server.events == [("Normal", "GpusHealthy")]
 
 
@@ -117,7 +118,7 @@ def test_it_waits_for_the_taint_before_it_asks_for_pods(server: Server, machines
     assert (found.status, found.reason, machines.checks) == (OPEN, "PreflightTaintMissing", [False])
     assert "/api/v1/pods" not in [path for path, _ in server.asked]
     # From this annotation the controller knows that this boot was not tested yet.
-    assert server.node["metadata"]["annotations"] == {BOOT: "one"}
+    assert server.node["metadata"]["annotations"] == {GPU_BOOT: "one"}
     server.node["spec"] = {"taints": list(TAINTS)}
     assert reporter(TRIAL).step().good
 
@@ -150,7 +151,7 @@ def test_a_look_that_breaks_off_is_a_verdict(server: Server, machines: Machines,
     machines.breaks = "the driver hangs"
     found = reporter().step()
     assert (found.status, found.reason, found.message) == (BAD, "PreflightBrokeOff", "the driver hangs")
-    assert server.condition(MISMATCH)[0] == OPEN
+    assert server.condition(DRIVER_MISMATCH)[0] == OPEN
     assert server.node["metadata"]["labels"]["nvidia.com/gpu.present"] == "true"
 
 
@@ -162,14 +163,14 @@ def test_what_could_not_be_looked_at_is_not_well() -> None:
 def test_a_driver_of_two_versions_is_a_condition_of_its_own(server: Server, machines: Machines, reporter: Make) -> None:
     machines.machine = Machine(nvml_version="12.525.1.2")
     reporter().step()
-    assert server.condition(MISMATCH) == ("True", "DriverMismatch")
-    assert server.condition(HEALTHY) == ("False", "DriverMismatch")
+    assert server.condition(DRIVER_MISMATCH) == ("True", "DriverMismatch")
+    assert server.condition(GPU_HEALTHY) == ("False", "DriverMismatch")
     machines.machine = ILL
     reporter().step()
-    assert server.condition(MISMATCH) == ("False", "OneVersion")
+    assert server.condition(DRIVER_MISMATCH) == ("False", "OneVersion")
     machines.machine = Machine(init_result=9)
     reporter().step()
-    assert server.condition(MISMATCH) == ("Unknown", "NoDriverAnswers")
+    assert server.condition(DRIVER_MISMATCH) == ("Unknown", "NoDriverAnswers")
 
 
 def test_events_that_are_refused_stop_nothing(server: Server, reporter: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,5 +120,7 @@ def test_a_machine_that_does_not_know_where_it_is(node_json: Path, capsys: pytes
 
 def test_the_program_starts(rootfs: Path) -> None:
     program = rootfs / "usr/local/lib/longhaul/gpu_report.py"
-    helped = subprocess.run([program, "--help"], capture_output=True, text=True, check=True, cwd="/")
+    helped = subprocess.run(
+        [sys.executable, "-B", program, "--help"], capture_output=True, text=True, check=True, cwd="/"
+    )
     assert "the node controller lifts the taint" in " ".join(helped.stdout.split())

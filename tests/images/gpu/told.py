@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu.looking import BrokeOffError
-from gpu.names import HEALTHY, TAINT
 from gpu.promise import Promise
 
+from contract.conditions import GPU_HEALTHY
+from contract.taints import PREFLIGHT_TAINT
 from tests.images.fake_api import FakeApi
 from tests.support.nvml.machine import Machine, gpu
 
@@ -16,7 +17,7 @@ NAME = "test-gpu-0"
 PATH = f"/api/v1/nodes/{NAME}"
 WELL = Machine()
 ILL = Machine(gpus=(gpu(0), gpu(1, volatile_uncorrected=2)))
-TAINTS = [{"key": TAINT, "value": "pending", "effect": "NoSchedule"}]
+TAINTS = [{"key": PREFLIGHT_TAINT, "value": "pending", "effect": "NoSchedule"}]
 TRIAL = Promise(gpus=2, check=("true",))
 
 
@@ -51,7 +52,7 @@ class Server(FakeApi):
     def node(self) -> dict[str, Any]:
         return self.objects[PATH]
 
-    def condition(self, type_: str = HEALTHY) -> tuple[str, str]:
+    def condition(self, type_: str = GPU_HEALTHY) -> tuple[str, str]:
         [found] = [one for one in self.node["status"]["conditions"] if one["type"] == type_]
         return found["status"], found["reason"]
 

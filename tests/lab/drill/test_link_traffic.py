@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from components.objects import training
-from lab.drill import link_probe, link_traffic
+from contract.labels import OUTLIVE_LABEL
+from contract.taints import CUT
+from lab.drill import link_probe
 from lab.drill.link_traffic import LinkTraffic, figures
 from lab.state import LabError
 
@@ -49,7 +50,7 @@ def test_a_cut_moves_the_pods_that_do_not_tolerate_it(lasts_s: float, movable: s
 
 
 def test_the_label_is_the_products() -> None:
-    assert (link_traffic.LABEL, link_traffic.CUT) == (training.LABEL, training.CUT)
+    assert (OUTLIVE_LABEL, CUT) == (OUTLIVE_LABEL, CUT)
 
 
 def test_the_probe_tells_of_connections_until_its_input_ends() -> None:

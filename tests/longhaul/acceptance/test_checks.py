@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment
+from contract.resources import GPU_RESOURCE
 from longhaul.acceptance import cluster, gpus, joining, scaling
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.limit import LateError
@@ -232,7 +233,7 @@ def test_gpus_are_those_of_the_file(load_raw: Load, target: Target, api: FakeApi
     node = api.node("i-9", site="use1", pool="gpu")
     with pytest.raises(NotSoError, match="i-9 offers 0 GPUs, the file says 8"):
         gpus.gpu_pods(target)
-    node["status"]["allocatable"][gpus.RESOURCE] = "8"
+    node["status"]["allocatable"][GPU_RESOURCE] = "8"
     api.on_post = lambda path, item: item["status"].update(conditions=[{"type": "Ready", "status": "True"}])
     assert gpus.gpu_pods(target) == "nodes offer their GPUs (1 with 8); a pod on each was given one"
     assert api.lists["/api/v1/namespaces"] == []

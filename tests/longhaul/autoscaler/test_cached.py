@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from components.model.nodes.nodes import KEEP, SCALE_IN
+from contract.annotations import KEEP, ROLL, SCALE_IN
 from longhaul.autoscaler.cached import is_news
-from longhaul.rolling.observed import TARGET
 
 
 def node(**given: Any) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def node(**given: Any) -> dict[str, Any]:
     [
         {"annotations": {KEEP: "ada"}},
         {"annotations": {SCALE_IN: "2026-03-01T11:55:00Z"}},
-        {"annotations": {TARGET: "v2"}},
+        {"annotations": {ROLL: "v2"}},
         {"spec": {"unschedulable": True}},
         {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}},
         {"allocatable": {"nvidia.com/gpu": "7"}},

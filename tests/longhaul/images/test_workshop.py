@@ -71,7 +71,7 @@ def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
 def _checkout_of_images(tmp_path: Path) -> Path:
     """Sources of images, in a repository of their own."""
     root = tmp_path / "checkout"
-    for name in ("playbooks", "images", "clouds", "components", "longhaul"):
+    for name in ("playbooks", "images", "clouds", "components", "contract", "longhaul"):
         shutil.copytree(REPOSITORY / name, root / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("tools.toml", "requirements.lock"):
         shutil.copy(REPOSITORY / name, root)
@@ -99,6 +99,7 @@ def test_the_digest_is_of_what_makes_images_and_of_nothing_else(checkout_of_imag
     changed = set()
     for name in (
         "tools.toml",
+        "contract/labels.py",
         "images/image.toml",
         "images/packer/aws.pkr.hcl",
         "playbooks/roles/rootfs/tasks/main.yml",
@@ -107,7 +108,7 @@ def test_the_digest_is_of_what_makes_images_and_of_nothing_else(checkout_of_imag
         path = root / name
         path.write_text(path.read_text() + "\n")
         changed.add(sources_digest(root))
-    assert len(changed | {first}) == 6
+    assert len(changed | {first}) == 7
 
 
 def test_the_commit_says_when_it_is_not_all(checkout_of_images: Path, tmp_path: Path) -> None:

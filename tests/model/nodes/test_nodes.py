@@ -10,7 +10,16 @@ from components.model import Environment, plan
 from components.model.hosts.section import Host
 from components.model.network.address_plan import POD_PREFIX
 from components.model.nodes import nodes
-from components.model.pools.capacity_kinds import KIND_LABEL
+from contract.labels import (
+    GPU_LABEL,
+    KIND_LABEL,
+    POOL_LABEL,
+    RDMA_LABEL,
+    REGION_LABEL,
+    SITE_LABEL,
+    TYPE_LABEL,
+    ZONE_LABEL,
+)
 from tests.model import make
 
 
@@ -48,12 +57,12 @@ def test_every_pod_has_an_address() -> None:
 
 def test_a_pool_s_labels_are_its_own_and_ours() -> None:
     assert nodes.pool_labels(full(), "gpu") == {
-        nodes.REGION_LABEL: "us-east-1",
-        nodes.SITE_LABEL: "use1",
-        nodes.POOL_LABEL: "gpu",
-        nodes.TYPE_LABEL: "p5.48xlarge",
+        REGION_LABEL: "us-east-1",
+        SITE_LABEL: "use1",
+        POOL_LABEL: "gpu",
+        TYPE_LABEL: "p5.48xlarge",
         KIND_LABEL: "h100-spot",
-        nodes.GPU_LABEL: "true",
+        GPU_LABEL: "true",
         "gpu": "h100",
     }
 
@@ -66,10 +75,10 @@ def test_a_rack_host_is_a_node_of_its_place() -> None:
     assert second.node_name == "test-gpu-01" == nodes.host_node_name(environment, "gpu-01")
     assert second.provider_id == "longhaul://test/colo/gpu-01"
     labels = nodes.host_labels(second.place)
-    assert labels[nodes.POOL_LABEL] == "bare-metal"
-    assert labels[nodes.REGION_LABEL] == labels[nodes.SITE_LABEL] == "colo"
-    assert nodes.host_labels(second.place, gpus=2) == {**labels, KIND_LABEL: "gpu", nodes.GPU_LABEL: "true"}
-    assert nodes.host_labels(second.place, rdma="roce") == {**labels, nodes.RDMA_LABEL: "roce"}
+    assert labels[POOL_LABEL] == "bare-metal"
+    assert labels[REGION_LABEL] == labels[SITE_LABEL] == "colo"
+    assert nodes.host_labels(second.place, gpus=2) == {**labels, KIND_LABEL: "gpu", GPU_LABEL: "true"}
+    assert nodes.host_labels(second.place, rdma="roce") == {**labels, RDMA_LABEL: "roce"}
 
 
 def test_a_node_with_gpus_is_born_out_of_reach() -> None:
@@ -91,9 +100,9 @@ def test_labels_that_a_pool_may_have(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "fault"),
     [
-        (nodes.ZONE_LABEL, "set by Longhaul"),
-        (nodes.SITE_LABEL, "set by Longhaul"),
-        (nodes.GPU_LABEL, "set by Longhaul"),
+        (ZONE_LABEL, "set by Longhaul"),
+        (SITE_LABEL, "set by Longhaul"),
+        (GPU_LABEL, "set by Longhaul"),
         ("node-role.kubernetes.io/worker", "may not give itself"),
         ("node-restriction.kubernetes.io/a", "may not give itself"),
         ("kubernetes.io/a", "may not give itself"),

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from clouds.azure.groups import SCALE_SET, has_infiniband, largest, largest_set
 from components.model import Environment, load
-from components.model.nodes.nodes import GROUP_LABEL, POOL_LABEL, label_fault, pool_labels
+from components.model.nodes.nodes import label_fault, pool_labels
 from components.model.sites.cloud_names import check_sets, pool_groups
+from contract.labels import GROUP_LABEL, POOL_LABEL
 from tests.support.hosts import EXAMPLES
 
 H100, D32 = "Standard_ND96isr_H100_v5", "Standard_D32s_v5"

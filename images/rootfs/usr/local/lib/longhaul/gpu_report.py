@@ -22,11 +22,14 @@ from controller.api import ApiError, Object
 from gpu import features
 from gpu.findings import LookError
 from gpu.looking import BrokeOffError, Looking
-from gpu.names import BOOT, BOOT_ID, HEALTHY
+from gpu.names import BOOT_ID
 from gpu.own_node import COMPONENT, NotRegisteredError, OwnNode, by_type, tainted, this_node
 from gpu.promise import Promise
 from gpu.verdict import BAD, GOOD, IN_USE, OPEN, UNTAINTED, Verdict, broke_off, conditions, judge, mismatch
 from node_config import PATH
+
+from contract.annotations import GPU_BOOT
+from contract.conditions import GPU_HEALTHY
 
 log = logging.getLogger("gpu_report")
 
@@ -66,8 +69,8 @@ class Reporter:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         told = conditions(verdict, differs, before=before, now=now)
         if not self._known(node, told, labels):
-            self._node.write(conditions=told, labels=labels, annotations={BOOT: self._boot})
-        was = before.get(HEALTHY, {})
+            self._node.write(conditions=told, labels=labels, annotations={GPU_BOOT: self._boot})
+        was = before.get(GPU_HEALTHY, {})
         if (was.get("status"), was.get("reason")) != (verdict.status, verdict.reason):
             self._node.say(reason=verdict.reason, message=verdict.message, warning=verdict.status == BAD)
         return verdict
@@ -78,7 +81,7 @@ class Reporter:
         try:
             report = self._looks.look(check=bool(self._promise.check) and waits is None and not self._passed(node))
         except BrokeOffError as error:
-            unknown = Verdict(status=OPEN, reason="NoDriverAnswers", message=f"see {HEALTHY}")
+            unknown = Verdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
             return broke_off(str(error)), unknown, features.labels({}, there=there)
         verdict = judge(report)
         if waits is not None and verdict.good:
@@ -87,8 +90,8 @@ class Reporter:
 
     def _passed(self, node: Object) -> bool:
         """Return whether the test was passed since this boot, and no look since then found a problem."""
-        boot = node["metadata"].get("annotations", {}).get(BOOT)
-        return bool(boot == self._boot and by_type(node).get(HEALTHY, {}).get("status") == GOOD)
+        boot = node["metadata"].get("annotations", {}).get(GPU_BOOT)
+        return bool(boot == self._boot and by_type(node).get(GPU_HEALTHY, {}).get("status") == GOOD)
 
     def _waits(self, node: Object) -> Verdict | None:
         """Return why the trial of memory and compute cannot have all GPUs now; None when it can. The taint is checked
@@ -110,7 +113,7 @@ class Reporter:
         metadata, before = node["metadata"], by_type(node)
         fields = ("status", "reason", "message")
         return (
-            metadata.get("annotations", {}).get(BOOT) == self._boot
+            metadata.get("annotations", {}).get(GPU_BOOT) == self._boot
             and labels.items() <= metadata.get("labels", {}).items()
             and all(one[field] == before.get(one["type"], {}).get(field) for one in told for field in fields)
         )

@@ -16,17 +16,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controller.api import ApiError
-from controller.interruptions import CONDITION, LABEL, TAINT
 from gpu.own_node import NotRegisteredError, OwnNode, this_node
 from node_metadata import NotYetError
 from node_place import Worker
 from notices import Notices, notices
 
+from contract.annotations import MIRROR
+from contract.conditions import INTERRUPTION
+from contract.labels import INTERRUPTED
+from contract.taints import INTERRUPTED_TAINT
+
 log = logging.getLogger("interruption")
 
 COMPONENT = "longhaul-interruption"
-MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of pods that the kubelet runs from files of its own (k8s.io/api/core/v1, ``MirrorPodAnnotationKey``)."""
 
 POLL_S = 5.0
 """Seconds between two looks, as AWS recommends (docs.aws.amazon.com, "Spot Instance interruption notices")."""
@@ -57,12 +59,12 @@ class Watcher:
         return False
 
     def _interrupted(self, why: str) -> None:
-        if self._node.read()["metadata"].get("labels", {}).get(LABEL) == "true":
+        if self._node.read()["metadata"].get("labels", {}).get(INTERRUPTED) == "true":
             return
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        condition = {"type": CONDITION, "status": "True", "reason": "TakenBack", "message": why}
+        condition = {"type": INTERRUPTION, "status": "True", "reason": "TakenBack", "message": why}
         times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
-        self._node.write(conditions=[condition | times], labels={LABEL: "true"}, annotations={})
+        self._node.write(conditions=[condition | times], labels={INTERRUPTED: "true"}, annotations={})
         log.warning("%s", why)
 
     def _released(self) -> bool:
@@ -80,9 +82,9 @@ def stays(pod: Mapping[str, Any]) -> bool:
     if MIRROR in (pod["metadata"].get("annotations") or {}):
         return True
     return any(
-        one.get("key") in (None, "", LABEL)
-        and (one.get("operator") == "Exists" or one.get("value") == TAINT["value"])
-        and one.get("effect") in (None, "", TAINT["effect"])
+        one.get("key") in (None, "", INTERRUPTED)
+        and (one.get("operator") == "Exists" or one.get("value") == INTERRUPTED_TAINT["value"])
+        and one.get("effect") in (None, "", INTERRUPTED_TAINT["effect"])
         and one.get("tolerationSeconds") is None
         for one in pod["spec"].get("tolerations") or ()
     )

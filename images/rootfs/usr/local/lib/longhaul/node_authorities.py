@@ -25,13 +25,10 @@ from digests import certificates, digests
 from gpu.names import BOOT_ID
 from node_place import Worker
 
+from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+
 PUBLISHED = "/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt"
 FIELD = "ca.crt"
-TOLD = "longhaul.dev/authorities"
-"""Annotation with the SHA-256 of each certificate that this node believes, in their order, separated by commas."""
-BOOT = "longhaul.dev/authorities-boot"
-"""Annotation with the kernel's id of the boot in which that was said. A machine that its cloud makes anew under its
-name believes what its user-data has from long before, and says so only minutes later."""
 KUBELET = "kubelet.service"
 CACHED = {"resourceVersion": "0"}
 """Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
@@ -86,7 +83,10 @@ class Authorities:
 
     def _tell(self) -> None:
         path = f"/api/v1/nodes/{self.node}"
-        said = {TOLD: ",".join(digests(self.api.authority.read_text())), BOOT: self.boot.read_text().strip()}
+        said = {
+            AUTHORITIES: ",".join(digests(self.api.authority.read_text())),
+            AUTHORITIES_BOOT: self.boot.read_text().strip(),
+        }
         metadata = self.api.get(path, accept=METADATA, **CACHED)["metadata"]
         if not said.items() <= (metadata.get("annotations") or {}).items():
             self.api.patch(path, {"metadata": {"annotations": said}})

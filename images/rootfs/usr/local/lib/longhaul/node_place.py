@@ -19,13 +19,14 @@ from typing import Any
 
 from node_metadata import NodePlace, NotYetError, PlaceError, find
 
+from contract.labels import IMAGE_LABEL, ZONE_LABEL
+
 NODE = Path("/etc/longhaul/node.json")
 RESOLVED = Path("/run/systemd/resolve/resolv.conf")
 """File with the DNS servers behind systemd-resolved's own, which pods cannot reach."""
 
 IMAGE = Path("/usr/share/longhaul/image.json")
 """File that image_manifest.py wrote when the machine's image was baked."""
-IMAGE_LABEL = "longhaul.dev/image"
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 2.0
@@ -60,7 +61,7 @@ class Worker:
 def documents(worker: Worker, place: NodePlace, *, resolver: Path | None, image: str = "") -> dict[str, str]:
     """Return the content of every file by its path. ``resolver``: file with DNS servers for the kubelet, when it is not
     /etc/resolv.conf. ``image``: version of the machine's image; empty when it has none, such as a host."""
-    labels = {**worker.labels, "topology.kubernetes.io/zone": place.zone, **({IMAGE_LABEL: image} if image else {})}
+    labels = {**worker.labels, ZONE_LABEL: place.zone, **({IMAGE_LABEL: image} if image else {})}
     environment = {
         "NODE_NAME": place.name,
         "NODE_ADDRESS": str(place.address),

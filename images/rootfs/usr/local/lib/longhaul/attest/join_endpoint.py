@@ -20,21 +20,13 @@ from controller.bucket import Buckets
 from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, parse
 from controller.events import Events
 from controller.inventory import SourceError
-from controller.request import (
-    CLIENT,
-    JOIN_USER,
-    MACHINE,
-    SITE,
-    Attested,
-    RefusedError,
-    Request,
-    condition,
-)
+from controller.request import CLIENT, JOIN_USER, Attested, RefusedError, Request, condition
 from controller.request import parse as parse_request
 from controller.requests import PATH as REQUESTS
 
 from attest.challenge import Challenges
 from attest.proof import OBJECTS, Question, Verifier
+from contract.annotations import PROVED_MACHINE, PROVED_SITE
 
 log = logging.getLogger(__name__)
 
@@ -179,7 +171,7 @@ class JoinEndpoint:
     def _ask(self, document: Object, request: Request, attested: Attested) -> None:
         """Post the request; a key has only one. ``RefusedError`` when another machine has already asked with this
         key."""
-        document["metadata"]["annotations"] = notes = {SITE: attested.site, MACHINE: attested.machine}
+        document["metadata"]["annotations"] = notes = {PROVED_SITE: attested.site, PROVED_MACHINE: attested.machine}
         try:
             self._api.post(REQUESTS, document)
         except ApiError as error:

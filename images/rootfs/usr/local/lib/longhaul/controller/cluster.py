@@ -17,8 +17,6 @@ SECRETS = "/api/v1/namespaces/kube-system/secrets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODES = "/api/v1/nodes"
 
-UNCHECKED = "longhaul.dev/unchecked"
-"""Label, and key of the taint, of a Node that nobody has looked at yet (new_nodes.py)."""
 
 LEASE_S = 40.0
 """Age in seconds at which a node's lease has run out: the duration of kubelets' leases (kubelet.config.k8s.io/v1beta1,

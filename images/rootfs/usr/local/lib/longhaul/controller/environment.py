@@ -11,12 +11,12 @@ from typing import Any
 
 from json_object import json_object
 
+from contract.labels import HOSTS_POOL_LABEL
+
 CONFIGMAP = "longhaul-environment"
 KEY = "environment.json"
 FORMAT = 1
 
-HOSTS_POOL_LABEL = "bare-metal"
-"""Name of the pool that contains the hosts."""
 
 _SITE_FIELDS = {"aws": ("region",), "azure": ("region", "subscription", "resource_group"), "onprem": ()}
 _MORE_FIELDS = {"aws": ("node_role",), "azure": ("tenant",), "onprem": ()}

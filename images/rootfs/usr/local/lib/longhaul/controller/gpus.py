@@ -7,17 +7,18 @@ controller changes it. The taint evicts no pods: what runs on a node continues.
 
 from __future__ import annotations
 
-from gpu.names import BOOT, HEALTHY, PRESENT, TAINT, TAINT_EFFECT, TAINT_VALUE
-
+from contract.annotations import GPU_BOOT
+from contract.conditions import GPU_HEALTHY
+from contract.labels import GPU_LABEL, SITE_LABEL
+from contract.taints import PREFLIGHT, PREFLIGHT_EFFECT, PREFLIGHT_TAINT
 from controller.api import Api, Object
 from controller.cluster import NODES
 from controller.events import Events
 from controller.metrics import Metrics, labelled
-from controller.node_removal import SITE
 from controller.node_work import Held, NodeWork
 from controller.watch import quoted
 
-SELECTOR = f"{PRESENT}=true,{SITE}"
+SELECTOR = f"{GPU_LABEL}=true,{SITE_LABEL}"
 """Label selector for Longhaul's nodes that must have GPUs."""
 
 
@@ -28,12 +29,12 @@ def kept(node: Object) -> Object:
         "metadata": {
             "name": metadata["name"],
             "resourceVersion": metadata["resourceVersion"],
-            "annotations": {BOOT: (metadata.get("annotations") or {}).get(BOOT, "")},
+            "annotations": {GPU_BOOT: (metadata.get("annotations") or {}).get(GPU_BOOT, "")},
         },
         "spec": {"taints": node.get("spec", {}).get("taints") or []},
         "status": {
             "nodeInfo": {"bootID": status.get("nodeInfo", {}).get("bootID", "")},
-            "conditions": [one for one in status.get("conditions") or () if one.get("type") == HEALTHY],
+            "conditions": [one for one in status.get("conditions") or () if one.get("type") == GPU_HEALTHY],
         },
     }
 
@@ -42,7 +43,7 @@ def objection(node: Object) -> str:
     """Return why no pods may be scheduled on the node; empty when they may. A node writes its own conditions: a type
     may occur twice, and reason and message may be missing."""
     status = node["status"]
-    tested, runs = node["metadata"]["annotations"][BOOT], status["nodeInfo"]["bootID"]
+    tested, runs = node["metadata"]["annotations"][GPU_BOOT], status["nodeInfo"]["bootID"]
     if not status["conditions"]:
         return "its GPUs have not been tested yet"
     if not runs or tested != runs:
@@ -59,7 +60,7 @@ def tainted(node: Object) -> bool:
 
 
 def _ours(taint: Object) -> bool:
-    return bool(taint.get("key") == TAINT and taint.get("effect") == TAINT_EFFECT)
+    return bool(taint.get("key") == PREFLIGHT_TAINT and taint.get("effect") == PREFLIGHT_EFFECT)
 
 
 class GpuNodes(NodeWork):
@@ -84,7 +85,7 @@ class GpuNodes(NodeWork):
         metadata, why = node["metadata"], objection(node)
         taints = [taint for taint in node["spec"]["taints"] if not _ours(taint)]
         if why:
-            taints.append({"key": TAINT, "value": TAINT_VALUE, "effect": TAINT_EFFECT})
+            taints.append(PREFLIGHT)
         # Sent with the version that was read, because others write to the same list of taints.
         changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": {"taints": taints}}
         self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)

@@ -8,26 +8,23 @@ tolerate it, each with its own grace period, in which it may write a checkpoint.
 
 from __future__ import annotations
 
+from contract.conditions import INTERRUPTION
+from contract.labels import INTERRUPTED, SITE_LABEL
+from contract.taints import INTERRUPTED_TAINT
 from controller.api import Api, Object
 from controller.cluster import NODES
 from controller.events import Events
 from controller.metrics import Metrics
-from controller.node_removal import SITE
 from controller.node_work import Held, NodeWork
 from controller.watch import quoted
 
-CONDITION = "longhaul.dev/Interruption"
-"""Condition: the cloud takes the machine back, at a time that its message says."""
-LABEL = "longhaul.dev/interrupted"
-"""Label of such a node, and key of its taint: pods that tolerate it stay until the machine ends."""
-SELECTOR = f"{LABEL}=true,{SITE}"
-TAINT = {"key": LABEL, "value": "true", "effect": "NoExecute"}
+SELECTOR = f"{INTERRUPTED}=true,{SITE_LABEL}"
 
 
 def kept(node: Object) -> Object:
     """Return the parts of a Node that are kept in memory."""
     metadata, spec, status = node["metadata"], node.get("spec", {}), node.get("status", {})
-    told = [one for one in status.get("conditions") or () if one.get("type") == CONDITION]
+    told = [one for one in status.get("conditions") or () if one.get("type") == INTERRUPTION]
     return {
         "metadata": {"name": metadata["name"], "resourceVersion": metadata["resourceVersion"]},
         "spec": {"taints": spec.get("taints") or []},
@@ -46,12 +43,12 @@ class Interruptions(NodeWork):
     def due(self, node: Object) -> bool:
         """Return whether the node is still open."""
         held = ((taint.get("key"), taint.get("effect")) for taint in node["spec"]["taints"])
-        return (TAINT["key"], TAINT["effect"]) not in held
+        return (INTERRUPTED_TAINT["key"], INTERRUPTED_TAINT["effect"]) not in held
 
     def change(self, node: Object) -> None:
         """Cordon the node and have its pods deleted."""
         metadata, why = node["metadata"], node["status"]["message"]
-        spec = {"unschedulable": True, "taints": [*node["spec"]["taints"], TAINT]}
+        spec = {"unschedulable": True, "taints": [*node["spec"]["taints"], INTERRUPTED_TAINT]}
         # Sent with the version that was read, because others write to the same list of taints.
         changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": spec}
         self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)

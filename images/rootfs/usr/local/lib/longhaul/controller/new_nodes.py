@@ -13,13 +13,25 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from gpu.names import PRESENT, TAINT, TAINT_EFFECT, TAINT_VALUE
-
+from contract.labels import (
+    GPU_LABEL,
+    GROUP_LABEL,
+    HOSTNAME_LABEL,
+    HOSTS_POOL_LABEL,
+    IMAGE_LABEL,
+    INTERRUPTED,
+    KIND_LABEL,
+    MACHINE_LABELS,
+    NVIDIA,
+    POOL_LABEL,
+    UNCHECKED,
+    ZONE_LABEL,
+)
+from contract.taints import PREFLIGHT, PREFLIGHT_TAINT
 from controller.api import Api, ApiError, Object
-from controller.cluster import NODES, UNCHECKED
-from controller.environment import HOSTS_POOL_LABEL, Environment
+from controller.cluster import NODES
+from controller.environment import Environment
 from controller.events import Events
-from controller.interruptions import LABEL as INTERRUPTED
 from controller.inventory import Inventory, Machine
 from controller.metrics import Metrics
 from controller.node_work import Held, NodeWork
@@ -33,25 +45,10 @@ ABLE = "/api/v1/namespaces/kube-system/configmaps/longhaul-node-labels"
 controller of an older image, which would not, no Node waits for ever."""
 KEY, YES = "looked-at", "true"
 
-HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
-GROUP = "longhaul.dev/group"
-VENDOR = "nvidia.com/"
-KIND = "longhaul.dev/kind"
-UNKIND = f"longhaul.dev/pool,!{KIND},!{UNCHECKED}"
+UNKIND = f"{POOL_LABEL},!{KIND_LABEL},!{UNCHECKED}"
 """Nodes without the label of their kind of capacity."""
-OWN = frozenset(
-    (
-        "kubernetes.io/os",
-        "kubernetes.io/arch",
-        "beta.kubernetes.io/os",
-        "beta.kubernetes.io/arch",
-        "longhaul.dev/image",
-        INTERRUPTED,
-    )
-)
+OWN = frozenset((*MACHINE_LABELS, IMAGE_LABEL, INTERRUPTED))
 """Labels that a machine alone knows: its own word counts."""
-PREFLIGHT = {"key": TAINT, "value": TAINT_VALUE, "effect": TAINT_EFFECT}
 NAMED = 5
 """Number of corrected labels that an Event names."""
 
@@ -78,9 +75,9 @@ def truth(environment: Environment, machine: Machine) -> Truth | None:
         declared, taints = (pool.labels, pool.taints) if pool else ({}, ())
     if not declared or not machine.zone:
         return None
-    group = {GROUP: machine.group} if machine.group else {}
-    gpus = (PREFLIGHT,) if PRESENT in declared else ()
-    labels = {**declared, **group, ZONE: machine.zone, HOSTNAME: machine.name}
+    group = {GROUP_LABEL: machine.group} if machine.group else {}
+    gpus = (PREFLIGHT,) if GPU_LABEL in declared else ()
+    labels = {**declared, **group, ZONE_LABEL: machine.zone, HOSTNAME_LABEL: machine.name}
     return Truth(labels=labels, taints=(*taints, *gpus))
 
 
@@ -131,7 +128,7 @@ def corrections(labels: Mapping[str, str], right: Mapping[str, str]) -> dict[str
 def corrected(taints: Iterable[Object], right: Truth) -> list[Object]:
     """Return the taints without the mark, with those that it must have. The taint of GPUs goes from a node without
     them: it may have been set because of the label that the Node claimed, and nothing would lift it any more."""
-    gone = {UNCHECKED} if PRESENT in right.labels else {UNCHECKED, TAINT}
+    gone = {UNCHECKED} if GPU_LABEL in right.labels else {UNCHECKED, PREFLIGHT_TAINT}
     ours = {(taint["key"], taint["effect"]) for taint in right.taints}
     # One with the same key and effect may have another pool's value.
     stay = [taint for taint in taints if taint.get("key") not in gone and _place(taint) not in ours]
@@ -143,7 +140,7 @@ def _place(taint: Object) -> tuple[str | None, str | None]:
 
 
 def _own(key: str, right: Mapping[str, str]) -> bool:
-    return key not in right and (key in OWN or (PRESENT in right and key.startswith(VENDOR)))
+    return key not in right and (key in OWN or (GPU_LABEL in right and key.startswith(NVIDIA)))
 
 
 class NewNodes(NodeWork):
@@ -213,11 +210,11 @@ class NewLabels(NodeWork):
     def due(self, node: Object) -> bool:
         """Return whether the label is known."""
         right = self._known(node["metadata"]["name"])
-        return right is not None and KIND in right.labels
+        return right is not None and KIND_LABEL in right.labels
 
     def change(self, node: Object) -> None:
         """Set the label."""
         metadata, right = node["metadata"], self._known(node["metadata"]["name"])
         if right is not None:
-            changed = {"resourceVersion": metadata["resourceVersion"], "labels": {KIND: right.labels[KIND]}}
+            changed = {"resourceVersion": metadata["resourceVersion"], "labels": {KIND_LABEL: right.labels[KIND_LABEL]}}
             self._api.patch(f"{NODES}/{quoted(metadata['name'])}", {"metadata": changed})

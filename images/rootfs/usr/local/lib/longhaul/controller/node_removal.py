@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+from contract.labels import SITE_LABEL, UNCHECKED
 from controller.api import METADATA_LIST, Api, ApiError, Object
-from controller.cluster import NODES, UNCHECKED
+from controller.cluster import NODES
 from controller.events import Events
 from controller.lifecycle import NodeSeen
 from controller.metrics import Metrics
@@ -17,7 +18,6 @@ from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
 
-SITE = "longhaul.dev/site"
 
 TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
 """Taint of a Node whose machine is off for good: pods are evicted at once, even those that tolerate an unreachable
@@ -34,7 +34,7 @@ def seen(watch: Watch, *, listed: Callable[[str], str]) -> Iterator[NodeSeen]:
     nobody has looked at yet may claim another site, whose list would never have it."""
     for name, document in watch.held().items():
         labels = document["metadata"].get("labels") or {}
-        site = labels.get(SITE, "")
+        site = labels.get(SITE_LABEL, "")
         yield NodeSeen(name=name, site=listed(name) or site if UNCHECKED in labels else site)
 
 

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from contract.annotations import PROVED_MACHINE, PROVED_SITE
 from controller.api import Object
 
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
@@ -33,9 +34,6 @@ who asks into a request, so nobody has to read the token for it."""
 JOIN_USER = "longhaul:join"
 """User that makes the requests of cloud machines: the join endpoint, which has verified each machine's proof."""
 
-SITE = "longhaul.dev/site"
-MACHINE = "longhaul.dev/machine"
-"""Annotations with the proved identity. They are believed only on requests of the join endpoint."""
 
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
 
@@ -163,7 +161,7 @@ def _attested(document: Object) -> Attested | None:
     if document["spec"].get("username") != JOIN_USER:
         return None
     notes = document["metadata"].get("annotations", {})
-    return Attested(site=notes.get(SITE, ""), machine=notes.get(MACHINE, ""))
+    return Attested(site=notes.get(PROVED_SITE, ""), machine=notes.get(PROVED_MACHINE, ""))
 
 
 def condition(document: Object, kind: str) -> dict[str, Any] | None:

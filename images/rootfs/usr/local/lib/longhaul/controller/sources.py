@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from contract.labels import HOSTS_POOL_LABEL
 from controller.aws import AwsMachines
 from controller.azure import AzureMachines
-from controller.environment import HOSTS_POOL_LABEL, Environment, Site
+from controller.environment import Environment, Site
 from controller.identity import AssumedRole, ManagedIdentity
 from controller.inventory import Inventory, Listed, Machine, Source
 

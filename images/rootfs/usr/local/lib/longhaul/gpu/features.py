@@ -8,10 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from gpu.names import PRESENT
-
-GPU = "nvidia.com/gpu"
-CUDA = "nvidia.com/cuda"
+from contract.labels import CUDA_LABELS, GPU_LABEL
+from contract.resources import GPU_RESOURCE
 
 DISCOVERY = "nvidia.com/gfd.timestamp"
 """Label that the discovery sets where it runs. Then the labels are left to it, because it knows more (MIG, sharing)."""
@@ -26,19 +24,19 @@ def labels(report: Mapping[str, Any], *, there: Mapping[str, str]) -> dict[str, 
     """Return the labels for a preflight report. ``there``: the node's labels. Where the GPUs are of several models, the
     labels describe the most frequent one. From github.com/NVIDIA/k8s-device-plugin v0.18.0, ``internal/lm/nvml.go`` and
     ``resource.go``."""
-    found = {PRESENT: "true"}
+    found = {GPU_LABEL: "true"}
     models = Counter(gpu["name"] for gpu in report.get("gpus", ()) if gpu["name"])
     if DISCOVERY in there or not models:
         return found
     name, count = min(models.items(), key=lambda item: (-item[1], item[0]))
     first = next(gpu for gpu in report["gpus"] if gpu["name"] == name)
-    found |= {f"{GPU}.product": _value(name), f"{GPU}.count": str(count)}
+    found |= {f"{GPU_RESOURCE}.product": _value(name), f"{GPU_RESOURCE}.count": str(count)}
     if first.get("memory_mib"):
-        found[f"{GPU}.memory"] = str(first["memory_mib"])
+        found[f"{GPU_RESOURCE}.memory"] = str(first["memory_mib"])
     if first.get("compute"):
         major, minor = first["compute"]
-        found |= {f"{GPU}.family": family(major, minor)}
-        found |= {f"{GPU}.compute.major": str(major), f"{GPU}.compute.minor": str(minor)}
+        found |= {f"{GPU_RESOURCE}.family": family(major, minor)}
+        found |= {f"{GPU_RESOURCE}.compute.major": str(major), f"{GPU_RESOURCE}.compute.minor": str(minor)}
     return found | _version("driver-version", report.get("driver", "")) | _version("runtime-version", report["cuda"])
 
 
@@ -59,8 +57,8 @@ def _version(what: str, version: str) -> dict[str, str]:
         return {}
     names = ("major", "minor", "revision") if what == "driver-version" else ("major", "minor")
     values = [*parts, ""]
-    return {f"{CUDA}.{what}.full": version} | {
-        f"{CUDA}.{what}.{name}": values[index] for index, name in enumerate(names)
+    return {f"{CUDA_LABELS}.{what}.full": version} | {
+        f"{CUDA_LABELS}.{what}.{name}": values[index] for index, name in enumerate(names)
     }
 
 

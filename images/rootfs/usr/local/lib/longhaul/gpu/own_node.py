@@ -15,15 +15,13 @@ from controller.events import Events
 from node_config import PATH
 from node_place import Worker
 
-from gpu.names import TAINT
+from contract.labels import NVIDIA
+from contract.taints import PREFLIGHT_TAINT
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
 OVER = ("Succeeded", "Failed")
 COMPONENT = "longhaul-gpu-preflight"
-
-VENDOR = "nvidia.com/"
-"""Prefix of the device plugin's resources: nvidia.com/gpu, nvidia.com/mig-1g.10gb."""
 
 
 class NotRegisteredError(Exception):
@@ -101,12 +99,12 @@ def _containers(spec: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 def _asks(container: Mapping[str, Any]) -> bool:
     limits = container.get("resources", {}).get("limits") or {}
-    return any(name.startswith(VENDOR) and str(count) != "0" for name, count in limits.items())
+    return any(name.startswith(NVIDIA) and str(count) != "0" for name, count in limits.items())
 
 
 def tainted(node: Mapping[str, Any]) -> bool:
     """Return whether the node has the taint that keeps pods away until its GPUs have passed their test."""
-    return any(taint["key"] == TAINT for taint in node.get("spec", {}).get("taints") or ())
+    return any(taint["key"] == PREFLIGHT_TAINT for taint in node.get("spec", {}).get("taints") or ())
 
 
 def by_type(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY
 from gpu.findings import Code
-from gpu.names import HEALTHY, MISMATCH
 
 GOOD, BAD, OPEN = "True", "False", "Unknown"
 """Values of a condition's status."""
@@ -60,7 +60,7 @@ def mismatch(report: Mapping[str, Any]) -> Verdict:
     if found:
         return Verdict(status=GOOD, reason=found[0]["code"], message=_told(found))
     if not report["driver"]:
-        return Verdict(status=OPEN, reason="NoDriverAnswers", message=f"see {HEALTHY}")
+        return Verdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
     return Verdict(status=BAD, reason="OneVersion", message=f"all of {report['driver']}")
 
 
@@ -72,7 +72,8 @@ def broke_off(why: str) -> Verdict:
 def conditions(verdict: Verdict, differs: Verdict, *, before: Mapping[str, Any], now: str) -> list[dict[str, str]]:
     """Return both conditions, as the API takes them. ``before``: the Node's conditions by type; ``now`` is RFC 3339."""
     return [
-        _condition(type_, one, before.get(type_, {}), now) for type_, one in ((HEALTHY, verdict), (MISMATCH, differs))
+        _condition(type_, one, before.get(type_, {}), now)
+        for type_, one in ((GPU_HEALTHY, verdict), (DRIVER_MISMATCH, differs))
     ]
 
 

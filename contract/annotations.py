@@ -1,0 +1,58 @@
+"""Annotations of Nodes, pods and other objects, by their keys."""
+
+from __future__ import annotations
+
+from contract.labels import SITE_LABEL
+
+# Of a Node: what the autoscaler does with it, and may do.
+SCALE_IN = "longhaul.dev/scale-in-since"
+"""Annotation of a Node that the autoscaler cordoned, written with the cordon: the time, RFC 3339."""
+KEEP = "longhaul.dev/keep"
+"""Annotation of a Node that the autoscaler leaves alone, with any value but ``false``."""
+
+# Of a Node: what a roll does with it. All of them begin alike.
+ROLL = "longhaul.dev/roll"
+"""Annotation of a Node that a roll cordoned: the target that is to replace it. A cordon without it is somebody
+else's."""
+ROLL_SINCE = "longhaul.dev/roll-since"
+"""Annotation with the time of the cordon, RFC 3339, by the API servers' clock."""
+ROLL_STAGE = "longhaul.dev/roll-stage"
+"""Annotation with the stage of the machine's replacement; absent while nothing was begun."""
+
+# Of a Node: what it says of itself.
+AUTHORITIES = "longhaul.dev/authorities"
+"""Annotation with the SHA-256 of each certificate of API servers' authorities that the node believes, in their order,
+separated by commas."""
+AUTHORITIES_BOOT = "longhaul.dev/authorities-boot"
+"""Annotation with the kernel's id of the boot in which that was said. A machine that its cloud makes anew under its
+name believes what its user-data has from long before, and says so only minutes later."""
+GPU_BOOT = "longhaul.dev/gpu-preflight-boot"
+"""Annotation with the kernel's boot id of the boot in which the conditions of its GPUs were written. After another boot
+they mean nothing: GPUs that were healthy may not have come back."""
+
+# Of a pod.
+CHECKPOINT = "longhaul.dev/checkpointed-at"
+"""Annotation by which a pod announces that it has saved everything it needs to continue elsewhere: the time of the
+checkpoint, RFC 3339."""
+DISPOSABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""Annotation, ``true``, of a pod that may be moved at any time. It is the cluster autoscaler's own
+(github.com/kubernetes/autoscaler, cluster-autoscaler/FAQ.md, "What types of pods can prevent CA from removing a
+node?"), so pods need only this one."""
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of a pod that the kubelet runs from a file of its own (k8s.io/api/core/v1, ``MirrorPodAnnotationKey``)."""
+
+# Of a certificate request: what the join endpoint states that a machine proved.
+PROVED_SITE = SITE_LABEL
+PROVED_MACHINE = "longhaul.dev/machine"
+
+# Of our own objects.
+GROUP_ANNOTATION = "longhaul.dev/group"
+"""Annotation of a binding: the group's name, which may have characters that an object's name cannot have."""
+CONFIG_DIGEST = "longhaul.dev/config"
+"""Digest of a pod's configuration, for programs that read it once: another one takes another pod."""
+FIELD_MANAGER = "pulumi.com/patchFieldManager"
+"""Annotation that tells Pulumi's provider under which name server-side apply keeps an object's fields. The provider's
+own name is random for each object and is lost with a killed run. With a name of ours, the next run goes on with the
+existing objects."""
+SKIP_AWAIT = "pulumi.com/skipAwait"
+"""Annotation, ``true``, of an object whose readiness Pulumi's provider does not wait for."""

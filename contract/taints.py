@@ -1,0 +1,29 @@
+"""Taints of Nodes, by their keys, and those that several sides write whole."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from contract.labels import INTERRUPTED, UNCHECKED
+
+PREFLIGHT_TAINT = "longhaul.dev/preflight"
+"""Key of the taint with which a node with GPUs registers. The node controller removes it once the GPUs passed their
+test."""
+PREFLIGHT_VALUE = "pending"
+PREFLIGHT_EFFECT: Final = "NoSchedule"
+"""Never NoExecute: what runs on the node continues."""
+PREFLIGHT = {"key": PREFLIGHT_TAINT, "value": PREFLIGHT_VALUE, "effect": PREFLIGHT_EFFECT}
+
+UNCHECKED_TAINT = {"key": UNCHECKED, "value": "true", "effect": "NoSchedule"}
+INTERRUPTED_TAINT = {"key": INTERRUPTED, "value": "true", "effect": "NoExecute"}
+"""kube-controller-manager deletes every pod that does not tolerate it."""
+QUARANTINE_TAINT = {"key": "longhaul.dev/quarantine", "value": "true", "effect": "NoExecute"}
+"""Taint of a Node that is about to be deleted, so that nothing new is put there meanwhile."""
+
+SYSTEM_TAINT = "longhaul.dev/system"
+"""Key of the taint of machines that are reserved for the cluster's own pods."""
+
+CORDON = "node.kubernetes.io/unschedulable"
+"""Key of the taint that a cordon adds (k8s.io/api/core/v1, ``TaintNodeUnschedulable``)."""
+CUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""Keys of the taints of nodes that do not answer."""
