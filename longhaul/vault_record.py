@@ -10,7 +10,7 @@ from components.model.secrets.vault import vault_name
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control
+    from clouds.base.control import ControlAccess
     from clouds.base.place import Place
     from components.model import Environment
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class VaultRecord:
     """The vault of an environment. Every method raises ``CommandError`` when it does not answer."""
 
-    control: Control[Any]
+    control: ControlAccess[Any]
     place: Place[Any]
     environment: Environment
 

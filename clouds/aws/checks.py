@@ -7,31 +7,36 @@ from collections.abc import Iterator, Sequence
 from clouds.aws.pool_checks import pool_faults
 from clouds.aws.ranges import LARGEST_BLOCK, LARGEST_RANGE
 from clouds.aws.site import AwsSite
+from clouds.base.checks import SiteChecks
 from clouds.base.fault import Fault
 from clouds.base.place import Place
 from clouds.base.words import choices
 
 
-def network(site: AwsSite) -> tuple[str, str] | None:
-    """Return the key and the id of the VPC that the site names; None when it names none."""
-    named = site.existing.vpc
-    return None if named is None else ("vpc", named)
+class AwsSiteChecks(SiteChecks[AwsSite]):
+    """Checks of sites in AWS."""
 
+    def network(self, site: AwsSite) -> tuple[str, str] | None:
+        """Return the key and the id of the VPC that the site names; None when it names none."""
+        named = site.existing.vpc
+        return None if named is None else ("vpc", named)
 
-def faults(place: Place[AwsSite], earlier: Sequence[Place[AwsSite]], /) -> Iterator[Fault]:
-    """Yield a fault of a block that is too large for EC2, and faults of the parts that a site names: parts of a VPC
-    without the VPC's id, zones that the site does not have, one subnet for two zones. Also yield faults of its pools,
-    and a fault when its account differs from an earlier site's, because one provider serves all AWS sites."""
-    yield from _block(place.name, place.site)
-    yield from _named(place.name, place.site)
-    yield from pool_faults(place)
-    first = next((other for other in earlier if other.site.account is not None), None)
-    if first is not None and place.site.account not in (None, first.site.account):
-        wrong = (
-            f"{place.site.account} is not {first.site.account}, the account of {first.name}, and an environment has one"
-        )
-        at, basis = ("sites", place.name, "account"), (("sites", first.name, "account"),)
-        yield Fault(at=at, wrong=wrong, write=f'"{first.site.account}"', basis=basis)
+    def faults(self, place: Place[AwsSite], earlier: Sequence[Place[AwsSite]]) -> Iterator[Fault]:
+        """Yield a fault of a block that is too large for EC2, and faults of the parts that a site names: parts of a VPC
+        without the VPC's id, zones that the site does not have, one subnet for two zones. Also yield faults of its
+        pools, and a fault when its account differs from an earlier site's, because one provider serves all AWS
+        sites."""
+        yield from _block(place.name, place.site)
+        yield from _named(place.name, place.site)
+        yield from pool_faults(place)
+        first = next((other for other in earlier if other.site.account is not None), None)
+        if first is not None and place.site.account not in (None, first.site.account):
+            wrong = (
+                f"{place.site.account} is not {first.site.account}, the account of {first.name}, "
+                "and an environment has one"
+            )
+            at, basis = ("sites", place.name, "account"), (("sites", first.name, "account"),)
+            yield Fault(at=at, wrong=wrong, write=f'"{first.site.account}"', basis=basis)
 
 
 def _block(name: str, site: AwsSite) -> Iterator[Fault]:

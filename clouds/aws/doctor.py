@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from functools import partial
 
 from clouds.aws import session
-from clouds.aws.images import is_placeholder
+from clouds.aws.images import AwsMachineImages
 from clouds.aws.looked_up import named_parts
-from clouds.aws.made import existing_parts
 from clouds.aws.offers import offers
+from clouds.aws.parts import AwsSiteParts
 from clouds.aws.permissions import permissions
 from clouds.aws.quotas import quotas
 from clouds.aws.reader import Reader, asked, endpoints, tagged, vpc_blocks
 from clouds.aws.site import AwsSite
-from clouds.base.doctor import Question, Share, bake, compared, unbaked
+from clouds.base.doctor import CloudDoctor, Question, Share, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.outside import clock
 
@@ -25,33 +25,35 @@ NONE = ("InvalidAMIID.NotFound", "InvalidAMIID.Unavailable", "InvalidAMIID.Malfo
 """Error codes with which EC2 says that an image does not exist (EC2 API, "Error codes")."""
 
 
-def services(share: Share[AwsSite]) -> dict[str, tuple[str, ...]]:
-    """Return the URLs of the services that are needed, each with the names of the sites that need it."""
-    found: dict[str, tuple[str, ...]] = {}
-    regions = share.regions()
-    for region, urls in endpoints(SERVICES, regions).items():
-        for url in urls:
-            found[url] = (*found.get(url, ()), *regions[region])
-    return found
+class AwsCloudDoctor(CloudDoctor[AwsSite]):
+    """Checks of what AWS must have and allow."""
 
+    def services(self, share: Share[AwsSite]) -> dict[str, tuple[str, ...]]:
+        """Return the URLs of the services that are needed, each with the names of the sites that need it."""
+        found: dict[str, tuple[str, ...]] = {}
+        regions = share.regions()
+        for region, urls in endpoints(SERVICES, regions).items():
+            for url in urls:
+                found[url] = (*found.get(url, ()), *regions[region])
+        return found
 
-def questions(share: Share[AwsSite], reader: Reader | None = None) -> Iterator[Question]:
-    """Yield the questions for the account, for each region and for each site."""
-    reader = reader or Reader()
-    regions, everywhere = share.regions(), share.sites(*share.places)
-    yield Question(name="clock", where=("this machine",), run=partial(_clock, share, next(iter(regions))))
-    yield Question(name="credentials", where=everywhere, run=partial(credentials, share, reader))
-    yield Question(name="permissions", where=everywhere, run=partial(permissions, share, reader))
-    for region, names in regions.items():
-        where = share.sites(*names)
-        yield Question(name="quotas", where=where, run=partial(quotas, share, reader, region))
-        yield Question(name="addresses", where=where, run=partial(addresses, share, reader, region))
-    for name, place in share.places.items():
-        where = share.sites(name)
-        yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
-        yield Question(name="images", where=where, run=partial(image, share, reader, name))
-        if existing_parts(place.site):
-            yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
+    def questions(self, share: Share[AwsSite], reader: Reader | None = None) -> Iterator[Question]:
+        """Yield the questions for the account, for each region and for each site."""
+        reader = reader or Reader()
+        regions, everywhere = share.regions(), share.sites(*share.places)
+        yield Question(name="clock", where=("this machine",), run=partial(_clock, share, next(iter(regions))))
+        yield Question(name="credentials", where=everywhere, run=partial(credentials, share, reader))
+        yield Question(name="permissions", where=everywhere, run=partial(permissions, share, reader))
+        for region, names in regions.items():
+            where = share.sites(*names)
+            yield Question(name="quotas", where=where, run=partial(quotas, share, reader, region))
+            yield Question(name="addresses", where=where, run=partial(addresses, share, reader, region))
+        for name, place in share.places.items():
+            where = share.sites(name)
+            yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
+            yield Question(name="images", where=where, run=partial(image, share, reader, name))
+            if AwsSiteParts().existing_parts(place.site):
+                yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
 
 
 def _clock(share: Share[AwsSite], region: str) -> Iterator[Finding]:
@@ -95,7 +97,7 @@ def addresses(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Fi
 def image(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
     """Check a site's AMI in its region: EC2's ``DescribeImages`` (``State``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
-    if is_placeholder(site):
+    if AwsMachineImages().is_placeholder(site):
         yield unbaked(share, name)
         return
     ec2 = reader.client("ec2", site.region)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from clouds.aws import groups
+from clouds.aws.groups import AwsPoolGroups
 from clouds.aws.session import AwsError, asked, prompt, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
@@ -199,9 +199,11 @@ class AwsGroup:
         return template, str(described["LaunchTemplates"][0][key])
 
 
-def of_pool(place: Place[AwsSite], name: str) -> dict[str, AwsGroup]:
+def live_groups(place: Place[AwsSite], name: str) -> dict[str, AwsGroup]:
     """Return the pool's only group, by its name."""
-    return {group.name: AwsGroup(group.name, region=place.site.region) for group in groups.of_pool(place, name)}
+    return {
+        group.name: AwsGroup(group.name, region=place.site.region) for group in AwsPoolGroups().of_pool(place, name)
+    }
 
 
 def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[Machine]:

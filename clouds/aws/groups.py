@@ -5,30 +5,24 @@ from __future__ import annotations
 import re
 
 from clouds.aws.site import AwsSite
-from clouds.base.groups import PoolGroup
+from clouds.base.groups import PoolGroup, PoolGroups
 from clouds.base.place import Place
 
 
-def of_pool(place: Place[AwsSite], name: str) -> tuple[PoolGroup, ...]:
-    """Return one group for the pool."""
-    pool, own = place.pools[name], place.pool_resource(name)
-    return (PoolGroup(name=place.cloud_name(own), resource=own, min=pool.min, max=pool.max),)
+class AwsPoolGroups(PoolGroups[AwsSite]):
+    """Auto scaling groups of pools in AWS. Each has a maximum of its own."""
 
+    word = "auto scaling group"
 
-def may_name(_place: Place[AwsSite], _pool: str, machine: str, /) -> bool:
-    """Return whether the name has the form of an instance id. The id does not tell the pool."""
-    return re.fullmatch(r"i-[0-9a-f]{8,17}", machine) is not None
+    def of_pool(self, place: Place[AwsSite], pool: str) -> tuple[PoolGroup, ...]:
+        """Return one group for the pool."""
+        declared, resource = place.pools[pool], place.pool_resource(pool)
+        return (PoolGroup(name=place.cloud_name(resource), resource=resource, min=declared.min, max=declared.max),)
 
+    def may_name(self, place: Place[AwsSite], pool: str, machine: str) -> bool:
+        """Return whether the name has the form of an instance id. The id does not tell the pool."""
+        return re.fullmatch(r"i-[0-9a-f]{8,17}", machine) is not None
 
-def unused_name(_place: Place[AwsSite], _pool: str, /) -> str:
-    """Return an id that no instance has."""
-    return "i-00000000000000000"
-
-
-def word() -> str:
-    """Return ``auto scaling group``."""
-    return "auto scaling group"
-
-
-def largest(_type: str, _machine_type: str, /) -> None:
-    """Return None, because each group has a maximum of its own."""
+    def unused_name(self, place: Place[AwsSite], pool: str) -> str:
+        """Return an id that no instance has."""
+        return "i-00000000000000000"

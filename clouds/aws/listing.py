@@ -12,7 +12,7 @@ from typing import Any
 
 from clouds.aws.session import asked, shared
 from clouds.aws.site import AwsSite
-from clouds.base.listing import PublicAddress
+from clouds.base.listing import PublicAddress, ResourceListing
 from clouds.base.place import Place
 from clouds.base.tagging import ENVIRONMENT
 
@@ -32,36 +32,38 @@ LISTED = (
 VPC."""
 
 
-def public_addresses(place: Place[AwsSite]) -> Iterator[PublicAddress]:
-    """Yield the environment's Elastic IPs in the region, and the public addresses of its instances."""
-    ec2, wanted, region = _asked_of(place)
-    gateways = _ask(region, lambda: ec2.describe_nat_gateways(Filter=wanted))["NatGateways"]
-    own = {
-        address.get("PublicIp"): gateway["NatGatewayId"]
-        for gateway in gateways
-        for address in gateway.get("NatGatewayAddresses", [])
-    }
-    for address in _ask(region, lambda: ec2.describe_addresses(Filters=wanted))["Addresses"]:
-        public = str(address["PublicIp"])
-        holder = own.get(public) or address.get("InstanceId") or address.get("NetworkInterfaceId") or "nobody"
-        yield PublicAddress(address=public, holder=str(holder), allowed=public in own or holder == "nobody")
-    for instance in _instances(ec2, wanted, region):
-        if own_address := instance.get("PublicIpAddress"):
-            yield PublicAddress(address=str(own_address), holder=str(instance["InstanceId"]), allowed=False)
+class AwsResourceListing(ResourceListing[AwsSite]):
+    """Resources of an environment that AWS itself lists."""
 
+    def public_addresses(self, place: Place[AwsSite]) -> Iterator[PublicAddress]:
+        """Yield the environment's Elastic IPs in the region, and the public addresses of its instances."""
+        ec2, wanted, region = _asked_of(place)
+        gateways = _ask(region, lambda: ec2.describe_nat_gateways(Filter=wanted))["NatGateways"]
+        own = {
+            address.get("PublicIp"): gateway["NatGatewayId"]
+            for gateway in gateways
+            for address in gateway.get("NatGatewayAddresses", [])
+        }
+        for address in _ask(region, lambda: ec2.describe_addresses(Filters=wanted))["Addresses"]:
+            public = str(address["PublicIp"])
+            holder = own.get(public) or address.get("InstanceId") or address.get("NetworkInterfaceId") or "nobody"
+            yield PublicAddress(address=public, holder=str(holder), allowed=public in own or holder == "nobody")
+        for instance in _instances(ec2, wanted, region):
+            if own_address := instance.get("PublicIpAddress"):
+                yield PublicAddress(address=str(own_address), holder=str(instance["InstanceId"]), allowed=False)
 
-def remaining(place: Place[AwsSite]) -> list[str]:
-    """Return all resources in the region that have the environment's tag and are not being deleted."""
-    ec2, wanted, region = _asked_of(place)
-    found = []
-    for method, key, id_ in LISTED:
-        items: Sequence[Mapping[str, Any]] = (
-            list(_instances(ec2, wanted, region))
-            if method == "describe_instances"
-            else _ask(region, partial(_listed, ec2, method, wanted))[key]
-        )
-        found += [f"{item[id_]} in {region}" for item in items if _state(item) not in GONE]
-    return found
+    def remaining(self, place: Place[AwsSite]) -> list[str]:
+        """Return all resources in the region that have the environment's tag and are not being deleted."""
+        ec2, wanted, region = _asked_of(place)
+        found = []
+        for method, key, id_ in LISTED:
+            items: Sequence[Mapping[str, Any]] = (
+                list(_instances(ec2, wanted, region))
+                if method == "describe_instances"
+                else _ask(region, partial(_listed, ec2, method, wanted))[key]
+            )
+            found += [f"{item[id_]} in {region}" for item in items if _state(item) not in GONE]
+        return found
 
 
 def _asked_of(place: Place[AwsSite]) -> tuple[Any, list[Mapping[str, Any]], str]:

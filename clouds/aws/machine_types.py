@@ -10,31 +10,34 @@ from __future__ import annotations
 from functools import partial
 
 from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineType, built_in
+from clouds.base.machine_types import MachineTypes
 from clouds.base.pool import Pool
 from clouds.base.rdma import Rdma
 
 _type = partial(built_in, "aws")
 
 
-def known() -> dict[str, MachineType]:
-    """Return every built-in type by AWS's own name."""
-    return {
-        "m7i.xlarge": _type(4, 16),
-        "m7i.4xlarge": _type(16, 64),
-        "m6id.xlarge": _type(4, 16, ssd=237),
-        "i4i.2xlarge": _type(8, 64, ssd=1875),
-        "i4i.4xlarge": _type(16, 128, ssd=3750),
-        "g5.xlarge": _type(4, 16, ssd=250, gpus=(1, "A10G", None)),
-        "g5.12xlarge": _type(48, 192, ssd=3800, gpus=(4, "A10G", None), efa_cards=1),
-        "g5.48xlarge": _type(192, 768, ssd=7600, gpus=(8, "A10G", None), efa_cards=1),
-        "p4d.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 40GB", A100_BOARD), efa_cards=4, rdma_gbps=400),
-        "p5.48xlarge": _type(192, 2048, ssd=30720, gpus=(8, "H100", H100_BOARD), efa_cards=32, rdma_gbps=3200),
-        "p4de.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 80GB", A100_BOARD), efa_cards=4, rdma_gbps=400),
-        "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32, rdma_gbps=3200),
-        "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16, rdma_gbps=3200),
-    }
+class AwsMachineTypes(MachineTypes):
+    """Machine types of AWS."""
 
+    def known(self) -> dict[str, MachineType]:
+        """Return every built-in type by AWS's own name."""
+        return {
+            "m7i.xlarge": _type(4, 16),
+            "m7i.4xlarge": _type(16, 64),
+            "m6id.xlarge": _type(4, 16, ssd=237),
+            "i4i.2xlarge": _type(8, 64, ssd=1875),
+            "i4i.4xlarge": _type(16, 128, ssd=3750),
+            "g5.xlarge": _type(4, 16, ssd=250, gpus=(1, "A10G", None)),
+            "g5.12xlarge": _type(48, 192, ssd=3800, gpus=(4, "A10G", None), efa_cards=1),
+            "g5.48xlarge": _type(192, 768, ssd=7600, gpus=(8, "A10G", None), efa_cards=1),
+            "p4d.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 40GB", A100_BOARD), efa_cards=4, rdma_gbps=400),
+            "p5.48xlarge": _type(192, 2048, ssd=30720, gpus=(8, "H100", H100_BOARD), efa_cards=32, rdma_gbps=3200),
+            "p4de.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 80GB", A100_BOARD), efa_cards=4, rdma_gbps=400),
+            "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32, rdma_gbps=3200),
+            "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16, rdma_gbps=3200),
+        }
 
-def rdma(pool: Pool, /) -> Rdma | None:
-    """Return Elastic Fabric Adapters for a pool that asks for them: machines have none unasked."""
-    return Rdma.EFA if pool.efa else None
+    def rdma(self, pool: Pool) -> Rdma | None:
+        """Return Elastic Fabric Adapters for a pool that asks for them: machines have none unasked."""
+        return Rdma.EFA if pool.efa else None

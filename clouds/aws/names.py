@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.aws.site import AwsSite
-from clouds.base.names import Main, Sized
+from clouds.base.names import Main, ResourceNames, Sized
 from clouds.base.place import Place
 
 ROLE = 64
@@ -23,26 +23,18 @@ def quarantine_group(place: Place[AwsSite]) -> str:
     return place.cloud_name(f"{place.environment}-{place.name}-network-quarantine")
 
 
-def main(place: Place[AwsSite]) -> Iterator[Main]:
-    """Yield the names of the site's VPC and of its nodes' role."""
-    vpc = place.site.existing.vpc
-    made = place.cloud_name(f"{place.environment}-{place.name}-network-vpc")
-    yield Main(what="VPC", name=vpc or made, existing=vpc is not None)
-    yield Main(what="role of nodes", name=node_role(place))
+class AwsResourceNames(ResourceNames[AwsSite]):
+    """Names in AWS."""
 
+    def main(self, place: Place[AwsSite]) -> Iterator[Main]:
+        """Yield the names of the site's VPC and of its nodes' role."""
+        vpc = place.site.existing.vpc
+        made = place.cloud_name(f"{place.environment}-{place.name}-network-vpc")
+        yield Main(what="VPC", name=vpc or made, existing=vpc is not None)
+        yield Main(what="role of nodes", name=node_role(place))
 
-def of_site(place: Place[AwsSite]) -> Iterator[Sized]:
-    """Yield the names of three IAM roles: that of the site's nodes, and those of the node controller and the
-    autoscaler, which work in every site."""
-    programs = (place.cloud_name(f"{place.environment}-{program}") for program in ("node-controller", "autoscaler"))
-    yield from (Sized(what="a role", name=name, most=ROLE) for name in (node_role(place), *programs))
-
-
-def of_pool(_place: Place[AwsSite], _pool: str, /) -> Iterator[Sized]:
-    """Yield nothing: an auto scaling group's name may have 255 characters, and nodes are named by instance ids."""
-    yield from ()
-
-
-def of_link(_place: Place[AwsSite], _link: str, _end: str, /) -> Iterator[Sized]:
-    """Yield nothing: connections are identified by ids, and their names are tags."""
-    yield from ()
+    def of_site(self, place: Place[AwsSite]) -> Iterator[Sized]:
+        """Yield the names of three IAM roles: that of the site's nodes, and those of the node controller and the
+        autoscaler, which work in every site."""
+        programs = (place.cloud_name(f"{place.environment}-{program}") for program in ("node-controller", "autoscaler"))
+        yield from (Sized(what="a role", name=name, most=ROLE) for name in (node_role(place), *programs))

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from clouds.aws import identity
 from clouds.aws.identity import ROLE
-from clouds.aws.made import made_zones
+from clouds.aws.parts import made_zones
 from clouds.aws.site import AwsSite
 from clouds.base import policy_rules
 from clouds.base.ingress import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts
 from clouds.base.place import Place
-from clouds.base.policy import Breach, Check, Declared, Resource, unaccounted_address
+from clouds.base.policy import Breach, Check, Declared, PolicyChecks, Resource, unaccounted_address
 from clouds.base.ranges import PRIVATE, parse_range
 from clouds.base.secrets import user_data_check
 from clouds.base.tagging import POOL, SITE, missing_tags
@@ -279,28 +279,30 @@ _ROUTES = frozenset({ROUTE, "aws:ec2/routeTable:RouteTable", "aws:ec2/defaultRou
 _BUCKETS = frozenset({_BLOCK, "aws:s3/bucketAcl:BucketAcl", "aws:s3/bucketAclV2:BucketAclV2"})
 
 
-def public(place: Place[AwsSite], /) -> frozenset[str]:
-    """Return the names of the site's egress, a route and addresses, as `components/aws/network.py` names them."""
-    network, zones = f"{place.environment}-{place.name}-network", made_zones(place.site)
-    routes = {f"{network}-public-default"} if zones else set()
-    return frozenset({*routes, *(f"{network}-egress-{zone}" for zone in zones)})
+class AwsPolicyChecks(PolicyChecks[AwsSite]):
+    """Checks of resources in AWS."""
 
+    def public(self, place: Place[AwsSite]) -> frozenset[str]:
+        """Return the names of the site's egress, a route and addresses, as `components/aws/network.py` names them."""
+        network, zones = f"{place.environment}-{place.name}-network", made_zones(place.site)
+        routes = {f"{network}-public-default"} if zones else set()
+        return frozenset({*routes, *(f"{network}-egress-{zone}" for zone in zones)})
 
-def checks() -> tuple[Check, ...]:
-    """Return every check of AWS's resources."""
-    return (
-        Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=frozenset({"aws:ec2/eip:Eip"}), look=unaccounted_address),
-        Check(rule=policy_rules.PUBLIC_INTERFACE, kinds=_MACHINES, look=_interface),
-        Check(rule=policy_rules.PUBLIC_LOAD_BALANCER, kinds=_BALANCERS, look=_balancer),
-        Check(rule=policy_rules.PUBLIC_ROUTE, kinds=_ROUTES, look=_route),
-        Check(rule=policy_rules.PUBLIC_SUBNET, kinds=frozenset({"aws:ec2/subnet:Subnet"}), look=_subnet),
-        Check(rule=policy_rules.INGRESS, kinds=frozenset({_GROUP_RULE, _OLD_GROUP_RULE, *_GROUPS}), look=_ingress),
-        Check(rule=policy_rules.STORE_ANONYMOUS, kinds=_BUCKETS, look=_anonymous),
-        Check(rule=policy_rules.DISK_ENCRYPTED, kinds=_MACHINES | set(WHOLE), look=_disk),
-        Check(rule=policy_rules.TLS, kinds=frozenset({LISTENER}), look=_tls),
-        Check(rule=policy_rules.IMDSV2, kinds=_MACHINES, look=_tokens),
-        Check(rule=policy_rules.METADATA_HOP_LIMIT, kinds=_MACHINES, look=_hops),
-        *identity.CHECKS,
-        user_data_check(USER_DATA),
-        Check(rule=policy_rules.TAGS, kinds=frozenset(TAGGED), look=_tags),
-    )
+    def checks(self) -> tuple[Check, ...]:
+        """Return every check of AWS's resources."""
+        return (
+            Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=frozenset({"aws:ec2/eip:Eip"}), look=unaccounted_address),
+            Check(rule=policy_rules.PUBLIC_INTERFACE, kinds=_MACHINES, look=_interface),
+            Check(rule=policy_rules.PUBLIC_LOAD_BALANCER, kinds=_BALANCERS, look=_balancer),
+            Check(rule=policy_rules.PUBLIC_ROUTE, kinds=_ROUTES, look=_route),
+            Check(rule=policy_rules.PUBLIC_SUBNET, kinds=frozenset({"aws:ec2/subnet:Subnet"}), look=_subnet),
+            Check(rule=policy_rules.INGRESS, kinds=frozenset({_GROUP_RULE, _OLD_GROUP_RULE, *_GROUPS}), look=_ingress),
+            Check(rule=policy_rules.STORE_ANONYMOUS, kinds=_BUCKETS, look=_anonymous),
+            Check(rule=policy_rules.DISK_ENCRYPTED, kinds=_MACHINES | set(WHOLE), look=_disk),
+            Check(rule=policy_rules.TLS, kinds=frozenset({LISTENER}), look=_tls),
+            Check(rule=policy_rules.IMDSV2, kinds=_MACHINES, look=_tokens),
+            Check(rule=policy_rules.METADATA_HOP_LIMIT, kinds=_MACHINES, look=_hops),
+            *identity.CHECKS,
+            user_data_check(USER_DATA),
+            Check(rule=policy_rules.TAGS, kinds=frozenset(TAGGED), look=_tags),
+        )

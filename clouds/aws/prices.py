@@ -22,7 +22,7 @@ from urllib.parse import urljoin
 
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
-from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Part, PartKey, Say, joined, only
+from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Part, PartKey, PriceList, Say, joined, only
 from clouds.base.web import Web, WebError
 
 URL = "https://pricing.us-east-1.amazonaws.com"
@@ -55,17 +55,19 @@ def usages() -> dict[Part, Usage]:
     }
 
 
-def published(source: str, url: str) -> bool:
-    """Return whether a price was read from these files, from their mirror at ``url``, or from EC2."""
-    return source == spot.SOURCE or source.startswith(tuple(f"{place}/" for place in (URL, url) if place))
+class AwsPriceList(PriceList[AwsSite]):
+    """Prices that AWS publishes."""
 
+    def published(self, source: str, url: str) -> bool:
+        """Return whether a price was read from these files, from their mirror at ``url``, or from EC2."""
+        return source == spot.SOURCE or source.startswith(tuple(f"{place}/" for place in (URL, url) if place))
 
-def batches(keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
-    """Return the batches to read: quick requests first, large files last."""
-    return [
-        *spot.batches(keys, asking),
-        *files(keys, web=asking.web, today=asking.today, url=asking.url or URL),
-    ]
+    def batches(self, keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
+        """Return the batches to read: quick requests first, large files last."""
+        return [
+            *spot.batches(keys, asking),
+            *files(keys, web=asking.web, today=asking.today, url=asking.url or URL),
+        ]
 
 
 def files(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[Batch]:

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from clouds.aws.fleet import of_pool
+from clouds.aws.fleet import live_groups
 from clouds.aws.names import quarantine_group
 from clouds.aws.session import AwsError, asked, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
-from clouds.base.quarantine import Suspect, suspect_in
+from clouds.base.quarantine import PoolQuarantine, Suspect, suspect_in
 
 GONE = ("InvalidInstanceID.NotFound", "InvalidVolume.NotFound")
 """Error codes of what is deleted already (EC2 API, "Error codes")."""
@@ -27,73 +27,74 @@ LOOK_S = 5
 LOOKS = 120
 
 
-def told() -> tuple[str, ...]:
-    """Return what becomes of a machine."""
-    return (
-        "it goes on running, with its memory and its disks, behind a security group that admits operators' SSH and "
-        "nothing else, in and out",
-        "its system disk is kept even if it ends; instance storage is lost when it does",
-        "it leaves its auto scaling group, which launches another instance",
-    )
+class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
+    """Quarantine of pools' machines in AWS."""
 
+    def consequences(self) -> tuple[str, ...]:
+        """Return what becomes of a machine."""
+        return (
+            "it goes on running, with its memory and its disks, behind a security group that admits operators' SSH and "
+            "nothing else, in and out",
+            "its system disk is kept even if it ends; instance storage is lost when it does",
+            "it leaves its auto scaling group, which launches another instance",
+        )
 
-def find(place: Place[AwsSite], pool: str, node: str) -> Suspect | None:
-    """Return the instance; its Node is named by its id."""
-    return suspect_in(of_pool(place, pool), node)
+    def find(self, place: Place[AwsSite], pool: str, node: str) -> Suspect | None:
+        """Return the instance; its Node is named by its id."""
+        return suspect_in(live_groups(place, pool), node)
 
+    def isolate(self, place: Place[AwsSite], suspect: Suspect) -> None:
+        """Give each of its interfaces the one group for quarantine.
 
-def isolate(place: Place[AwsSite], suspect: Suspect) -> None:
-    """Give each of its interfaces the one group for quarantine.
+        Connections that are open go on until they are silent: EC2 tracks them, and asks its rules only about new ones
+        ("Amazon EC2 security group connection tracking"). Neither do rules stop queries to the VPC's resolver (same
+        page).
+        """
+        instance = _instance(place, suspect.machine)
+        if instance is None:
+            return
+        ec2, group = _ec2(place), _group(place, str(instance["VpcId"]))
+        with asked(f"AWS {place.site.region}, the rules of {suspect.machine}"):
+            for interface in instance.get("NetworkInterfaces", []):
+                ec2.modify_network_interface_attribute(
+                    NetworkInterfaceId=interface["NetworkInterfaceId"], Groups=[group]
+                )
 
-    Connections that are open go on until they are silent: EC2 tracks them, and asks its rules only about new ones
-    ("Amazon EC2 security group connection tracking"). Neither do rules stop queries to the VPC's resolver (same page).
-    """
-    instance = _instance(place, suspect.machine)
-    if instance is None:
-        return
-    ec2, group = _ec2(place), _group(place, str(instance["VpcId"]))
-    with asked(f"AWS {place.site.region}, the rules of {suspect.machine}"):
-        for interface in instance.get("NetworkInterfaces", []):
-            ec2.modify_network_interface_attribute(NetworkInterfaceId=interface["NetworkInterfaceId"], Groups=[group])
+    def keep(self, place: Place[AwsSite], suspect: Suspect) -> tuple[str, ...]:
+        """Have its disks outlive it, since whoever is root on it can end it (``InstanceInitiatedShutdownBehavior``)."""
+        instance = _instance(place, suspect.machine)
+        if instance is None:
+            return ()
+        disks = {str(one["DeviceName"]): str(one["Ebs"]["VolumeId"]) for one in instance.get("BlockDeviceMappings", [])}
+        with asked(f"AWS {place.site.region}, the disks of {suspect.machine}"):
+            for device in disks:
+                mapping = {"DeviceName": device, "Ebs": {"DeleteOnTermination": False}}
+                _ec2(place).modify_instance_attribute(InstanceId=suspect.machine, BlockDeviceMappings=[mapping])
+        return (suspect.machine, *disks.values())
 
+    def replace(self, place: Place[AwsSite], suspect: Suspect) -> None:
+        """Detach it. The group keeps its size, so it launches another."""
+        scaling = shared().client("autoscaling", place.site.region)
+        with asked(f"AWS {place.site.region}, {suspect.group} without {suspect.machine}"):
+            there = scaling.describe_auto_scaling_instances(InstanceIds=[suspect.machine])["AutoScalingInstances"]
+            if any(one["AutoScalingGroupName"] == suspect.group for one in there):
+                scaling.detach_instances(
+                    AutoScalingGroupName=suspect.group,
+                    InstanceIds=[suspect.machine],
+                    ShouldDecrementDesiredCapacity=False,
+                )
 
-def keep(place: Place[AwsSite], suspect: Suspect) -> tuple[str, ...]:
-    """Have its disks outlive it, since whoever is root on it can end it (``InstanceInitiatedShutdownBehavior``)."""
-    instance = _instance(place, suspect.machine)
-    if instance is None:
-        return ()
-    disks = {str(one["DeviceName"]): str(one["Ebs"]["VolumeId"]) for one in instance.get("BlockDeviceMappings", [])}
-    with asked(f"AWS {place.site.region}, the disks of {suspect.machine}"):
-        for device in disks:
-            mapping = {"DeviceName": device, "Ebs": {"DeleteOnTermination": False}}
-            _ec2(place).modify_instance_attribute(InstanceId=suspect.machine, BlockDeviceMappings=[mapping])
-    return (suspect.machine, *disks.values())
-
-
-def replace(place: Place[AwsSite], suspect: Suspect) -> None:
-    """Detach it. The group keeps its size, so it launches another."""
-    scaling = shared().client("autoscaling", place.site.region)
-    with asked(f"AWS {place.site.region}, {suspect.group} without {suspect.machine}"):
-        there = scaling.describe_auto_scaling_instances(InstanceIds=[suspect.machine])["AutoScalingInstances"]
-        if any(one["AutoScalingGroupName"] == suspect.group for one in there):
-            scaling.detach_instances(
-                AutoScalingGroupName=suspect.group,
-                InstanceIds=[suspect.machine],
-                ShouldDecrementDesiredCapacity=False,
-            )
-
-
-def release(place: Place[AwsSite], kept: tuple[str, ...]) -> None:
-    """Terminate the instance, and delete its disks."""
-    ec2 = _ec2(place)
-    for machine in (one for one in kept if one.startswith("i-")):
-        with _unless_gone(), asked(f"AWS {place.site.region}, the end of {machine}"):
-            ec2.terminate_instances(InstanceIds=[machine])
-            waiter = ec2.get_waiter("instance_terminated")
-            waiter.wait(InstanceIds=[machine], WaiterConfig={"Delay": LOOK_S, "MaxAttempts": LOOKS})
-    for disk in (one for one in kept if one.startswith("vol-")):
-        with _unless_gone(), asked(f"AWS {place.site.region}, disk {disk}"):
-            ec2.delete_volume(VolumeId=disk)
+    def release(self, place: Place[AwsSite], kept: tuple[str, ...]) -> None:
+        """Terminate the instance, and delete its disks."""
+        ec2 = _ec2(place)
+        for machine in (one for one in kept if one.startswith("i-")):
+            with _unless_gone(), asked(f"AWS {place.site.region}, the end of {machine}"):
+                ec2.terminate_instances(InstanceIds=[machine])
+                waiter = ec2.get_waiter("instance_terminated")
+                waiter.wait(InstanceIds=[machine], WaiterConfig={"Delay": LOOK_S, "MaxAttempts": LOOKS})
+        for disk in (one for one in kept if one.startswith("vol-")):
+            with _unless_gone(), asked(f"AWS {place.site.region}, disk {disk}"):
+                ec2.delete_volume(VolumeId=disk)
 
 
 @contextmanager

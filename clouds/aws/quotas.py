@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from clouds.aws.made import made_zones
+from clouds.aws.parts import made_zones
 from clouds.aws.ranges import RANGES, vpc_ranges
 from clouds.aws.reader import Reader, asked, tagged
 from clouds.aws.site import AwsSite

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
-from clouds.base.tags import OF_A_RESOURCE, Most
+from clouds.base.tags import OF_A_RESOURCE, Most, TagLimits
 
 NAME = 128
 """Largest number of characters of a tag's name in AWS ("Tag restrictions")."""
@@ -20,21 +20,23 @@ RESERVED = "aws:"
 """Prefix that a tag's name in AWS must not have, in upper or lower case ("Tag restrictions")."""
 
 
-def fault(key: str, value: str, _places: Sequence[Place[AwsSite]], /) -> tuple[str, str] | None:
-    """Return what is wrong with a tag's name or value, and what to write; None when nothing is."""
-    if len(key) > NAME:
-        return f"has {len(key)} characters", f"a name of at most {NAME}"
-    if key.lower().startswith(RESERVED):
-        return "begins as AWS's own tags do", f"a name that does not begin with {RESERVED}"
-    for what, text in (("a name", key), ("a value", value)):
-        if not all(map(_takes, text)):
-            return f"has {what} that AWS does not take", f"{what} of letters, digits, spaces and {MARKS}"
-    return None
+class AwsTagLimits(TagLimits[AwsSite]):
+    """Tags that AWS accepts."""
 
+    def fault(self, key: str, value: str, places: Sequence[Place[AwsSite]]) -> tuple[str, str] | None:
+        """Return what is wrong with a tag's name or value, and what to write; None when nothing is."""
+        if len(key) > NAME:
+            return f"has {len(key)} characters", f"a name of at most {NAME}"
+        if key.lower().startswith(RESERVED):
+            return "begins as AWS's own tags do", f"a name that does not begin with {RESERVED}"
+        for what, text in (("a name", key), ("a value", value)):
+            if not all(map(_takes, text)):
+                return f"has {what} that AWS does not take", f"{what} of letters, digits, spaces and {MARKS}"
+        return None
 
-def limit(_places: Sequence[Place[AwsSite]], /) -> Most:
-    """Return the limit of a resource."""
-    return OF_A_RESOURCE
+    def limit(self, places: Sequence[Place[AwsSite]]) -> Most:
+        """Return the limit of a resource."""
+        return OF_A_RESOURCE
 
 
 def _takes(character: str) -> bool:

@@ -9,40 +9,38 @@ from typing import Any
 from clouds.aws.session import asked, shared
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
-from clouds.base.risks import Risk
-from clouds.base.site import SiteBase
 from clouds.base.tagging import ENVIRONMENT, SITE
-from clouds.base.tunnels import TunnelView, link_of
+from clouds.base.tunnels import SiteTunnels, TunnelView, link_of
 
 TUNNELS = 2
 """Number of tunnels of one connection, each with an address of its own. A connection leads to one address of the other
 site."""
 
 
-def ends(_site: AwsSite, /) -> tuple[str, ...]:
-    """Return the labels of a connection's two tunnels, ``0-0`` and ``0-1``. The first digit is the index of the other
-    site's address."""
-    return tuple(f"0-{tunnel}" for tunnel in range(TUNNELS))
+class AwsSiteTunnels(SiteTunnels[AwsSite]):
+    """Tunnels to sites in AWS."""
 
+    def ends(self, site: AwsSite) -> tuple[str, ...]:
+        """Return the labels of a connection's two tunnels, ``0-0`` and ``0-1``. The first digit is the index of the
+        other site's address."""
+        return tuple(f"0-{tunnel}" for tunnel in range(TUNNELS))
 
-def is_single(_site: AwsSite, /) -> bool:
-    """Return False: AWS uses another connection when the one in use is down
-    (docs.aws.amazon.com/vpn, "Site-to-Site VPN routing options")."""
-    return False
+    def seen(self, place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
+        """Return the tunnels of all connections of the site, by one request."""
+        wanted = {f"tag:{ENVIRONMENT}": place.environment, f"tag:{SITE}": place.name}
+        filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+        with asked(f"AWS {place.site.region}"):
+            answer = shared().client("ec2", place.site.region).describe_vpn_connections(Filters=filters)
+        return [
+            view
+            for connection in answer["VpnConnections"]
+            if connection.get("State") != "deleted"
+            for view in seen_of(place, connection, links)
+        ]
 
-
-def seen(place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
-    """Return the tunnels of all connections of the site, by one request."""
-    wanted = {f"tag:{ENVIRONMENT}": place.environment, f"tag:{SITE}": place.name}
-    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
-    with asked(f"AWS {place.site.region}"):
-        answer = shared().client("ec2", place.site.region).describe_vpn_connections(Filters=filters)
-    return [
-        view
-        for connection in answer["VpnConnections"]
-        if connection.get("State") != "deleted"
-        for view in seen_of(place, connection, links)
-    ]
+    def addresses(self, site: AwsSite) -> int:
+        """Return the number of public addresses of a connection."""
+        return TUNNELS
 
 
 def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequence[str]) -> Iterator[TunnelView]:
@@ -61,13 +59,3 @@ def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequenc
             since=changed.isoformat() if changed is not None else "",
             reason="" if up else f"AWS says {told.get('StatusMessage') or told.get('Status', 'nothing')}",
         )
-
-
-def addresses(_site: AwsSite, /) -> int:
-    """Return the number of public addresses of a connection."""
-    return TUNNELS
-
-
-def risks(_place: Place[AwsSite], _others: Mapping[str, SiteBase], /) -> Iterator[Risk]:
-    """Yield nothing: another tunnel takes over from one that is down."""
-    yield from ()

@@ -8,6 +8,7 @@ from clouds.azure.existing import CONTROL_PLANE_SUBNETS, VPN_SUBNET, name_of, su
 from clouds.azure.pool_checks import pool_faults
 from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite
+from clouds.base.checks import SiteChecks
 from clouds.base.fault import Fault, Location
 from clouds.base.place import Place
 from clouds.base.ranges import is_public
@@ -19,48 +20,52 @@ takes for other SKUs than Basic (learn.microsoft.com, "About VPN Gateway configu
 """
 
 
-def network(site: AzureSite) -> tuple[str, str] | None:
-    """Return the key and the id of the virtual network that the site names; None when it names none."""
-    named = site.existing.network
-    return None if named is None else ("network", named)
+class AzureSiteChecks(SiteChecks[AzureSite]):
+    """Checks of sites in Azure."""
 
+    def network(self, site: AzureSite) -> tuple[str, str] | None:
+        """Return the key and the id of the virtual network that the site names; None when it names none."""
+        named = site.existing.network
+        return None if named is None else ("network", named)
 
-def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> Iterator[Fault]:
-    """Yield faults of a site: a region without a known service tag, faults of its pools, and of parts that it names:
-    ids of another subscription, parts of a network without the network's id, one subnet for two parts, and parts that
-    only the control plane's site can have."""
-    name, site = place.name, place.site
-    yield from _region(place)
-    yield from _gateway_subnet(place)
-    there, at = site.existing, ("sites", name, "existing")
-    gateway = there.vpn_gateway
-    ids: tuple[tuple[Location, str | None], ...] = (
-        ((*at, "network"), there.network),
-        ((*at, "dns_zone"), there.dns_zone),
-        ((*at, "vpn_gateway", "id"), gateway.id if gateway else None),
-    )
-    for where, id_ in ids:
-        if id_ is not None and subscription_of(id_) != site.subscription:
-            wrong = f"{name_of(id_)} is in another subscription than {name}"
-            write = f"the id of one in {site.subscription}"
-            yield Fault(at=where, wrong=wrong, write=write, basis=(("sites", name, "subscription"),))
-    named = there.subnets.named()
-    if there.network is None:
-        for key, is_named in (("subnets", bool(named)), ("vpn_gateway", gateway is not None)):
-            if is_named:
-                yield Fault(at=(*at, key), wrong="no network is named that it would be in", write="`network` as well")
-    elif site.encrypted:
-        wrong = f"{name_of(there.network)} is not Longhaul's, so nothing here turns its encryption on"
-        write = "nothing, and turn it on at the network itself"
-        yield Fault(at=("sites", name, "encrypted"), wrong=wrong, write=write, basis=((*at, "network"),))
-    for index, address in enumerate(gateway.addresses if gateway else ()):
-        if not is_public(address):
-            wrong = f"{address} is not public: the other ends of its tunnels are out on the internet"
-            where = (*at, "vpn_gateway", "addresses", index)
-            yield Fault(at=where, wrong=wrong, write="the address of the gateway's public IP configuration")
-    yield from _subnets(place, named, at)
-    yield from _zone(place, at)
-    yield from pool_faults(place)
+    def faults(self, place: Place[AzureSite], earlier: Sequence[Place[AzureSite]]) -> Iterator[Fault]:
+        """Yield faults of a site: a region without a known service tag, faults of its pools, and of parts that it
+        names: ids of another subscription, parts of a network without the network's id, one subnet for two parts, and
+        parts that only the control plane's site can have."""
+        name, site = place.name, place.site
+        yield from _region(place)
+        yield from _gateway_subnet(place)
+        there, at = site.existing, ("sites", name, "existing")
+        gateway = there.vpn_gateway
+        ids: tuple[tuple[Location, str | None], ...] = (
+            ((*at, "network"), there.network),
+            ((*at, "dns_zone"), there.dns_zone),
+            ((*at, "vpn_gateway", "id"), gateway.id if gateway else None),
+        )
+        for where, id_ in ids:
+            if id_ is not None and subscription_of(id_) != site.subscription:
+                wrong = f"{name_of(id_)} is in another subscription than {name}"
+                write = f"the id of one in {site.subscription}"
+                yield Fault(at=where, wrong=wrong, write=write, basis=(("sites", name, "subscription"),))
+        named = there.subnets.named()
+        if there.network is None:
+            for key, is_named in (("subnets", bool(named)), ("vpn_gateway", gateway is not None)):
+                if is_named:
+                    yield Fault(
+                        at=(*at, key), wrong="no network is named that it would be in", write="`network` as well"
+                    )
+        elif site.encrypted:
+            wrong = f"{name_of(there.network)} is not Longhaul's, so nothing here turns its encryption on"
+            write = "nothing, and turn it on at the network itself"
+            yield Fault(at=("sites", name, "encrypted"), wrong=wrong, write=write, basis=((*at, "network"),))
+        for index, address in enumerate(gateway.addresses if gateway else ()):
+            if not is_public(address):
+                wrong = f"{address} is not public: the other ends of its tunnels are out on the internet"
+                where = (*at, "vpn_gateway", "addresses", index)
+                yield Fault(at=where, wrong=wrong, write="the address of the gateway's public IP configuration")
+        yield from _subnets(place, named, at)
+        yield from _zone(place, at)
+        yield from pool_faults(place)
 
 
 def _gateway_subnet(place: Place[AzureSite]) -> Iterator[Fault]:

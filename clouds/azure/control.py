@@ -9,74 +9,70 @@ from clouds.azure.blobs import fetched, head, listed
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError, kept_credential
 from clouds.azure.site import AzureSite
-from clouds.base.control import BackupView, CommandOutput, MachineView
+from clouds.base.control import BackupView, CommandOutput, ControlAccess, MachineView
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
 
 
-def machines(place: Place[AzureSite]) -> list[MachineView]:
-    """Return every virtual machine of the site's group whose name has the prefix; an empty list when there is no
-    group."""
-    return _api(place).machines(resource_group(place))
+class AzureControlAccess(ControlAccess[AzureSite]):
+    """Machines of a control plane in Azure, its Key Vault and its backups."""
 
+    def machines(self, place: Place[AzureSite]) -> list[MachineView]:
+        """Return every virtual machine of the site's group whose name has the prefix; an empty list when there is no
+        group."""
+        return _api(place).machines(resource_group(place))
 
-def run_command(place: Place[AzureSite], machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
-    """Run a shell script as root through Azure's agent, and return its output."""
-    return _api(place).run_command(resource_group(place), machine, script, timeout_s=timeout_s)
+    def run_command(
+        self, place: Place[AzureSite], machine: str, script: str, *, timeout_s: float = 120.0
+    ) -> CommandOutput:
+        """Run a shell script as root through Azure's agent, and return its output."""
+        return _api(place).run_command(resource_group(place), machine, script, timeout_s=timeout_s)
 
+    def start(self, place: Place[AzureSite], machine: str) -> None:
+        """Start a machine, and return when it runs."""
+        _api(place).start(resource_group(place), machine)
 
-def start(place: Place[AzureSite], machine: str) -> None:
-    """Start a machine, and return when it runs."""
-    _api(place).start(resource_group(place), machine)
+    def restart(self, place: Place[AzureSite], machine: str) -> None:
+        """Restart a machine, and return when it runs again."""
+        _api(place).restart(resource_group(place), machine)
 
+    def secret(self, place: Place[AzureSite], vault: str, name: str) -> str | None:
+        """Return the newest value of a secret in a Key Vault; None when there is no such secret."""
+        return Vault(f"https://{vault}.vault.azure.net").get(name)
 
-def restart(place: Place[AzureSite], machine: str) -> None:
-    """Restart a machine, and return when it runs again."""
-    _api(place).restart(resource_group(place), machine)
+    def set_secret(self, place: Place[AzureSite], vault: str, name: str, value: str) -> None:
+        """Write a new version of a secret in a Key Vault; its value is JSON or PEM."""
+        kind = "application/x-pem-file" if value.startswith("-----BEGIN") else "application/json"
+        Vault(f"https://{vault}.vault.azure.net").set(name, value, content_type=kind)
 
+    def signed_in(self, place: Place[AzureSite]) -> str:
+        """Return the caller's name of a person or id of an application, from a token that was asked for already; empty
+        when there is none."""
+        return kept_credential().holder()
 
-def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
-    """Return the newest value of a secret in a Key Vault; None when there is no such secret."""
-    return Vault(f"https://{vault}.vault.azure.net").get(name)
+    def backups(self, place: Place[AzureSite], storage: str, container: str, prefix: str) -> list[BackupView]:
+        """Return the blobs of a container of the storage account below a prefix, the oldest first."""
+        return sorted(listed(storage, container, prefix), key=lambda one: one.made)
 
+    def fetch_backup(self, place: Place[AzureSite], storage: str, container: str, name: str, to: Path) -> None:
+        """Write a blob of the storage account to a file."""
+        fetched(storage, container, name, to)
 
-def set_secret(_place: Place[AzureSite], vault: str, name: str, value: str, /) -> None:
-    """Write a new version of a secret in a Key Vault; its value is JSON or PEM."""
-    kind = "application/x-pem-file" if value.startswith("-----BEGIN") else "application/json"
-    Vault(f"https://{vault}.vault.azure.net").set(name, value, content_type=kind)
+    def backup_head(self, place: Place[AzureSite], storage: str, container: str, name: str, length: int) -> bytes:
+        """Return the first bytes of a blob of the storage account, ``length`` at most."""
+        return head(storage, container, name, length)
 
-
-def signed_in(_place: Place[AzureSite], /) -> str:
-    """Return the caller's name of a person or id of an application, from a token that was asked for already; empty when
-    there is none."""
-    return kept_credential().holder()
-
-
-def backups(_place: Place[AzureSite], storage: str, container: str, prefix: str, /) -> list[BackupView]:
-    """Return the blobs of a container of the storage account below a prefix, the oldest first."""
-    return sorted(listed(storage, container, prefix), key=lambda one: one.made)
-
-
-def fetch_backup(_place: Place[AzureSite], storage: str, container: str, name: str, to: Path, /) -> None:
-    """Write a blob of the storage account to a file."""
-    fetched(storage, container, name, to)
-
-
-def backup_head(_place: Place[AzureSite], storage: str, container: str, name: str, length: int, /) -> bytes:
-    """Return the first bytes of a blob of the storage account, ``length`` at most."""
-    return head(storage, container, name, length)
-
-
-def free_vault(place: Place[AzureSite], vault: str) -> None:
-    """Purge the deleted vault. Azure keeps it and its name for a week, and the environment could not be made again
-    before that. If the caller may not purge it, the error contains the command for a user who may."""
-    try:
-        _api(place).purge_vault(vault, region=place.site.region)
-    except AzureError as error:
-        raise CloudError(
-            f"the deleted vault {vault} keeps its name for a week and could not be purged ({error}); to make "
-            f"{place.environment} again before that: az keyvault purge --name {vault} --location {place.site.region}"
-        ) from None
+    def free_vault(self, place: Place[AzureSite], vault: str) -> None:
+        """Purge the deleted vault. Azure keeps it and its name for a week, and the environment could not be made again
+        before that. If the caller may not purge it, the error contains the command for a user who may."""
+        try:
+            _api(place).purge_vault(vault, region=place.site.region)
+        except AzureError as error:
+            raise CloudError(
+                f"the deleted vault {vault} keeps its name for a week and could not be purged ({error}); to make "
+                f"{place.environment} again before that: "
+                f"az keyvault purge --name {vault} --location {place.site.region}"
+            ) from None
 
 
 def _api(place: Place[AzureSite]) -> AzureApi:

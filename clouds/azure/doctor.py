@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from clouds.azure.images import is_placeholder
+from clouds.azure.images import AzureMachineImages
 from clouds.azure.looked_up import named_parts
-from clouds.azure.made import existing_parts
 from clouds.azure.names import resource_group
 from clouds.azure.offers import offers
+from clouds.azure.parts import AzureSiteParts
 from clouds.azure.permissions import permissions, registrations, scaling_role
 from clouds.azure.quotas import quotas
 from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, Reader, region_name
 from clouds.azure.session import MANAGEMENT
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_region, by_subscription, is_example
-from clouds.base.doctor import Question, Share, bake, compared, unbaked
+from clouds.base.doctor import CloudDoctor, Question, Share, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.outside import clock
 
@@ -27,37 +27,39 @@ SIGN_IN = "https://login.microsoftonline.com"
 GALLERY_VERSION = "2023-07-03"
 
 
-def services(share: Share[AzureSite]) -> dict[str, tuple[str, ...]]:
-    """Return the URLs of the services that are needed, each with the names of the sites that need it."""
-    return dict.fromkeys((MANAGEMENT, SIGN_IN), tuple(share.places))
+class AzureCloudDoctor(CloudDoctor[AzureSite]):
+    """Checks of what Azure must have and allow."""
 
+    def services(self, share: Share[AzureSite]) -> dict[str, tuple[str, ...]]:
+        """Return the URLs of the services that are needed, each with the names of the sites that need it."""
+        return dict.fromkeys((MANAGEMENT, SIGN_IN), tuple(share.places))
 
-def questions(share: Share[AzureSite], reader: Reader | None = None) -> Iterator[Question]:
-    """Yield the questions for each subscription, for each region in it and for each site. Nothing is asked about an
-    example's subscription, because it does not exist."""
-    reader = reader or Reader()
-    yield Question(name="credentials", where=(share.file,), run=partial(imaginary, share))
-    yield Question(name="durations", where=(share.file,), run=partial(durations, share))
-    yield Question(name="clock", where=("this machine",), run=partial(clock, share.here, MANAGEMENT))
-    share = real(share)
-    for subscription, names in by_subscription(share).items():
-        for check, look in (
-            ("credentials", credentials),
-            ("permissions", permissions),
-            ("permissions", scaling_role),
-            ("registrations", registrations),
-            ("addresses", addresses),
-        ):
-            yield Question(name=check, where=share.sites(*names), run=partial(look, share, reader, subscription))
-    for (subscription, region), names in by_region(share).items():
-        run = partial(quotas, share, reader, subscription, region)
-        yield Question(name="quotas", where=share.sites(*names), run=run)
-    for name, place in share.places.items():
-        where = share.sites(name)
-        yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
-        yield Question(name="images", where=where, run=partial(image, share, reader, name))
-        if existing_parts(place.site):
-            yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
+    def questions(self, share: Share[AzureSite], reader: Reader | None = None) -> Iterator[Question]:
+        """Yield the questions for each subscription, for each region in it and for each site. Nothing is asked about an
+        example's subscription, because it does not exist."""
+        reader = reader or Reader()
+        yield Question(name="credentials", where=(share.file,), run=partial(imaginary, share))
+        yield Question(name="durations", where=(share.file,), run=partial(durations, share))
+        yield Question(name="clock", where=("this machine",), run=partial(clock, share.here, MANAGEMENT))
+        share = real(share)
+        for subscription, names in by_subscription(share).items():
+            for check, look in (
+                ("credentials", credentials),
+                ("permissions", permissions),
+                ("permissions", scaling_role),
+                ("registrations", registrations),
+                ("addresses", addresses),
+            ):
+                yield Question(name=check, where=share.sites(*names), run=partial(look, share, reader, subscription))
+        for (subscription, region), names in by_region(share).items():
+            run = partial(quotas, share, reader, subscription, region)
+            yield Question(name="quotas", where=share.sites(*names), run=run)
+        for name, place in share.places.items():
+            where = share.sites(name)
+            yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
+            yield Question(name="images", where=where, run=partial(image, share, reader, name))
+            if AzureSiteParts().existing_parts(place.site):
+                yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
 
 
 def real(share: Share[AzureSite]) -> Share[AzureSite]:
@@ -124,7 +126,7 @@ def image(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Findin
     """Check an image version in a gallery: learn.microsoft.com, "Gallery Image Versions - Get"
     (``properties.provisioningState``, ``properties.publishingProfile.targetRegions``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
-    if is_placeholder(site):
+    if AzureMachineImages().is_placeholder(site):
         yield unbaked(share, name)
         return
     found = reader.find(site.image, version=GALLERY_VERSION)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 from clouds.azure.existing import AzureVpn
-from clouds.azure.made import control_subnets, makes_vpn_gateway
 from clouds.azure.names import subnet_name
+from clouds.azure.parts import control_subnets, makes_vpn_gateway
 from clouds.azure.site import AzureSite
 from clouds.base import fitting
 from clouds.base.fitting import FoundNetwork, FoundSubnet, SiteRanges, ranges_text

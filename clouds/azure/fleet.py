@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from clouds.azure import groups
+from clouds.azure.groups import AzurePoolGroups
 from clouds.azure.names import resource_group_path
 from clouds.azure.refusals import SIGNS
 from clouds.azure.session import Requests, ResourceManager
@@ -156,10 +156,12 @@ class AzureGroup:
         self._manager.ask("POST", f"{self._path}/{action}", version=COMPUTE_VERSION, body=body)
 
 
-def of_pool(place: Place[AzureSite], name: str) -> dict[str, AzureGroup]:
+def live_groups(place: Place[AzureSite], name: str) -> dict[str, AzureGroup]:
     """Return the pool's scale sets by name."""
     where = resource_group_path(place)
-    return {group.name: AzureGroup(group.name, resource_group=where) for group in groups.of_pool(place, name)}
+    return {
+        group.name: AzureGroup(group.name, resource_group=where) for group in AzurePoolGroups().of_pool(place, name)
+    }
 
 
 def target(document: Mapping[str, Any]) -> str:

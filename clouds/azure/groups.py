@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from clouds.azure.site import AzureSite
-from clouds.base.groups import PoolGroup
+from clouds.base.groups import PoolGroup, PoolGroups
 from clouds.base.kinds import without_version
 from clouds.base.place import Place
 
@@ -32,42 +32,42 @@ def largest_set(machine_type: str) -> int:
     return LARGEST_PLACEMENT_GROUP if has_infiniband(machine_type) else LARGEST_SET
 
 
-def of_pool(place: Place[AzureSite], name: str) -> tuple[PoolGroup, ...]:
-    """Return as many scale sets as are needed for the pool's ``max``.
+class AzurePoolGroups(PoolGroups[AzureSite]):
+    """Scale sets of pools in Azure."""
 
-    The first has the pool's own name; further ones have a number after it. Each is filled before the next. When ``max``
-    grows, only the last scale set changes, and added ones have new names.
-    """
-    pool, own = place.pools[name], place.pool_resource(name)
-    most = largest_set(pool.machine_type)
-    resources = {before: f"{own}-s{before // most}" if before else own for before in range(0, pool.max, most)}
-    return tuple(
-        PoolGroup(
-            name=place.cloud_name(resource),
-            resource=resource,
-            min=min(max(pool.min - before, 0), most),
-            max=min(pool.max - before, most),
+    word = "scale set"
+
+    def of_pool(self, place: Place[AzureSite], pool: str) -> tuple[PoolGroup, ...]:
+        """Return as many scale sets as are needed for the pool's ``max``.
+
+        The first has the pool's own name; further ones have a number after it. Each is filled before the next. When
+        ``max`` grows, only the last scale set changes, and added ones have new names.
+        """
+        declared, first = place.pools[pool], place.pool_resource(pool)
+        most = largest_set(declared.machine_type)
+        resources = {
+            before: f"{first}-s{before // most}" if before else first for before in range(0, declared.max, most)
+        }
+        return tuple(
+            PoolGroup(
+                name=place.cloud_name(resource),
+                resource=resource,
+                min=min(max(declared.min - before, 0), most),
+                max=min(declared.max - before, most),
+            )
+            for before, resource in resources.items()
         )
-        for before, resource in resources.items()
-    )
 
+    def may_name(self, place: Place[AzureSite], pool: str, machine: str) -> bool:
+        """Return whether the name begins with the name of the pool's first scale set, as all of its machines' names
+        do."""
+        return machine.startswith(place.cloud_name(place.pool_resource(pool)))
 
-def may_name(place: Place[AzureSite], pool: str, machine: str) -> bool:
-    """Return whether the name begins with the name of the pool's first scale set, as all of its machines' names do."""
-    return machine.startswith(place.cloud_name(place.pool_resource(pool)))
+    def unused_name(self, place: Place[AzureSite], pool: str) -> str:
+        """Return the first scale set's name with six letters after it. Uniform scale sets add six characters to their
+        name (learn.microsoft.com, "osProfile.computerNamePrefix")."""
+        return f"{self.of_pool(place, pool)[0].name}zzzzzz"
 
-
-def unused_name(place: Place[AzureSite], pool: str) -> str:
-    """Return the first scale set's name with six letters after it. Uniform scale sets add six characters to their name
-    (learn.microsoft.com, "osProfile.computerNamePrefix")."""
-    return f"{of_pool(place, pool)[0].name}zzzzzz"
-
-
-def word() -> str:
-    """Return ``scale set``."""
-    return "scale set"
-
-
-def largest(type_: str, machine_type: str) -> int | None:
-    """Scale sets have no maximum of their own."""
-    return largest_set(machine_type) if without_version(type_) == SCALE_SET else None
+    def largest(self, type_: str, machine_type: str) -> int | None:
+        """Scale sets have no maximum of their own."""
+        return largest_set(machine_type) if without_version(type_) == SCALE_SET else None

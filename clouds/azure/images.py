@@ -10,6 +10,7 @@ from typing import Any
 from clouds.azure.site import AzureSite
 from clouds.base.baking import BakeOptions, Recipe
 from clouds.base.errors import CloudError
+from clouds.base.images import MachineImages
 
 PLACEHOLDER_VERSION = "0.0.0"
 """Version that no image has: `longhaul image build` uses the date as version."""
@@ -30,47 +31,69 @@ _SECRET = "PKR_VAR_azure_client_secret"  # noqa: S105 - a variable's name
 _CLIENT = "PKR_VAR_azure_client_id"
 
 
-def is_placeholder(site: AzureSite) -> bool:
-    """Return whether the image id in a site's section is a placeholder."""
-    return site.image.endswith(f"/versions/{PLACEHOLDER_VERSION}")
+class AzureMachineImages(MachineImages[AzureSite]):
+    """Images that machines in Azure boot."""
 
+    def is_placeholder(self, site: AzureSite) -> bool:
+        """Return whether the image id in a site's section is a placeholder."""
+        return site.image.endswith(f"/versions/{PLACEHOLDER_VERSION}")
 
-def placeholder(subscription: str, *, kind: str) -> str:
-    """Return the id of the first image of this kind, with the placeholder's version. It tells the gallery for the baked
-    image."""
-    definition = "node-gpu" if kind == "gpu" else "node"
-    return (
-        f"/subscriptions/{subscription}/resourceGroups/{GALLERY_GROUP}/providers/Microsoft.Compute/galleries/{GALLERY}"
-        f"/images/{definition}/versions/{PLACEHOLDER_VERSION}"
-    )
+    def placeholder(self, account: str, *, kind: str) -> str:
+        """Return the id of the first image of this kind, with the placeholder's version. It tells the gallery for the
+        baked image."""
+        definition = "node-gpu" if kind == "gpu" else "node"
+        return (
+            f"/subscriptions/{account}/resourceGroups/{GALLERY_GROUP}/providers/Microsoft.Compute/galleries/{GALLERY}"
+            f"/images/{definition}/versions/{PLACEHOLDER_VERSION}"
+        )
 
+    def recipe(self, site: AzureSite, asked: BakeOptions, version: str) -> Recipe:
+        """Return the settings with which Packer bakes the image, in the gallery of the site's present image id. Raise
+        ``ValueError`` when an option or that id cannot be used."""
+        found = _GALLERY.match(site.image)
+        if found is None:
+            raise ValueError(f"sites.{asked.site}.image is in no compute gallery: {site.image}")
+        subscription, group, gallery, named = found.groups()
+        definition = named.removesuffix(_GPU) + (_GPU if asked.kind == "gpu" else "")
+        place = f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/galleries/{gallery}"
+        variables: dict[str, Any] = {
+            "azure_subscription": site.subscription,
+            "azure_tenant": site.tenant,
+            "azure_gallery": {
+                "subscription": subscription,
+                "resource_group": group,
+                "gallery": gallery,
+                "definition": definition,
+            },
+            **({"azure_network": _network(asked.subnet)} if asked.subnet else {}),
+        }
+        return Recipe(
+            builder="azure-arm",
+            machine_type="Standard_D4s_v5",
+            image=f"{place}/images/{definition}/versions/{version}",
+            variables=variables,
+        )
 
-def recipe(site: AzureSite, asked: BakeOptions, version: str) -> Recipe:
-    """Return the settings with which Packer bakes the image, in the gallery of the site's present image id. Raise
-    ``ValueError`` when an option or that id cannot be used."""
-    found = _GALLERY.match(site.image)
-    if found is None:
-        raise ValueError(f"sites.{asked.site}.image is in no compute gallery: {site.image}")
-    subscription, group, gallery, named = found.groups()
-    definition = named.removesuffix(_GPU) + (_GPU if asked.kind == "gpu" else "")
-    place = f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/galleries/{gallery}"
-    variables: dict[str, Any] = {
-        "azure_subscription": site.subscription,
-        "azure_tenant": site.tenant,
-        "azure_gallery": {
-            "subscription": subscription,
-            "resource_group": group,
-            "gallery": gallery,
-            "definition": definition,
-        },
-        **({"azure_network": _network(asked.subnet)} if asked.subnet else {}),
-    }
-    return Recipe(
-        builder="azure-arm",
-        machine_type="Standard_D4s_v5",
-        image=f"{place}/images/{definition}/versions/{version}",
-        variables=variables,
-    )
+    def credentials(self, environ: Mapping[str, str], *, needed: bool) -> dict[str, str]:
+        """Return Packer's variables with a service principal's secret, or empty ones, with which Packer's plugin uses
+        the Azure CLI's credentials. Raise ``CloudError`` when credentials are ``needed`` and there are neither."""
+        if environ.get("AZURE_CLIENT_ID") and environ.get("AZURE_CLIENT_SECRET"):
+            return {_CLIENT: environ["AZURE_CLIENT_ID"], _SECRET: environ["AZURE_CLIENT_SECRET"]}
+        if needed and shutil.which("az", path=environ.get("PATH")) is None:
+            raise CloudError(
+                "no Azure credentials: sign in with the Azure CLI (`az login`; in CI `az login --federated-token` or "
+                "`--identity`), or set AZURE_CLIENT_ID and AZURE_CLIENT_SECRET"
+            )
+        return {_CLIENT: "", _SECRET: ""}
+
+    def leftovers(self, name: str, image: str, variables: Mapping[str, Any]) -> list[str]:
+        """Return commands that show what a killed bake left behind."""
+        subscription = variables["azure_subscription"]
+        return [
+            f"az group show --subscription {subscription} --name {name}-bake",
+            f"az group delete --subscription {subscription} --name {name}-bake",
+            f"az resource show --ids {image} --query properties.provisioningState   # delete it unless Succeeded",
+        ]
 
 
 def _network(subnet: str) -> dict[str, str]:
@@ -81,26 +104,3 @@ def _network(subnet: str) -> dict[str, str]:
             "Microsoft.Network/virtualNetworks/…/subnets/…"
         )
     return dict(zip(("resource_group", "network", "subnet"), found.groups(), strict=True))
-
-
-def credentials(environ: Mapping[str, str], *, needed: bool) -> dict[str, str]:
-    """Return Packer's variables with a service principal's secret, or empty ones, with which Packer's plugin uses the
-    Azure CLI's credentials. Raise ``CloudError`` when credentials are ``needed`` and there are neither."""
-    if environ.get("AZURE_CLIENT_ID") and environ.get("AZURE_CLIENT_SECRET"):
-        return {_CLIENT: environ["AZURE_CLIENT_ID"], _SECRET: environ["AZURE_CLIENT_SECRET"]}
-    if needed and shutil.which("az", path=environ.get("PATH")) is None:
-        raise CloudError(
-            "no Azure credentials: sign in with the Azure CLI (`az login`; in CI `az login --federated-token` or "
-            "`--identity`), or set AZURE_CLIENT_ID and AZURE_CLIENT_SECRET"
-        )
-    return {_CLIENT: "", _SECRET: ""}
-
-
-def leftovers(name: str, image: str, variables: Mapping[str, Any]) -> list[str]:
-    """Return commands that show what a killed bake left behind."""
-    subscription = variables["azure_subscription"]
-    return [
-        f"az group show --subscription {subscription} --name {name}-bake",
-        f"az group delete --subscription {subscription} --name {name}-bake",
-        f"az resource show --ids {image} --query properties.provisioningState   # delete it unless Succeeded",
-    ]

@@ -11,7 +11,7 @@ from typing import Any
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
-from clouds.base.listing import PublicAddress
+from clouds.base.listing import PublicAddress, ResourceListing
 from clouds.base.place import Place
 from clouds.base.tagging import ENVIRONMENT
 
@@ -21,36 +21,38 @@ GATEWAYS = ("natgateways", "virtualnetworkgateways", "bastionhosts")
 """Types of resources that may hold a public address: NAT gateways, VPN gateways and Azure's bastion."""
 
 
-def public_addresses(place: Place[AzureSite]) -> Iterator[PublicAddress]:
-    """Yield the public addresses in the site's resource group. In a group that is not the environment's own, only those
-    with its tag."""
-    manager, group = ResourceManager(), resource_group_path(place)
-    own = _tagged(manager.find(group, version=GROUPS_VERSION) or {}, place.environment)
-    for item in manager.pages(f"{group}/providers/Microsoft.Network/publicIPAddresses", version=NETWORK_VERSION):
-        if not own and not _tagged(item, place.environment):
-            continue
-        properties = item["properties"]
-        holder = (properties.get("natGateway") or properties.get("ipConfiguration") or {}).get("id", "")
-        parts = holder.split("/")
-        # …/providers/Microsoft.Network/<type>/<name>/…
-        kind, holding = (parts[7], parts[8]) if len(parts) > 8 else ("nobody", "")
-        yield PublicAddress(
-            address=str(properties.get("ipAddress") or item["name"]),
-            holder=f"{kind} {holding}".strip(),
-            allowed=not holder or kind.lower() in GATEWAYS,
-        )
+class AzureResourceListing(ResourceListing[AzureSite]):
+    """Resources of an environment that Azure itself lists."""
 
+    def public_addresses(self, place: Place[AzureSite]) -> Iterator[PublicAddress]:
+        """Yield the public addresses in the site's resource group. In a group that is not the environment's own, only
+        those with its tag."""
+        manager, group = ResourceManager(), resource_group_path(place)
+        own = _tagged(manager.find(group, version=GROUPS_VERSION) or {}, place.environment)
+        for item in manager.pages(f"{group}/providers/Microsoft.Network/publicIPAddresses", version=NETWORK_VERSION):
+            if not own and not _tagged(item, place.environment):
+                continue
+            properties = item["properties"]
+            holder = (properties.get("natGateway") or properties.get("ipConfiguration") or {}).get("id", "")
+            parts = holder.split("/")
+            # …/providers/Microsoft.Network/<type>/<name>/…
+            kind, holding = (parts[7], parts[8]) if len(parts) > 8 else ("nobody", "")
+            yield PublicAddress(
+                address=str(properties.get("ipAddress") or item["name"]),
+                holder=f"{kind} {holding}".strip(),
+                allowed=not holder or kind.lower() in GATEWAYS,
+            )
 
-def remaining(place: Place[AzureSite]) -> list[str]:
-    """Return the resource group, or the environment's resources in a group that is not its own."""
-    manager, group = ResourceManager(), resource_group_path(place)
-    found = manager.find(group, version=GROUPS_VERSION)
-    if found is None:
-        return []
-    if _tagged(found, place.environment):
-        return [f"resource group {found['name']}"]
-    listed = manager.pages(f"{group}/resources", version=GROUPS_VERSION)
-    return [f"{item['type']} {item['name']}" for item in listed if _tagged(item, place.environment)]
+    def remaining(self, place: Place[AzureSite]) -> list[str]:
+        """Return the resource group, or the environment's resources in a group that is not its own."""
+        manager, group = ResourceManager(), resource_group_path(place)
+        found = manager.find(group, version=GROUPS_VERSION)
+        if found is None:
+            return []
+        if _tagged(found, place.environment):
+            return [f"resource group {found['name']}"]
+        listed = manager.pages(f"{group}/resources", version=GROUPS_VERSION)
+        return [f"{item['type']} {item['name']}" for item in listed if _tagged(item, place.environment)]
 
 
 def _tagged(item: Mapping[str, Any], env: str) -> bool:

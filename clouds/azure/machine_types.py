@@ -10,30 +10,33 @@ from functools import partial
 
 from clouds.azure.groups import has_infiniband
 from clouds.base.machine_type import A100_BOARD, H100_BOARD, NVLINKS_UNCHECKED, MachineType, built_in
+from clouds.base.machine_types import MachineTypes
 from clouds.base.pool import Pool
 from clouds.base.rdma import Rdma
 
 _type = partial(built_in, "azure")
 
 
-def known() -> dict[str, MachineType]:
-    """Return every built-in type by Azure's own name."""
-    return {
-        "Standard_D2s_v5": _type(2, 8),
-        "Standard_D4s_v5": _type(4, 16),
-        "Standard_D8s_v5": _type(8, 32),
-        "Standard_D16s_v5": _type(16, 64),
-        "Standard_D32s_v5": _type(32, 128),
-        "Standard_E32s_v5": _type(32, 256),
-        "Standard_L8s_v3": _type(8, 64, ssd=1920),
-        "Standard_L16s_v3": _type(16, 128, ssd=3840),
-        "Standard_L32s_v3": _type(32, 256, ssd=7680),
-        "Standard_NC24ads_A100_v4": _type(24, 220, ssd=960, gpus=(1, "A100 80GB", NVLINKS_UNCHECKED)),
-        "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD), rdma_gbps=1600),
-        "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD), rdma_gbps=3200),
-    }
+class AzureMachineTypes(MachineTypes):
+    """Machine types of Azure."""
 
+    def known(self) -> dict[str, MachineType]:
+        """Return every built-in type by Azure's own name."""
+        return {
+            "Standard_D2s_v5": _type(2, 8),
+            "Standard_D4s_v5": _type(4, 16),
+            "Standard_D8s_v5": _type(8, 32),
+            "Standard_D16s_v5": _type(16, 64),
+            "Standard_D32s_v5": _type(32, 128),
+            "Standard_E32s_v5": _type(32, 256),
+            "Standard_L8s_v3": _type(8, 64, ssd=1920),
+            "Standard_L16s_v3": _type(16, 128, ssd=3840),
+            "Standard_L32s_v3": _type(32, 256, ssd=7680),
+            "Standard_NC24ads_A100_v4": _type(24, 220, ssd=960, gpus=(1, "A100 80GB", NVLINKS_UNCHECKED)),
+            "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD), rdma_gbps=1600),
+            "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD), rdma_gbps=3200),
+        }
 
-def rdma(pool: Pool, /) -> Rdma | None:
-    """Return InfiniBand for a pool of a type that has it."""
-    return Rdma.INFINIBAND if has_infiniband(pool.machine_type) else None
+    def rdma(self, pool: Pool) -> Rdma | None:
+        """Return InfiniBand for a pool of a type that has it."""
+        return Rdma.INFINIBAND if has_infiniband(pool.machine_type) else None

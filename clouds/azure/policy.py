@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from clouds.azure.groups import SCALE_SET
-from clouds.azure.made import makes_egress, makes_vpn_gateway
+from clouds.azure.parts import makes_egress, makes_vpn_gateway
 from clouds.azure.site import AzureSite
-from clouds.azure.tunnels import addresses
+from clouds.azure.tunnels import gateway_addresses
 from clouds.base import policy_rules
 from clouds.base.ingress import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts, walk
 from clouds.base.place import Place
-from clouds.base.policy import Breach, Check, Declared, Resource, unaccounted_address
+from clouds.base.policy import Breach, Check, Declared, PolicyChecks, Resource, unaccounted_address
 from clouds.base.ranges import parse_range
 from clouds.base.secrets import user_data_check
 from clouds.base.tagging import MACHINE, POOL, SITE, missing_tags
@@ -236,14 +236,45 @@ _MACHINES = frozenset({VIRTUAL_MACHINE, SCALE_SET})
 _ASSIGNMENT = frozenset({"azure-native:authorization:RoleAssignment"})
 
 
-def public(place: Place[AzureSite], /) -> frozenset[str]:
-    """Return the names of the site's public addresses, as `components/azure/network.py` and `vpn.py` name them, and of
-    what lets laptops in."""
-    egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
-    gateway = place.has_tunnels and makes_vpn_gateway(place.site)
-    numbers = range(addresses(place.site)) if gateway else ()
-    links = {f"{place.environment}-links-{place.name}-address-{number}" for number in numbers}
-    return frozenset({*egress, *links, *_laptops(place)})
+class AzurePolicyChecks(PolicyChecks[AzureSite]):
+    """Checks of resources in Azure."""
+
+    def public(self, place: Place[AzureSite]) -> frozenset[str]:
+        """Return the names of the site's public addresses, as `components/azure/network.py` and `vpn.py` name them, and
+        of what lets laptops in."""
+        egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
+        gateway = place.has_tunnels and makes_vpn_gateway(place.site)
+        numbers = range(gateway_addresses(place.site)) if gateway else ()
+        links = {f"{place.environment}-links-{place.name}-address-{number}" for number in numbers}
+        return frozenset({*egress, *links, *_laptops(place)})
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return every check of Azure's resources."""
+        return (
+            Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=_ADDRESSES, look=unaccounted_address),
+            Check(rule=policy_rules.PUBLIC_INTERFACE, kinds=_MACHINES | {INTERFACE}, look=_addresses),
+            Check(rule=policy_rules.PUBLIC_LOAD_BALANCER, kinds=frozenset({BALANCER}), look=_addresses),
+            Check(rule=policy_rules.INGRESS, kinds=frozenset({RULES_GROUP, RULE}), look=_ingress),
+            Check(
+                rule=policy_rules.SUBNET_WITHOUT_RULES, kinds=frozenset({"azure-native:network:Subnet"}), look=_subnet
+            ),
+            Check(rule=policy_rules.STORE_NETWORK, kinds=frozenset({VAULT, STORAGE_ACCOUNT}), look=_network),
+            Check(rule=policy_rules.STORE_ANONYMOUS, kinds=frozenset({STORAGE_ACCOUNT}), look=_anonymous),
+            Check(rule=policy_rules.VAULT_RECOVERABLE, kinds=frozenset({VAULT}), look=_recoverable),
+            Check(rule=policy_rules.ENCRYPTION_AT_HOST, kinds=_MACHINES, look=_host),
+            Check(rule=policy_rules.TLS, kinds=frozenset({STORAGE_ACCOUNT}), look=_tls),
+            Check(rule=policy_rules.VAULT_ROLES, kinds=frozenset({VAULT}), look=_vault_roles),
+            Check(rule=policy_rules.PASSWORD_LOGIN, kinds=_MACHINES, look=_password),
+            Check(rule=policy_rules.AZURE_PRIVILEGED_ROLE, kinds=_ASSIGNMENT, look=_privileged),
+            Check(rule=policy_rules.AZURE_SCOPE, kinds=_ASSIGNMENT, look=_scope),
+            Check(
+                rule=policy_rules.AZURE_ACTIONS,
+                kinds=frozenset({"azure-native:authorization:RoleDefinition"}),
+                look=_definition,
+            ),
+            user_data_check(USER_DATA),
+            Check(rule=policy_rules.TAGS, kinds=TAGGED, look=_tags),
+        )
 
 
 def _laptops(place: Place[AzureSite]) -> Iterator[str]:
@@ -253,30 +284,3 @@ def _laptops(place: Place[AzureSite]) -> Iterator[str]:
         yield f"{place.environment}-vpn-{number}-interface"
     if place.vpn_machines:
         yield f"{place.environment}-{place.name}-vpn-rules"
-
-
-def checks() -> tuple[Check, ...]:
-    """Return every check of Azure's resources."""
-    return (
-        Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=_ADDRESSES, look=unaccounted_address),
-        Check(rule=policy_rules.PUBLIC_INTERFACE, kinds=_MACHINES | {INTERFACE}, look=_addresses),
-        Check(rule=policy_rules.PUBLIC_LOAD_BALANCER, kinds=frozenset({BALANCER}), look=_addresses),
-        Check(rule=policy_rules.INGRESS, kinds=frozenset({RULES_GROUP, RULE}), look=_ingress),
-        Check(rule=policy_rules.SUBNET_WITHOUT_RULES, kinds=frozenset({"azure-native:network:Subnet"}), look=_subnet),
-        Check(rule=policy_rules.STORE_NETWORK, kinds=frozenset({VAULT, STORAGE_ACCOUNT}), look=_network),
-        Check(rule=policy_rules.STORE_ANONYMOUS, kinds=frozenset({STORAGE_ACCOUNT}), look=_anonymous),
-        Check(rule=policy_rules.VAULT_RECOVERABLE, kinds=frozenset({VAULT}), look=_recoverable),
-        Check(rule=policy_rules.ENCRYPTION_AT_HOST, kinds=_MACHINES, look=_host),
-        Check(rule=policy_rules.TLS, kinds=frozenset({STORAGE_ACCOUNT}), look=_tls),
-        Check(rule=policy_rules.VAULT_ROLES, kinds=frozenset({VAULT}), look=_vault_roles),
-        Check(rule=policy_rules.PASSWORD_LOGIN, kinds=_MACHINES, look=_password),
-        Check(rule=policy_rules.AZURE_PRIVILEGED_ROLE, kinds=_ASSIGNMENT, look=_privileged),
-        Check(rule=policy_rules.AZURE_SCOPE, kinds=_ASSIGNMENT, look=_scope),
-        Check(
-            rule=policy_rules.AZURE_ACTIONS,
-            kinds=frozenset({"azure-native:authorization:RoleDefinition"}),
-            look=_definition,
-        ),
-        user_data_check(USER_DATA),
-        Check(rule=policy_rules.TAGS, kinds=TAGGED, look=_tags),
-    )

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from clouds.azure.site import AzureSite
-from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Part, PartKey, Say, only
+from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Part, PartKey, PriceList, Say, only
 from clouds.base.web import Web, WebError
 
 URL = "https://prices.azure.com/api/retail/prices"
@@ -60,19 +60,21 @@ def meters() -> dict[Part, Meter]:
     }
 
 
-def published(source: str, url: str) -> bool:
-    """Return whether a price was read from the Retail Prices API, or from its mirror at ``url``."""
-    return source.startswith(tuple(f"{place}?" for place in (URL, url) if place))
+class AzurePriceList(PriceList[AzureSite]):
+    """Prices that Azure publishes."""
 
+    def published(self, source: str, url: str) -> bool:
+        """Return whether a price was read from the Retail Prices API, or from its mirror at ``url``."""
+        return source.startswith(tuple(f"{place}?" for place in (URL, url) if place))
 
-def batches(keys: tuple[Key, ...], asking: Asking[AzureSite]) -> list[Batch]:
-    """Return one batch for each of the Azure keys among ``keys``."""
-    url = asking.url or URL
-    return [
-        Batch(name=key.named("Azure"), keys=(key,), read=_reader(key, web=asking.web, today=asking.today, url=url))
-        for key in keys
-        if isinstance(key, MachineKey | PartKey) and key.cloud == "azure"
-    ]
+    def batches(self, keys: tuple[Key, ...], asking: Asking[AzureSite]) -> list[Batch]:
+        """Return one batch for each of the Azure keys among ``keys``."""
+        url = asking.url or URL
+        return [
+            Batch(name=key.named("Azure"), keys=(key,), read=_reader(key, web=asking.web, today=asking.today, url=url))
+            for key in keys
+            if isinstance(key, MachineKey | PartKey) and key.cloud == "azure"
+        ]
 
 
 def _reader(key: MachineKey | PartKey, *, web: Web, today: date, url: str) -> Callable[[Say], Answer]:

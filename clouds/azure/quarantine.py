@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.azure.fleet import COMPUTE_VERSION, of_pool
+from clouds.azure.fleet import COMPUTE_VERSION, live_groups
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.base.place import Place
-from clouds.base.quarantine import Suspect, suspect_in
+from clouds.base.quarantine import PoolQuarantine, Suspect, suspect_in
 
 SNAPSHOT_VERSION = "2024-03-02"
 LIMIT_S = 900.0
@@ -23,77 +23,75 @@ LIMIT_S = 900.0
 OFF = ("PowerState/stopped", "PowerState/deallocated")
 
 
-def told() -> tuple[str, ...]:
-    """Return what becomes of a machine."""
-    return (
-        "it is powered off without a shutdown: its memory is lost, and it reaches nothing and nobody reaches it",
-        "its system disk is kept as a snapshot; temporary and local disks are lost",
-        "it is deleted, and its scale set makes another machine under another name",
-    )
+class AzurePoolQuarantine(PoolQuarantine[AzureSite]):
+    """Quarantine of pools' machines in Azure."""
 
+    def consequences(self) -> tuple[str, ...]:
+        """Return what becomes of a machine."""
+        return (
+            "it is powered off without a shutdown: its memory is lost, and it reaches nothing and nobody reaches it",
+            "its system disk is kept as a snapshot; temporary and local disks are lost",
+            "it is deleted, and its scale set makes another machine under another name",
+        )
 
-def find(place: Place[AzureSite], pool: str, node: str) -> Suspect | None:
-    """Return the machine; its Node is named by its computer name."""
-    return suspect_in(of_pool(place, pool), node)
+    def find(self, place: Place[AzureSite], pool: str, node: str) -> Suspect | None:
+        """Return the machine; its Node is named by its computer name."""
+        return suspect_in(live_groups(place, pool), node)
 
+    def isolate(self, place: Place[AzureSite], suspect: Suspect) -> None:
+        """Power it off, which keeps its disk and its place in the scale set."""
+        manager, path = ResourceManager(), _machine(place, suspect)
+        found = manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
+        if found is None or _codes(found) & set(OFF):
+            return
+        begun = manager.ask("POST", f"{path}/powerOff", version=COMPUTE_VERSION, options={"skipShutdown": "true"})
+        manager.finished(begun, what=f"{suspect.node}: powering it off", limit_s=LIMIT_S)
 
-def isolate(place: Place[AzureSite], suspect: Suspect) -> None:
-    """Power it off, which keeps its disk and its place in the scale set."""
-    manager, path = ResourceManager(), _machine(place, suspect)
-    found = manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
-    if found is None or _codes(found) & set(OFF):
-        return
-    begun = manager.ask("POST", f"{path}/powerOff", version=COMPUTE_VERSION, options={"skipShutdown": "true"})
-    manager.finished(begun, what=f"{suspect.node}: powering it off", limit_s=LIMIT_S)
-
-
-def keep(place: Place[AzureSite], suspect: Suspect) -> tuple[str, ...]:
-    """Make a snapshot of its system disk, which nobody reaches by a network. A disk goes with its machine."""
-    manager = ResourceManager()
-    snapshot = f"{resource_group_path(place)}/providers/Microsoft.Compute/snapshots/{suspect.node}-quarantine"
-    there = manager.find(snapshot, version=SNAPSHOT_VERSION)
-    if there is not None and there["properties"].get("provisioningState") == "Succeeded":
+    def keep(self, place: Place[AzureSite], suspect: Suspect) -> tuple[str, ...]:
+        """Make a snapshot of its system disk, which nobody reaches by a network. A disk goes with its machine."""
+        manager = ResourceManager()
+        snapshot = f"{resource_group_path(place)}/providers/Microsoft.Compute/snapshots/{suspect.node}-quarantine"
+        there = manager.find(snapshot, version=SNAPSHOT_VERSION)
+        if there is not None and there["properties"].get("provisioningState") == "Succeeded":
+            return (snapshot,)
+        machine = manager.find(_machine(place, suspect), version=COMPUTE_VERSION)
+        if machine is None:
+            return ()
+        disk = machine["properties"]["storageProfile"]["osDisk"]["managedDisk"]["id"]
+        body = {
+            "location": machine["location"],
+            "tags": dict(machine.get("tags") or {}),
+            "sku": {"name": "Standard_LRS"},
+            "properties": {
+                "creationData": {"createOption": "Copy", "sourceResourceId": disk},
+                "incremental": True,
+                "networkAccessPolicy": "DenyAll",
+                "publicNetworkAccess": "Disabled",
+            },
+        }
+        begun = manager.ask("PUT", snapshot, version=SNAPSHOT_VERSION, body=body)
+        manager.finished(begun, what=f"{suspect.node}: the snapshot of its disk", limit_s=LIMIT_S)
         return (snapshot,)
-    machine = manager.find(_machine(place, suspect), version=COMPUTE_VERSION)
-    if machine is None:
-        return ()
-    disk = machine["properties"]["storageProfile"]["osDisk"]["managedDisk"]["id"]
-    body = {
-        "location": machine["location"],
-        "tags": dict(machine.get("tags") or {}),
-        "sku": {"name": "Standard_LRS"},
-        "properties": {
-            "creationData": {"createOption": "Copy", "sourceResourceId": disk},
-            "incremental": True,
-            "networkAccessPolicy": "DenyAll",
-            "publicNetworkAccess": "Disabled",
-        },
-    }
-    begun = manager.ask("PUT", snapshot, version=SNAPSHOT_VERSION, body=body)
-    manager.finished(begun, what=f"{suspect.node}: the snapshot of its disk", limit_s=LIMIT_S)
-    return (snapshot,)
 
+    def replace(self, place: Place[AzureSite], suspect: Suspect) -> None:
+        """Delete it, by which the scale set becomes smaller, and give the scale set its size again."""
+        manager, path = ResourceManager(), _machine(place, suspect)
+        if manager.find(path, version=COMPUTE_VERSION) is not None:
+            begun = manager.ask("DELETE", path, version=COMPUTE_VERSION)
+            manager.finished(begun, what=f"{suspect.node}: its deletion", limit_s=LIMIT_S)
+        set_path = _set(place, suspect)
+        sku = manager.get(set_path, version=COMPUTE_VERSION)["sku"]
+        # An autoscaler may have asked for more meanwhile.
+        if int(sku["capacity"]) < suspect.wanted:
+            body = {"sku": {**sku, "capacity": suspect.wanted}}
+            manager.ask("PATCH", set_path, version=COMPUTE_VERSION, body=body)
 
-def replace(place: Place[AzureSite], suspect: Suspect) -> None:
-    """Delete it, by which the scale set becomes smaller, and give the scale set its size again."""
-    manager, path = ResourceManager(), _machine(place, suspect)
-    if manager.find(path, version=COMPUTE_VERSION) is not None:
-        begun = manager.ask("DELETE", path, version=COMPUTE_VERSION)
-        manager.finished(begun, what=f"{suspect.node}: its deletion", limit_s=LIMIT_S)
-    set_path = _set(place, suspect)
-    sku = manager.get(set_path, version=COMPUTE_VERSION)["sku"]
-    # An autoscaler may have asked for more meanwhile.
-    if int(sku["capacity"]) < suspect.wanted:
-        body = {"sku": {**sku, "capacity": suspect.wanted}}
-        manager.ask("PATCH", set_path, version=COMPUTE_VERSION, body=body)
-
-
-def release(_place: Place[AzureSite], kept: tuple[str, ...]) -> None:
-    """Delete the snapshot."""
-    manager = ResourceManager()
-    for snapshot in kept:
-        begun = manager.ask("DELETE", snapshot, version=SNAPSHOT_VERSION)
-        manager.finished(begun, what=f"the deletion of {snapshot.rpartition('/')[2]}", limit_s=LIMIT_S)
+    def release(self, place: Place[AzureSite], kept: tuple[str, ...]) -> None:
+        """Delete the snapshot."""
+        manager = ResourceManager()
+        for snapshot in kept:
+            begun = manager.ask("DELETE", snapshot, version=SNAPSHOT_VERSION)
+            manager.finished(begun, what=f"the deletion of {snapshot.rpartition('/')[2]}", limit_s=LIMIT_S)
 
 
 def _set(place: Place[AzureSite], suspect: Suspect) -> str:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from clouds.azure.made import public_addresses
 from clouds.azure.names import resource_group
+from clouds.azure.parts import public_addresses
 from clouds.azure.reader import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, Reader
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_region

@@ -6,73 +6,77 @@ from collections.abc import Mapping
 from typing import Any
 
 from clouds.base.kinds import Kind, Lasting
+from clouds.base.resources import ResourceTypes
 
 
-def kinds() -> Mapping[str, Kind]:
-    """Return the kind of every type that the program makes and that matters to a verdict, and of further types that
-    hold data."""
-    return {
-        "azure-native:compute:VirtualMachine": Kind.MACHINE,
-        "azure-native:compute:VirtualMachineScaleSet": Kind.POOL,
-        "azure-native:keyvault:Vault": Kind.VAULT,
-        "azure-native:resources:ResourceGroup": Kind.GROUP,
-        "azure-native:compute:Disk": Kind.DATA,
-        "azure-native:compute:Snapshot": Kind.DATA,
-        "azure-native:storage:StorageAccount": Kind.DATA,
-        "azure-native:storage:BlobContainer": Kind.DATA,
-        "azure-native:storage:BlobContainerImmutabilityPolicy": Kind.DATA,
-        "azure-native:network:LoadBalancer": Kind.BALANCER,
-        "azure-native:network:VirtualNetworkGateway": Kind.VPN_GATEWAY,
-        "azure-native:network:NatGateway": Kind.EGRESS,
-        "azure-native:network:PublicIPAddress": Kind.ADDRESS,
-        "azure-native:network:VirtualNetworkGatewayConnection": Kind.TUNNEL,
-        "azure-native:network:LocalNetworkGateway": Kind.TUNNEL,
-        "azure-native:network:VirtualNetworkPeering": Kind.PEERING,
-        "azure-native:network:VirtualNetwork": Kind.NETWORK,
-        "azure-native:network:Subnet": Kind.NETWORK,
-        "azure-native:network:NetworkSecurityGroup": Kind.RULE,
-        "azure-native:privatedns:PrivateZone": Kind.NAME,
-        "azure-native:privatedns:PrivateRecordSet": Kind.NAME,
-        "azure-native:privatedns:VirtualNetworkLink": Kind.NAME,
-        "azure-native:authorization:RoleAssignment": Kind.RIGHT,
-        "azure-native:managedidentity:UserAssignedIdentity": Kind.RIGHT,
-    }
+class AzureResourceTypes(ResourceTypes):
+    """Types of the program's resources in Azure."""
 
+    def kinds(self) -> Mapping[str, Kind]:
+        """Return the kind of every type that the program makes and that matters to a verdict, and of further types that
+        hold data."""
+        return {
+            "azure-native:compute:VirtualMachine": Kind.MACHINE,
+            "azure-native:compute:VirtualMachineScaleSet": Kind.POOL,
+            "azure-native:keyvault:Vault": Kind.VAULT,
+            "azure-native:resources:ResourceGroup": Kind.GROUP,
+            "azure-native:compute:Disk": Kind.DATA,
+            "azure-native:compute:Snapshot": Kind.DATA,
+            "azure-native:storage:StorageAccount": Kind.DATA,
+            "azure-native:storage:BlobContainer": Kind.DATA,
+            "azure-native:storage:BlobContainerImmutabilityPolicy": Kind.DATA,
+            "azure-native:network:LoadBalancer": Kind.BALANCER,
+            "azure-native:network:VirtualNetworkGateway": Kind.VPN_GATEWAY,
+            "azure-native:network:NatGateway": Kind.EGRESS,
+            "azure-native:network:PublicIPAddress": Kind.ADDRESS,
+            "azure-native:network:VirtualNetworkGatewayConnection": Kind.TUNNEL,
+            "azure-native:network:LocalNetworkGateway": Kind.TUNNEL,
+            "azure-native:network:VirtualNetworkPeering": Kind.PEERING,
+            "azure-native:network:VirtualNetwork": Kind.NETWORK,
+            "azure-native:network:Subnet": Kind.NETWORK,
+            "azure-native:network:NetworkSecurityGroup": Kind.RULE,
+            "azure-native:privatedns:PrivateZone": Kind.NAME,
+            "azure-native:privatedns:PrivateRecordSet": Kind.NAME,
+            "azure-native:privatedns:VirtualNetworkLink": Kind.NAME,
+            "azure-native:authorization:RoleAssignment": Kind.RIGHT,
+            "azure-native:managedidentity:UserAssignedIdentity": Kind.RIGHT,
+        }
 
-def ranges() -> Mapping[str, tuple[str, ...]]:
-    """Return the paths of properties that hold ranges, by type."""
-    return {
-        "azure-native:network:VirtualNetwork": ("addressSpace.addressPrefixes",),
-        "azure-native:network:Subnet": ("addressPrefix",),
-        "azure-native:network:LocalNetworkGateway": ("localNetworkAddressSpace.addressPrefixes",),
-    }
+    def ranges(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the paths of properties that hold ranges, by type."""
+        return {
+            "azure-native:network:VirtualNetwork": ("addressSpace.addressPrefixes",),
+            "azure-native:network:Subnet": ("addressPrefix",),
+            "azure-native:network:LocalNetworkGateway": ("localNetworkAddressSpace.addressPrefixes",),
+        }
 
+    def sealed(self) -> tuple[str, ...]:
+        """Connections of the VPN gateway."""
+        return ("azure-native:network:VirtualNetworkGatewayConnection",)
 
-def sealed() -> tuple[str, ...]:
-    """Connections of the VPN gateway."""
-    return ("azure-native:network:VirtualNetworkGatewayConnection",)
+    def lasting(self) -> Mapping[str, Lasting]:
+        """Groups, networks, names, stores and the vault."""
+        store = Lasting(why="what it holds, snapshots or state, is gone with it")
+        return {
+            "azure-native:keyvault:Vault": Lasting(why="every private key of the environment is in it"),
+            "azure-native:privatedns:PrivateZone": Lasting(
+                why="nodes and certificates know the API servers by its names"
+            ),
+            "azure-native:storage:StorageAccount": store,
+            "azure-native:storage:BlobContainer": store,
+            "azure-native:compute:Disk": Lasting(why="the learner's data is on it", with_learner=True),
+            "azure-native:resources:ResourceGroup": Lasting(
+                why="Azure deletes everything in it along with it", with_site=True
+            ),
+            "azure-native:network:VirtualNetwork": Lasting(
+                why="everything in it would have to go first", with_site=True
+            ),
+        }
 
-
-def lasting() -> Mapping[str, Lasting]:
-    """Groups, networks, names, stores and the vault."""
-    store = Lasting(why="what it holds, snapshots or state, is gone with it")
-    return {
-        "azure-native:keyvault:Vault": Lasting(why="every private key of the environment is in it"),
-        "azure-native:privatedns:PrivateZone": Lasting(why="nodes and certificates know the API servers by its names"),
-        "azure-native:storage:StorageAccount": store,
-        "azure-native:storage:BlobContainer": store,
-        "azure-native:compute:Disk": Lasting(why="the learner's data is on it", with_learner=True),
-        "azure-native:resources:ResourceGroup": Lasting(
-            why="Azure deletes everything in it along with it", with_site=True
-        ),
-        "azure-native:network:VirtualNetwork": Lasting(why="everything in it would have to go first", with_site=True),
-    }
-
-
-def rules(type_: str, inputs: Mapping[str, Any], /) -> tuple[str, ...]:
-    """The rules of a security group; no other type has ``securityRules``."""
-    found = inputs.get("securityRules") if type_.startswith("azure-native:") else None
-    return tuple(_rule(one) for one in found if isinstance(one, Mapping)) if isinstance(found, list) else ()
+    def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
+        """The rules of a security group; no other type has ``securityRules``."""
+        found = inputs.get("securityRules") if type_.startswith("azure-native:") else None
+        return tuple(_rule(one) for one in found if isinstance(one, Mapping)) if isinstance(found, list) else ()
 
 
 def _rule(rule: Mapping[str, Any]) -> str:

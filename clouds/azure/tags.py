@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clouds.azure.site import AzureSite
 from clouds.base.place import Place
-from clouds.base.tags import MOST_OF_A_ZONE, OF_A_RESOURCE, ZONES_OWN, Most
+from clouds.base.tags import MOST_OF_A_ZONE, OF_A_RESOURCE, ZONES_OWN, Most, TagLimits
 
 NAME = 512
 """Largest number of characters of a tag's name in Azure (learn.microsoft.com, "Use tags to organize your Azure
@@ -26,25 +26,27 @@ page). Other characters, such as a colon, may be dropped without an error (hashi
 6129), and every `longhaul up` would add them again."""
 
 
-def fault(key: str, _value: str, places: Sequence[Place[AzureSite]], /) -> tuple[str, str] | None:
-    """Return what is wrong with a tag's name, and what to write; None when nothing is."""
-    if len(key) > NAME:
-        return f"has {len(key)} characters", f"a name of at most {NAME}"
-    if set(key) & set(FORBIDDEN):
-        return "is no name that Azure takes", f"a name without any of {FORBIDDEN}"
-    if key.lower().startswith(RESERVED):
-        return "begins as Azure's own tags do", f"a name that begins with none of {', '.join(RESERVED)}"
-    if _makes_zone(places) and not re.fullmatch(ZONE_NAME, key):
-        wrong = "is no name that Azure's DNS zones take, and one is made"
-        return wrong, "letters, digits, `-`, `_` and `.`, no digit first; or name a zone under `existing`"
-    return None
+class AzureTagLimits(TagLimits[AzureSite]):
+    """Tags that Azure accepts."""
 
+    def fault(self, key: str, value: str, places: Sequence[Place[AzureSite]]) -> tuple[str, str] | None:
+        """Return what is wrong with a tag's name, and what to write; None when nothing is."""
+        if len(key) > NAME:
+            return f"has {len(key)} characters", f"a name of at most {NAME}"
+        if set(key) & set(FORBIDDEN):
+            return "is no name that Azure takes", f"a name without any of {FORBIDDEN}"
+        if key.lower().startswith(RESERVED):
+            return "begins as Azure's own tags do", f"a name that begins with none of {', '.join(RESERVED)}"
+        if _makes_zone(places) and not re.fullmatch(ZONE_NAME, key):
+            wrong = "is no name that Azure's DNS zones take, and one is made"
+            return wrong, "letters, digits, `-`, `_` and `.`, no digit first; or name a zone under `existing`"
+        return None
 
-def limit(places: Sequence[Place[AzureSite]]) -> Most:
-    """Return the limit of a resource, or the lower limit of a DNS zone when Longhaul makes one."""
-    if _makes_zone(places):
-        return Most(count=MOST_OF_A_ZONE - ZONES_OWN, whose="a private DNS zone of Azure")
-    return OF_A_RESOURCE
+    def limit(self, places: Sequence[Place[AzureSite]]) -> Most:
+        """Return the limit of a resource, or the lower limit of a DNS zone when Longhaul makes one."""
+        if _makes_zone(places):
+            return Most(count=MOST_OF_A_ZONE - ZONES_OWN, whose="a private DNS zone of Azure")
+        return OF_A_RESOURCE
 
 
 def _makes_zone(places: Sequence[Place[AzureSite]]) -> bool:

@@ -12,7 +12,7 @@ from clouds.azure.site import AzureSite
 from clouds.base.place import Place
 from clouds.base.risks import Risk
 from clouds.base.site import SiteBase
-from clouds.base.tunnels import TunnelView, link_of
+from clouds.base.tunnels import SiteTunnels, TunnelView, link_of
 from clouds.base.words import listed
 
 NETWORK_VERSION = "2024-05-01"
@@ -24,27 +24,81 @@ carries in all in Azure's benchmark (learn.microsoft.com/azure/vpn-gateway/about
 _HIGHLY_AVAILABLE = "learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable"
 
 
-def ends(site: AzureSite, /) -> tuple[str, ...]:
-    """Return the numbers of the gateway's active instances, as texts."""
-    return tuple(map(str, range(addresses(site))))
+class AzureSiteTunnels(SiteTunnels[AzureSite]):
+    """Tunnels to sites in Azure."""
+
+    def ends(self, site: AzureSite) -> tuple[str, ...]:
+        """Return the numbers of the gateway's active instances, as texts."""
+        return tuple(map(str, range(gateway_addresses(site))))
+
+    def is_single(self, site: AzureSite) -> bool:
+        """Return True. Azure requires BGP for several connections to one site
+        (learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable, "Multiple on-premises VPN devices"), and our
+        routes are static."""
+        return True
+
+    def seen(self, place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
+        """Return the site's connections. This takes one request for the list, which omits changing values, and one for
+        each connection of the environment."""
+        manager, base = ResourceManager(), f"{resource_group_path(place)}/providers/Microsoft.Network/connections"
+        return [
+            seen_of(link, place.name, manager.get(f"{base}/{name}", version=NETWORK_VERSION))
+            for name in sorted(str(one["name"]) for one in manager.pages(base, version=NETWORK_VERSION))
+            if (link := link_of(place, name, links)) is not None
+        ]
+
+    def addresses(self, site: AzureSite) -> int:
+        return gateway_addresses(site)
+
+    def risks(self, place: Place[AzureSite], others: Mapping[str, SiteBase]) -> Iterator[Risk]:
+        """Yield the risks of static routes, and of the number and size of the gateway's instances."""
+        if not _holds_all(place.site, others):
+            yield _undefined(place, others)
+            return
+        to = listed(list(others))
+        if gateway_addresses(place.site) == 1:
+            yield Risk(
+                name="vpn-instance",
+                what=f"The VPN gateway of {place.name} has one active instance.",
+                where=f"sites.{place.name}",
+                why="When the other one takes over, all of the site's tunnels break: for 10 to 15 s in maintenance, "
+                f"for up to 3 minutes otherwise ({_HIGHLY_AVAILABLE}).",
+                do="Two active instances need BGP, which is not there yet.",
+            )
+        yield Risk(
+            name="vpn-static",
+            what=f"Nothing takes over from the one connection of {place.name} to each of {to}.",
+            where=f"sites.{place.name}",
+            why="Its routes are static, and Azure documents several connections to one site with BGP only "
+            f"({_HIGHLY_AVAILABLE}). When the other end fails, or AWS makes its end anew, the link is down "
+            "(docs/network.md).",
+            do="Name a circuit of your own for a link that must not fail (`links`, kind existing).",
+        )
+        if place.site.existing.vpn_gateway is None:
+            yield Risk(
+                name="vpn-throughput",
+                what=f"The VPN gateway of {place.name} carries {THROUGHPUT} in all, to and from {to}.",
+                where=f"sites.{place.name}",
+                why="That is Azure's benchmark for its size "
+                "(learn.microsoft.com/azure/vpn-gateway/about-gateway-skus): what reads data or checkpoints across "
+                "sites shares it with the cluster's own traffic.",
+                do="Keep data in the site that reads it, or name a circuit of your own (`links`, kind existing).",
+            )
+            if len(others) > CONNECTIONS:
+                yield Risk(
+                    name="vpn-connections",
+                    what=f"The VPN gateway of {place.name} would have {len(others)} connections, of {CONNECTIONS}.",
+                    where="sites",
+                    why="Azure refuses more (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus).",
+                    do="Declare circuits of your own between sites (`links`, kind existing), or fewer sites.",
+                    refused=True,
+                )
 
 
-def is_single(_site: AzureSite, /) -> bool:
-    """Return True. Azure requires BGP for several connections to one site
-    (learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable, "Multiple on-premises VPN devices"), and our
-    routes are static."""
-    return True
-
-
-def seen(place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
-    """Return the site's connections. This takes one request for the list, which omits changing values, and one for each
-    connection of the environment."""
-    manager, base = ResourceManager(), f"{resource_group_path(place)}/providers/Microsoft.Network/connections"
-    return [
-        seen_of(link, place.name, manager.get(f"{base}/{name}", version=NETWORK_VERSION))
-        for name in sorted(str(one["name"]) for one in manager.pages(base, version=NETWORK_VERSION))
-        if (link := link_of(place, name, links)) is not None
-    ]
+def gateway_addresses(site: AzureSite) -> int:
+    """Return the number of public addresses of the site's gateway, made or existing."""
+    named = site.existing.vpn_gateway
+    return 1 if named is None else len(named.addresses)
 
 
 def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
@@ -71,60 +125,10 @@ def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
     )
 
 
-def addresses(site: AzureSite, /) -> int:
-    """Return the number of public addresses of the site's gateway, made or existing."""
-    named = site.existing.vpn_gateway
-    return 1 if named is None else len(named.addresses)
-
-
-def risks(place: Place[AzureSite], others: Mapping[str, SiteBase], /) -> Iterator[Risk]:
-    """Yield the risks of static routes, and of the number and size of the gateway's instances."""
-    if not _holds_all(place.site, others):
-        yield _undefined(place, others)
-        return
-    to = listed(list(others))
-    if addresses(place.site) == 1:
-        yield Risk(
-            name="vpn-instance",
-            what=f"The VPN gateway of {place.name} has one active instance.",
-            where=f"sites.{place.name}",
-            why="When the other one takes over, all of the site's tunnels break: for 10 to 15 s in maintenance, for up "
-            f"to 3 minutes otherwise ({_HIGHLY_AVAILABLE}).",
-            do="Two active instances need BGP, which is not there yet.",
-        )
-    yield Risk(
-        name="vpn-static",
-        what=f"Nothing takes over from the one connection of {place.name} to each of {to}.",
-        where=f"sites.{place.name}",
-        why="Its routes are static, and Azure documents several connections to one site with BGP only "
-        f"({_HIGHLY_AVAILABLE}). When the other end fails, or AWS makes its end anew, the link is down "
-        "(docs/network.md).",
-        do="Name a circuit of your own for a link that must not fail (`links`, kind existing).",
-    )
-    if place.site.existing.vpn_gateway is None:
-        yield Risk(
-            name="vpn-throughput",
-            what=f"The VPN gateway of {place.name} carries {THROUGHPUT} in all, to and from {to}.",
-            where=f"sites.{place.name}",
-            why="That is Azure's benchmark for its size (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus): "
-            "what reads data or checkpoints across sites shares it with the cluster's own traffic.",
-            do="Keep data in the site that reads it, or name a circuit of your own (`links`, kind existing).",
-        )
-        if len(others) > CONNECTIONS:
-            yield Risk(
-                name="vpn-connections",
-                what=f"The VPN gateway of {place.name} would have {len(others)} connections, of {CONNECTIONS}.",
-                where="sites",
-                why="Azure refuses more (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus).",
-                do="Declare circuits of your own between sites (`links`, kind existing), or fewer sites.",
-                refused=True,
-            )
-
-
 def _holds_all(site: AzureSite, others: Mapping[str, SiteBase]) -> bool:
     """Return whether each active instance has a tunnel to each site. A cloud's gateway at the other end expects one of
     them, while the operator's own gateways have a tunnel to each."""
-    return addresses(site) == 1 or all(other.gateways for other in others.values())
+    return gateway_addresses(site) == 1 or all(other.gateways for other in others.values())
 
 
 def _undefined(place: Place[AzureSite], others: Mapping[str, SiteBase]) -> Risk:

@@ -1,10 +1,15 @@
-"""Views of single machines of the control plane, as their cloud reports them."""
+"""A control plane's machines, vault and backups in its cloud."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from typing import Generic
+
+from clouds.base.place import Place, SiteT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +43,56 @@ class CommandOutput:
 
     stdout: str
     stderr: str
+
+
+class ControlAccess(ABC, Generic[SiteT]):
+    """Machines of a control plane, its vault and its backups. Methods take and return host names of machines, without
+    the prefix of the environment's names in the cloud. Every method raises ``CloudError`` when the cloud refuses or
+    does not answer."""
+
+    @abstractmethod
+    def machines(self, place: Place[SiteT]) -> list[MachineView]:
+        """Return all virtual machines of the control plane's site; an empty list when there are none."""
+
+    @abstractmethod
+    def run_command(self, place: Place[SiteT], machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
+        """Run a shell script as root on a machine through the cloud's agent, and return its output. No network route to
+        the machine is needed. Raise ``CloudError`` when the script does not end within ``timeout_s`` seconds."""
+
+    @abstractmethod
+    def start(self, place: Place[SiteT], machine: str) -> None:
+        """Start a machine, and return when it runs."""
+
+    @abstractmethod
+    def restart(self, place: Place[SiteT], machine: str) -> None:
+        """Restart a machine, and return when it runs again."""
+
+    @abstractmethod
+    def secret(self, place: Place[SiteT], vault: str, name: str) -> str | None:
+        """Return the newest value of a secret in the vault; None when there is no such secret."""
+
+    @abstractmethod
+    def set_secret(self, place: Place[SiteT], vault: str, name: str, value: str) -> None:
+        """Write a new version of a secret in the vault; its value is JSON or PEM."""
+
+    @abstractmethod
+    def signed_in(self, place: Place[SiteT]) -> str:
+        """Return who the caller is to the vault, by a name that means something to people where there is one, as far as
+        answers to earlier requests say; otherwise an empty text. It is for logs and proves nothing."""
+
+    @abstractmethod
+    def backups(self, place: Place[SiteT], storage: str, container: str, prefix: str) -> list[BackupView]:
+        """Return what a container of the backups' storage holds below a prefix, the oldest first."""
+
+    @abstractmethod
+    def fetch_backup(self, place: Place[SiteT], storage: str, container: str, name: str, to: Path) -> None:
+        """Write the content of one backup to a file."""
+
+    @abstractmethod
+    def backup_head(self, place: Place[SiteT], storage: str, container: str, name: str, length: int) -> bytes:
+        """Return the first bytes of one backup, ``length`` at most."""
+
+    @abstractmethod
+    def free_vault(self, place: Place[SiteT], vault: str) -> None:
+        """Purge a deleted vault, so that its name can be used again. Do nothing when there is no deleted vault of that
+        name. The message of the ``CloudError`` says what the user has to do."""

@@ -10,7 +10,7 @@ from typing import Any, Generic
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.fitting import SiteRanges
 from clouds.base.outside import Outside
-from clouds.base.place import Place, SiteT_co
+from clouds.base.place import Place, SiteT, SiteT_co
 
 PAGE = "docs/getting-started.md"
 """Page that says what an account needs."""
@@ -139,3 +139,18 @@ def unbaked(share: Share[Any], name: str) -> Finding:
 def bake(share: Share[Any], name: str) -> str:
     """Return the advice for a site without a baked image."""
     return f"`longhaul image build --env {share.environment} --site {name}` ends with the id to write here"
+
+
+class CloudDoctor(Generic[SiteT]):
+    """Checks, before anything is made, that what an environment needs of a cloud is there and is allowed. Nothing is
+    asked by default."""
+
+    def services(self, share: Share[SiteT]) -> dict[str, tuple[str, ...]]:
+        """Return the URLs of the cloud's own services that are needed, each with the names of the sites that need
+        it."""
+        return {}
+
+    def questions(self, share: Share[SiteT]) -> Iterator[Question]:
+        """Yield the questions to ask about a share. It is called only for a share that has sites. ``run`` of a question
+        may raise ``NotAskedError``; the finding is then ``unknown``."""
+        yield from ()

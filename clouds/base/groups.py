@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic
+
+from clouds.base.place import Place, SiteT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,3 +20,28 @@ class PoolGroup:
     """Number of machines that the group starts with."""
     max: int
     """Largest number of machines in the group."""
+
+
+class PoolGroups(Generic[SiteT]):
+    """Groups that a cloud's pools become. There are none by default."""
+
+    word = "group"
+    """The cloud's word for one group, a singular noun such as ``scale set``."""
+
+    def of_pool(self, place: Place[SiteT], pool: str) -> tuple[PoolGroup, ...]:
+        """Return a pool's groups in the order in which they are filled: each is filled before the next."""
+        return ()
+
+    def largest(self, type_: str, machine_type: str) -> int | None:
+        """Return the number of machines that a group can hold. ``type_`` is the type of a resource of the program, such
+        as ``aws:autoscaling/group:Group``. Return None when the group has a maximum of its own, or when the type
+        belongs to another cloud."""
+        return None
+
+    def may_name(self, place: Place[SiteT], pool: str, machine: str) -> bool:
+        """Return whether a machine of the pool may have this name."""
+        return False
+
+    def unused_name(self, place: Place[SiteT], pool: str) -> str:
+        """Return a name in the form of the pool's machine names that no machine has."""
+        return place.pool_resource(pool)

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 SOCKET_S = 30.0
 """Time limit of a token's socket, in seconds: a program starts for the answer, and asks the metadata service twice."""
@@ -34,13 +33,6 @@ class OwnAccess:
     :class:`NoTokenError` when there is none."""
     stop: threading.Event
     """Set when the access is no longer needed."""
-
-
-class MachineAccess(Protocol):
-    """Access of a program on a control plane's machine to the cloud."""
-
-    def use(self, access: OwnAccess, /) -> None:
-        """Have all requests of this process to the cloud made with the identity for it."""
 
 
 def socket_token(path: str) -> tuple[str, float]:

@@ -1,8 +1,12 @@
-"""Names that could become too long."""
+"""Names of resources in a cloud."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Generic
+
+from clouds.base.place import Place, SiteT
 
 NODE = 52
 """Largest number of characters of a node's name. The common name of its certificate is `system:node:` and that name,
@@ -30,3 +34,26 @@ class Main:
     """Its name. For a VPC of AWS, this is the tag ``Name``, or the id when the VPC exists already."""
     existing: bool = False
     """True when the resource exists already."""
+
+
+class ResourceNames(Generic[SiteT]):
+    """Names in a cloud that could become too long, with the maximum length there. Of several names of one kind, the
+    longest is enough. There are none by default."""
+
+    def main(self, place: Place[SiteT]) -> Iterator[Main]:
+        """Yield the names of a site's main resources, without its pools, of any length. The user sees them before
+        anything is made."""
+        yield from ()
+
+    def of_site(self, place: Place[SiteT]) -> Iterator[Sized]:
+        """Yield names of the site's own resources."""
+        yield from ()
+
+    def of_pool(self, place: Place[SiteT], pool: str) -> Iterator[Sized]:
+        """Yield names of resources and nodes of one of the site's pools."""
+        yield from ()
+
+    def of_link(self, place: Place[SiteT], link: str, end: str) -> Iterator[Sized]:
+        """Yield names of the resources of one tunnel. ``link`` is the link's name and ``end`` is an end of the other
+        site (:meth:`SiteTunnels.ends`)."""
+        yield from ()

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from clouds.base.pool import Pool
 from clouds.base.site import SiteBase
 
+SiteT = TypeVar("SiteT", bound=SiteBase)
 SiteT_co = TypeVar("SiteT_co", bound=SiteBase, covariant=True)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import Any
+from typing import Any, Generic
 
 from clouds.base.kinds import without_version
+from clouds.base.place import Place, SiteT
 from clouds.base.ranges import Network
 
 
@@ -110,3 +111,16 @@ def unaccounted_address(resource: Resource, declared: Declared) -> Iterator[Brea
             what=f"{resource.name} is a public address that no egress, IPsec gateway or `vpn` accounts for",
             write="no public address: what is outside comes in by the VPN, what is inside leaves by the site's egress",
         )
+
+
+class PolicyChecks(Generic[SiteT]):
+    """Checks of a cloud's resources against the rules of docs/policy.md. There are none by default."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return every check of the cloud's resources."""
+        return ()
+
+    def public(self, place: Place[SiteT]) -> frozenset[str]:
+        """Return the names of the site's own resources that must be reachable from the internet: its egress and its
+        IPsec gateway."""
+        return frozenset()

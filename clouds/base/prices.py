@@ -8,7 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Generic, Literal
 
-from clouds.base.place import SiteT_co
+from clouds.base.place import SiteT, SiteT_co
 
 if TYPE_CHECKING:
     from clouds.base.web import Web
@@ -172,3 +172,17 @@ def joined(answers: list[Answer]) -> Answer:
         prices={key: price for answer in answers for key, price in answer.prices.items()},
         missing={key: why for answer in answers for key, why in answer.missing.items()},
     )
+
+
+class PriceList(Generic[SiteT]):
+    """Prices that a cloud publishes. It publishes none by default, and the user writes them."""
+
+    def published(self, source: str, url: str) -> bool:
+        """Return whether a price with this ``source`` was read from the cloud, or from its mirror at ``url``. ``url``
+        is empty when there is no mirror."""
+        return False
+
+    def batches(self, keys: tuple[Key, ...], asking: Asking[SiteT]) -> list[Batch]:
+        """Return batches that read the prices of the cloud's own ``keys``. Leave out keys of other clouds, and keys for
+        which the cloud publishes no price."""
+        return []

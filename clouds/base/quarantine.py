@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic
 
 from clouds.base.fleet import LiveGroup
-from clouds.base.place import Place
-from clouds.base.site import SiteBase
-
-SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
+from clouds.base.place import Place, SiteT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,25 +35,32 @@ def suspect_in(groups: Mapping[str, LiveGroup], node: str) -> Suspect | None:
     return None
 
 
-class Quarantine(Protocol[SiteT_contra]):
-    """Quarantine of a pool's machine. Every method but :meth:`told` raises ``CloudError`` when the cloud refuses or
-    does not answer, and each change may be repeated: whatever interrupts a quarantine, the next run begins anew."""
+class PoolQuarantine(ABC, Generic[SiteT]):
+    """Quarantine of a pool's machine. Every method but :meth:`consequences` raises ``CloudError`` when the cloud
+    refuses or does not answer, and each change may be repeated: whatever interrupts a quarantine, the next run begins
+    anew."""
 
-    def told(self) -> tuple[str, ...]:
+    @abstractmethod
+    def consequences(self) -> tuple[str, ...]:
         """Return what becomes of a machine here, and what is lost of it; a sentence each, without a full stop."""
 
-    def find(self, place: Place[SiteT_contra], pool: str, node: str, /) -> Suspect | None:
+    @abstractmethod
+    def find(self, place: Place[SiteT], pool: str, node: str) -> Suspect | None:
         """Return the machine of a Node's name; None when no group of the pool has it."""
 
-    def keep(self, place: Place[SiteT_contra], suspect: Suspect, /) -> tuple[str, ...]:
+    @abstractmethod
+    def keep(self, place: Place[SiteT], suspect: Suspect) -> tuple[str, ...]:
         """See to it that its system disk stays, and return the ids of what is kept; none when the machine has
         ended. It comes first: whoever is on the machine notices that it is cut off, and can end it."""
 
-    def isolate(self, place: Place[SiteT_contra], suspect: Suspect, /) -> None:
+    @abstractmethod
+    def isolate(self, place: Place[SiteT], suspect: Suspect) -> None:
         """Cut the machine off, so that it reaches nothing and nothing but operators reaches it."""
 
-    def replace(self, place: Place[SiteT_contra], suspect: Suspect, /) -> None:
+    @abstractmethod
+    def replace(self, place: Place[SiteT], suspect: Suspect) -> None:
         """Take the machine out of its group, which makes another in its place."""
 
-    def release(self, place: Place[SiteT_contra], kept: tuple[str, ...], /) -> None:
+    @abstractmethod
+    def release(self, place: Place[SiteT], kept: tuple[str, ...]) -> None:
         """Delete what was kept."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic
+
+from clouds.base.place import Place, SiteT
 
 OWN = 4
 """Largest number of tags that Longhaul adds: environment, site, pool or role, and on AWS the name."""
@@ -28,3 +32,17 @@ class Most:
 
 
 OF_A_RESOURCE = Most(count=MOST - OWN)
+
+
+class TagLimits(Generic[SiteT]):
+    """Tags that a cloud accepts. It accepts all by default."""
+
+    def fault(self, key: str, value: str, places: Sequence[Place[SiteT]]) -> tuple[str, str] | None:
+        """Return two phrases when the cloud does not accept a tag: what is wrong, and what to write instead. Return
+        None when it accepts the tag. ``places`` holds all sites of the environment in this cloud. The first phrase
+        follows the tag's name in a sentence, such as ``has 130 characters``."""
+        return None
+
+    def limit(self, places: Sequence[Place[SiteT]]) -> Most | None:
+        """Return the largest number of tags that an environment may declare; None when there is no limit."""
+        return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic
 
-from clouds.base.place import Place
+from clouds.base.place import Place, SiteT
+from clouds.base.risks import Risk
 from clouds.base.site import SiteBase
 
 
@@ -33,3 +35,30 @@ def link_of(place: Place[SiteBase], resource: str, links: Iterable[str]) -> str 
     prefix = place.cloud_name(f"{place.environment}-links-")
     fitting = [link for link in links if resource.startswith(f"{prefix}{link}-")]
     return max(fitting, key=len, default=None)
+
+
+class SiteTunnels(Generic[SiteT]):
+    """Tunnels to a cloud's sites. There are none by default."""
+
+    def ends(self, site: SiteT) -> tuple[str, ...]:
+        """Return the labels of the site's tunnel ends. Each end of the other site has a tunnel to each of them, unless
+        one of the sites is single. The names of connections contain these labels."""
+        return ()
+
+    def is_single(self, site: SiteT) -> bool:
+        """Return whether the site has one connection to each other site, because its gateway would not use another one
+        when that is down."""
+        return False
+
+    def seen(self, place: Place[SiteT], links: Sequence[str]) -> list[TunnelView]:
+        """Return the tunnels of these links as the site's own gateway sees them; an empty list when no cloud knows this
+        gateway. Raise ``CloudError`` when the cloud does not answer."""
+        return []
+
+    def addresses(self, site: SiteT) -> int:
+        """Return the number of public addresses at which the other site's gateways reach this site."""
+        return 0
+
+    def risks(self, place: Place[SiteT], others: Mapping[str, SiteBase]) -> Iterator[Risk]:
+        """Yield the risks of the site's own gateway, which has tunnels to these other sites."""
+        yield from ()

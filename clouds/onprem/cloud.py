@@ -1,59 +1,35 @@
-"""On-premises, with one module for each aspect."""
+"""On-premises: racks of the operator's own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from clouds.base.aspects import Aspects
+from clouds.base.cloud import Cloud
+from clouds.base.picture import Picture
 from clouds.onprem.site import OnpremSite
 
 if TYPE_CHECKING:
-    from clouds.base.picture import Picture
+    from clouds.onprem.doctor import OnpremCloudDoctor
+    from clouds.onprem.tunnels import OnpremSiteTunnels
 
 
-class Onprem(Aspects):
+class Onprem(Cloud[OnpremSite]):
     """The cloud of every :class:`OnpremSite`."""
 
     kind = "onprem"
     title = "on-prem"
     site_type = OnpremSite
-    holds_control_plane = False
-    provider = ""
+    picture = Picture(title="Own racks", light="#227548", dark="#5cc48a", zones_have_ranges=False)
     rents = False
-    control = None
-    quarantine = None
-    administrator_keys: Mapping[str, int] = MappingProxyType({})
-    user_data_limit = None
-    """Ansible brings a host what it needs."""
-
-    if TYPE_CHECKING:
-        from clouds.onprem import (
-            checks,
-            doctor,
-            fleet,
-            groups,
-            images,
-            immutable,
-            listing,
-            machine_access,
-            machine_identity,
-            machine_types,
-            made,
-            names,
-            node_controller,
-            policy,
-            prices,
-            promises,
-            resources,
-            tags,
-            tunnels,
-        )
 
     @property
-    def picture(self) -> Picture:
-        """Appearance of its sites on the map."""
-        from clouds.onprem.picture import PICTURE
+    def doctor(self) -> OnpremCloudDoctor:
+        from clouds.onprem.doctor import OnpremCloudDoctor
 
-        return PICTURE
+        return OnpremCloudDoctor()
+
+    @property
+    def tunnels(self) -> OnpremSiteTunnels:
+        from clouds.onprem.tunnels import OnpremSiteTunnels
+
+        return OnpremSiteTunnels()

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.doctor import PIN, Question, Share
+from clouds.base.doctor import PIN, CloudDoctor, Question, Share
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.onprem.site import OnpremSite
 
 
-def services(_share: Share[OnpremSite], /) -> dict[str, tuple[str, ...]]:
-    """Return an empty mapping, because hosts are reached by SSH."""
-    return {}
+class OnpremCloudDoctor(CloudDoctor[OnpremSite]):
+    """Checks of what racks must have and allow."""
 
-
-def questions(share: Share[OnpremSite]) -> Iterator[Question]:
-    """Yield one question, about the sites' gateways."""
-    yield Question(name="hosts", where=(share.file,), run=lambda: gateways(share))
+    def questions(self, share: Share[OnpremSite]) -> Iterator[Question]:
+        """Yield one question, about the sites' gateways."""
+        yield Question(name="hosts", where=(share.file,), run=lambda: gateways(share))
 
 
 def gateways(share: Share[OnpremSite]) -> Iterator[Finding]:

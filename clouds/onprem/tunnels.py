@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from clouds.base.place import Place
 from clouds.base.risks import Risk
 from clouds.base.site import SiteBase
-from clouds.base.tunnels import TunnelView
+from clouds.base.tunnels import SiteTunnels
 from clouds.base.words import listed
 from clouds.onprem.site import OnpremSite
 
 
-def ends(site: OnpremSite) -> tuple[str, ...]:
-    """Return the names of the gateways."""
-    return tuple(gateway.name for gateway in site.gateways)
+class OnpremSiteTunnels(SiteTunnels[OnpremSite]):
+    """Tunnels to sites in racks."""
 
+    def ends(self, site: OnpremSite) -> tuple[str, ...]:
+        """Return the names of the gateways."""
+        return tuple(gateway.name for gateway in site.gateways)
 
-def is_single(_site: OnpremSite, /) -> bool:
-    """Return False: strongSwan uses the tunnels that are up."""
-    return False
+    def addresses(self, site: OnpremSite) -> int:
+        """Return the number of gateways, which have one address each."""
+        return len(site.gateways)
 
-
-def seen(_place: Place[OnpremSite], _links: Sequence[str], /) -> list[TunnelView]:
-    """Return an empty list: no service reports the state of these gateways. The clouds report the other ends."""
-    return []
-
-
-def addresses(site: OnpremSite, /) -> int:
-    """Return the number of gateways, which have one address each."""
-    return len(site.gateways)
-
-
-def risks(place: Place[OnpremSite], others: Mapping[str, SiteBase], /) -> Iterator[Risk]:
-    """Yield the risk of a single gateway."""
-    if len(place.site.gateways) == 1:
-        yield Risk(
-            name="one-gateway",
-            what=f"All tunnels of {place.name} end at one gateway, {place.site.gateways[0].name}.",
-            where=f"sites.{place.name}.gateways",
-            why=f"Without it, nothing passes between {place.name} and {listed(list(others))} (docs/hosts.md).",
-            do="Give the site a second gateway, and its routers a way to see which one works.",
-        )
+    def risks(self, place: Place[OnpremSite], others: Mapping[str, SiteBase]) -> Iterator[Risk]:
+        """Yield the risk of a single gateway."""
+        if len(place.site.gateways) == 1:
+            yield Risk(
+                name="one-gateway",
+                what=f"All tunnels of {place.name} end at one gateway, {place.site.gateways[0].name}.",
+                where=f"sites.{place.name}.gateways",
+                why=f"Without it, nothing passes between {place.name} and {listed(list(others))} (docs/hosts.md).",
+                do="Give the site a second gateway, and its routers a way to see which one works.",
+            )

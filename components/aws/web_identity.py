@@ -14,7 +14,7 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from clouds.azure.machine_identity import issuer
+from clouds.azure.cloud import Azure
 from components.azure.account import azure_site
 from components.model import Environment
 from components.model.sites.cloud_names import cloud_name
@@ -56,7 +56,7 @@ def role(name: str, args: RoleArgs, *, description: str, policy: str, parent: Co
 
 def tenant_issuer(environment: Environment) -> str:
     """Return the issuer of the identities' tokens, without its scheme."""
-    return issuer(azure_site(environment, environment.control_plane.site))
+    return Azure().token_issuer(azure_site(environment, environment.control_plane.site))
 
 
 def trust_policy(*, issuer: str, provider: str, principals: Sequence[str]) -> str:

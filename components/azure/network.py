@@ -12,8 +12,8 @@ from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import group_of, name_of
 from clouds.azure.fitting import BACKUP_SUBNETS, STORAGE_ENDPOINT, VAULT_ENDPOINT
-from clouds.azure.made import control_subnets
 from clouds.azure.names import resource_group, subnet_name
+from clouds.azure.parts import control_subnets
 from clouds.azure.zones import address_zones
 from components.azure import existing
 from components.azure.account import azure_site

@@ -10,7 +10,7 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceHookArgs, ResourceOptions
 from pulumi_azure_native import compute
 
-from clouds.azure.fleet import of_pool
+from clouds.azure.fleet import live_groups
 from clouds.azure.groups import has_infiniband
 from clouds.azure.session import AzureError
 from clouds.base.groups import PoolGroup
@@ -107,7 +107,7 @@ class AzurePool(ComponentResource):
         """Return the live capacity of a scale set; None when there is no such set."""
         place = place_of(self._args.environment, self._pool.site)
         try:
-            return of_pool(place, self._args.pool_name)[group].size()
+            return live_groups(place, self._args.pool_name)[group].size()
         except AzureError as error:
             if error.status == NOT_THERE:
                 return None

@@ -9,7 +9,7 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.azure.fitting import BACKUP_SUBNETS
-from clouds.azure.made import control_subnets
+from clouds.azure.parts import control_subnets
 from components.azure.account import azure_site
 from components.azure.backups import BackupStorage, BackupStorageArgs
 from components.azure.data_disk import data_disk

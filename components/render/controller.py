@@ -66,7 +66,7 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
 def pools_by_role(environment: Environment) -> dict[str, AnyCloud]:
     """Return the pools whose machines the controller lists with a role, each with its cloud."""
     clouds = {name: cloud_of(environment.sites[pool.site]) for name, pool in environment.pools.items()}
-    return {name: cloud for name, cloud in clouds.items() if cloud.node_controller.takes_role()}
+    return {name: cloud for name, cloud in clouds.items() if cloud.node_controller_takes_role}
 
 
 def _pool(environment: Environment, name: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _distinct(labels: Iterable[dict[str, str]]) -> Iterable[dict[str, str]]:
 
 
 def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
-    return {"kind": site.kind, **cloud_of(site).node_controller.settings(place_of(environment, name))}
+    return {"kind": site.kind, **cloud_of(site).node_controller_settings(place_of(environment, name))}
 
 
 def _text(value: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from longhaul.kubernetes.connection import Object
 def group_of(environment: Environment, pool: str) -> Scaled:
     """Return the first group of a pool; its next machine is made there."""
     place = place_of(environment, environment.pools[pool].site)
-    for group in cloud_of(place.site).fleet.of_pool(place, pool).values():
+    for group in cloud_of(place.site).live_groups(place, pool).values():
         return group
     raise NotApplicableError(f"pool {pool} is on {place.site.kind}, not in a cloud")
 

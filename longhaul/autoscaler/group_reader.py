@@ -58,7 +58,7 @@ def live_groups(environment: Environment) -> Iterator[Live]:
     for name, pool in environment.pools.items():
         place = place_of(environment, pool.site)
         cloud = cloud_of(place.site)
-        live = cloud.fleet.of_pool(place, name)
+        live = cloud.live_groups(place, name)
         where = f"{place.site.kind} {environment.sites[pool.site].region}"
         for one in cloud.groups.of_pool(place, name):
             yield Live(pool=name, cloud=where, declared=one, group=live[one.name])

@@ -208,7 +208,7 @@ def limits(
     addresses = plan(environment)
     for site, declared in environment.sites.items():
         own = {name: pool for name, pool in environment.pools.items() if pool.site == site}
-        rooms = cloud_of(declared).promises.rooms(declared, site_ranges(addresses, site)) if own else ()
+        rooms = cloud_of(declared).limits.rooms(declared, site_ranges(addresses, site)) if own else ()
         for room in rooms:
             confined = [name for name, pool in own.items() if pool.zones and {*pool.zones} <= {*room.zones}]
             left = room.nodes - sum(present[name] for name in confined)

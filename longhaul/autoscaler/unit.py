@@ -145,7 +145,7 @@ def sign_in(given: Given, *, machine: str, tokens: str, folder: Path, stop: thre
     kinds = {site.kind: cloud_of(site) for site in given.environment.sites.values()}
     for kind, cloud in kinds.items():
         regions = tuple(site.region for site in given.environment.sites.values() if site.kind == kind)
-        cloud.machine_access.use(
+        cloud.use_access(
             OwnAccess(
                 machine=machine,
                 role=given.aws_role,

@@ -20,7 +20,7 @@ from longhaul.exits import CommandError, Exit
 from longhaul.report.text import counted
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control
+    from clouds.base.control import ControlAccess
     from clouds.base.place import Place
     from components.model import Environment
 
@@ -53,7 +53,7 @@ class Backup:
     """Reason why it cannot be restored here; empty when none is known."""
 
 
-def control_of(environment: Environment) -> tuple[Control[Any], Place[Any]]:
+def control_of(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]]:
     """Return what asks the control plane's cloud, and where; ``CommandError`` when nobody can, or there are no
     backups."""
     if environment.backups is None:

@@ -66,7 +66,7 @@ def of_existing(environment: Environment) -> dict[str, Plugin]:
     return {
         name: of_sdk(cloud.provider)
         for name, (cloud, site) in sites.items()
-        if cloud.provider and cloud.made.existing_parts(site)
+        if cloud.provider and cloud.parts.existing_parts(site)
     }
 
 

@@ -86,7 +86,7 @@ def pool_room(site: CloudSite, prefix: int) -> int:
     cloud, block = clouds()[site.cloud], IPv4Network((10 << 24, prefix))
     zones: dict[str, Any] = {"zones": site.zones}
     declared = cloud.site_type.model_construct(**zones)
-    return sum(room.nodes for room in cloud.promises.rooms(declared, ranges_of_plan(block, site_plan(block))))
+    return sum(room.nodes for room in cloud.limits.rooms(declared, ranges_of_plan(block, site_plan(block))))
 
 
 def host_room(prefix: int) -> int:

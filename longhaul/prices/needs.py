@@ -117,7 +117,7 @@ def _pools(environment: Environment) -> Iterator[Need]:
 def _networks(environment: Environment) -> Iterator[Need]:
     for name, site in environment.sites.items():
         remote = remote_addresses(environment, name)
-        for part, count in cloud_of(site).made.hourly_parts(place_of(environment, name), remote):
+        for part, count in cloud_of(site).parts.hourly_parts(place_of(environment, name), remote):
             if count:
                 yield _part(f"site {name}", site, part, count)
 

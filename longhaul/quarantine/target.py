@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clouds.base.place import Place
-    from clouds.base.quarantine import Quarantine, Suspect
+    from clouds.base.quarantine import PoolQuarantine, Suspect
     from components.model import Environment
     from longhaul.quarantine.record import Record
 
@@ -29,7 +29,7 @@ class PoolMachine:
     place: Place[Any]
     pool: str
     suspect: Suspect
-    cloud: Quarantine[Any]
+    cloud: PoolQuarantine[Any]
 
 
 def refuse_others(environment: Environment, name: str) -> None:

@@ -21,7 +21,7 @@ def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen, *, sites: 
     """Return a line for each thing that will be done, and for what stays to be done by people. ``sites`` are those of
     the environment's file."""
     if machine is not None:
-        of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.told()
+        of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.consequences()
     elif entry.gone:
         of_it, cloud = "of which there is no machine in any pool and no host", GONE
     elif entry.site not in sites:

@@ -13,7 +13,7 @@ from clouds.base.errors import CloudError
 from longhaul.exits import CommandError
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control
+    from clouds.base.control import ControlAccess
     from clouds.base.place import Place
 
 OLD = "invalid choice: 'restore'"
@@ -30,7 +30,7 @@ class RefusedStepError(Exception):
 class Fleet:
     """The machines of a place."""
 
-    control: Control[Any]
+    control: ControlAccess[Any]
     place: Place[Any]
 
     def ask(self, machine: str, words: str, *, limit_s: float) -> Answer:

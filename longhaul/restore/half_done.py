@@ -18,7 +18,7 @@ from components.model.sites.places import place_of
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control
+    from clouds.base.control import ControlAccess
     from clouds.base.place import Place
     from components.model import Environment, Role
 
@@ -62,7 +62,7 @@ class HalfDone:
 class Book:
     """The vault of an environment, as far as a restore needs it."""
 
-    control: Control[Any]
+    control: ControlAccess[Any]
     place: Place[Any]
     environment: Environment
 

@@ -29,7 +29,7 @@ def rolled_of(environment: Environment, pool_name: str) -> Rolled:
         known = ", ".join((*environment.pools, *hosts)) or "none"
         raise CommandError(f"{environment.name} has no pool {pool_name!r} (pools: {known})", code=Exit.USAGE)
     place = place_of(environment, pool.site)
-    groups = cloud_of(place.site).fleet.of_pool(place, pool_name)
+    groups = cloud_of(place.site).live_groups(place, pool_name)
     if not groups:
         raise CommandError(f"pool {pool_name} is on {place.site.kind}, not in a cloud", code=Exit.USAGE)
     return Several(groups) if len(groups) > 1 else next(iter(groups.values()))

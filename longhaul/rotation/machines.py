@@ -12,7 +12,7 @@ from components.model.control_plane.machines import members
 from longhaul.exits import CommandError
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control
+    from clouds.base.control import ControlAccess
     from clouds.base.place import Place
     from components.model import Environment
     from components.model.secrets.encryption_keys import Keys
@@ -27,7 +27,7 @@ TRIES = 2
 """Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
 
 
-def behind(environment: Environment, control: Control[Any], place: Place[Any], keys: Keys) -> tuple[str, ...]:
+def behind(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys) -> tuple[str, ...]:
     """Return the names of the API servers that do not use these keys. ``CommandError`` for the first that does not
     tell: no rotation begins where a server is away."""
     found = []
@@ -41,7 +41,7 @@ def behind(environment: Environment, control: Control[Any], place: Place[Any], k
 
 
 def hand_out(
-    environment: Environment, control: Control[Any], place: Place[Any], keys: Keys, *, tell: Callable[[str], None]
+    environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys, *, tell: Callable[[str], None]
 ) -> None:
     """Have every API server take the keys over, one after the other. ``CommandError`` for the first that does not: a
     server without a key cannot read what others write with it."""
@@ -52,7 +52,7 @@ def hand_out(
         tell(f"{machine.name} uses {', '.join(keys.names)}")
 
 
-def deliver(environment: Environment, control: Control[Any], place: Place[Any], keys: Keys) -> None:
+def deliver(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys) -> None:
     """Have every API server fetch the keys, whether it runs or not. ``CommandError`` for the first that has others."""
     for machine in _of(environment, Role.API):
         if tuple(_fetched(control, place, machine, keys).get("keys", ())) != keys.names:
@@ -60,7 +60,7 @@ def deliver(environment: Environment, control: Control[Any], place: Place[Any], 
             raise CommandError(f"{machine.name} does not have the keys {', '.join(keys.names)}: {said}")
 
 
-def written(environment: Environment, control: Control[Any], place: Place[Any]) -> Mapping[str, int]:
+def written(environment: Environment, control: ControlAccess[Any], place: Place[Any]) -> Mapping[str, int]:
     """Return the number of stored objects by the name of the key that encrypted each, as the first member of the main
     etcd cluster says that answers; ``CommandError`` with each one's reason when none does."""
     reasons = []
@@ -80,7 +80,7 @@ def _of(environment: Environment, role: Role) -> tuple[Machine, ...]:
 
 
 def _fetched(
-    control: Control[Any], place: Place[Any], machine: Machine, keys: Keys, *, wait_s: int = 0
+    control: ControlAccess[Any], place: Place[Any], machine: Machine, keys: Keys, *, wait_s: int = 0
 ) -> Mapping[str, Any]:
     """Have an API server fetch the keys, and return what it tells then; ``wait_s`` is for its running server."""
     script = f"{FETCH} && {_told(keys)}" + (f" --wait {wait_s}" if wait_s else "")
@@ -97,7 +97,7 @@ def _told(keys: Keys) -> str:
 
 
 def asked(
-    control: Control[Any], place: Place[Any], machine: str, script: str, *, what: str = "encryption keys"
+    control: ControlAccess[Any], place: Place[Any], machine: str, script: str, *, what: str = "encryption keys"
 ) -> Mapping[str, Any]:
     """Return what a machine tells as JSON; ``CommandError`` when it tells nothing of ``what``."""
     try:

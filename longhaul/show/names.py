@@ -21,4 +21,4 @@ def cloud_names(environment: Environment) -> Iterator[CloudName]:
             yield CloudName(site=name, what="vault", name=vault_name(environment))
         for pool in place.pools:
             for group in cloud.groups.of_pool(place, pool):
-                yield CloudName(site=name, what=cloud.groups.word(), name=group.name, pool=pool)
+                yield CloudName(site=name, what=cloud.groups.word, name=group.name, pool=pool)

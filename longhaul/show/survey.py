@@ -99,7 +99,7 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
             room=uses[name].room,
             room_left=uses[name].left,
             control_plane=name == environment.control_plane.site,
-            existing=cloud_of(site).made.existing_parts(site),
+            existing=cloud_of(site).parts.existing_parts(site),
         )
 
 

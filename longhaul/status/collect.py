@@ -38,7 +38,7 @@ from longhaul.status.observed import (
 from longhaul.status.tunnels import ask_tunnels
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control
+    from clouds.base.control import ControlAccess
     from clouds.base.place import Place
     from components.model import Environment, Machine
     from longhaul.hosts.inventory import OnpremMachine
@@ -130,7 +130,7 @@ def _ask_api(
     return endpoint, ask_cluster(environment, known)
 
 
-def _cloud(control: Control[Any], place: Place[Any]) -> dict[str, CloudView]:
+def _cloud(control: ControlAccess[Any], place: Place[Any]) -> dict[str, CloudView]:
     try:
         found = control.machines(place)
     except CloudError as error:
@@ -138,7 +138,7 @@ def _cloud(control: Control[Any], place: Place[Any]) -> dict[str, CloudView]:
     return {view.name: CloudView(provisioning=view.provisioning, power=view.power) for view in found}
 
 
-def ask_machine(control: Control[Any], place: Place[Any], machine: str) -> NodeAnswer:
+def ask_machine(control: ControlAccess[Any], place: Place[Any], machine: str) -> NodeAnswer:
     """Return one machine's answer. Failures of the machine or the cloud become part of it."""
     try:
         output = control.run_command(place, machine, COMMAND, timeout_s=ANSWER_S)

@@ -22,7 +22,7 @@ def ask_pool(environment: Environment, name: str, cluster: Callable[[], ClusterV
     """Return a pool's groups, or the reason in ``error``. ``cluster`` returns the nodes once they are known."""
     place = place_of(environment, environment.pools[name].site)
     try:
-        live = list(cloud_of(place.site).fleet.of_pool(place, name).values())
+        live = list(cloud_of(place.site).live_groups(place, name).values())
         looks = [(group, group.look()) for group in live]
         return _together(looks, nodes={view.name for view in cluster().nodes})
     except CloudError as error:

@@ -125,7 +125,7 @@ def _serving(server: ApiServer, groups: dict[str, Standing]) -> Iterator[None]:
     given = server.client(timeout_s=30.0)
     api = Ahead(f"https://127.0.0.1:{server.port}", given._identity, timeout_s=30.0)
     stop, lines = threading.Event(), list[str]()
-    with patch.object(aws, "of_pool", of_pool), patch.object(azure, "of_pool", of_pool):
+    with patch.object(aws, "live_groups", of_pool), patch.object(azure, "live_groups", of_pool):
         run = Terms(instance="bench")
         thread = threading.Thread(
             target=serve,

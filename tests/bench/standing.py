@@ -176,7 +176,7 @@ def _serve(
     api.ahead_s = shared.ahead_s
     metrics = Longest(shared.longest_s)
     threading.Thread(target=_answer, args=(metrics, shared), daemon=True).start()
-    with patch.object(aws, "of_pool", of_pool):
+    with patch.object(aws, "live_groups", of_pool):
         run, stop = Terms(instance="bench"), threading.Event()
         with (server.folder / "autoscaler.log").open("a", encoding="utf-8") as log:
             write = partial(print, file=log, flush=True)

@@ -27,7 +27,7 @@ from restore.data import Data
 from restore.record import Records
 from restore.units import Units
 
-from clouds.azure import control as azure_control
+from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from components.control_plane.secrets import first_value
@@ -260,10 +260,12 @@ def world(control: Control, live: Live, folder: Path, binaries: dict[str, Path],
     )
     for module in ("longhaul.backups.listing", "longhaul.restore.sealed"):
         patch.setattr(f"{module}.account_name", lambda _environment: ACCOUNT)
-    patch.setattr(azure_control, "run_command", found.run_command)
-    patch.setattr(azure_control, "machines", found.machines)
-    patch.setattr(azure_control, "secret", lambda _place, _vault, name: control.vault.secrets.get(name))
-    patch.setattr(azure_control, "set_secret", found.set_secret)
+    patch.setattr(AzureControlAccess, "run_command", staticmethod(found.run_command))
+    patch.setattr(AzureControlAccess, "machines", staticmethod(found.machines))
+    patch.setattr(
+        AzureControlAccess, "secret", staticmethod(lambda _place, _vault, name: control.vault.secrets.get(name))
+    )
+    patch.setattr(AzureControlAccess, "set_secret", staticmethod(found.set_secret))
     return found
 
 

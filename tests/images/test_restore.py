@@ -13,6 +13,7 @@ from etcd_restore import RestoreError
 from node_config import client_url
 from restore.record import Record, Step
 
+from clouds.azure.control import AzureControlAccess
 from components.model import Role
 from lab import tools
 from longhaul.backups.opened import BUMP
@@ -232,13 +233,13 @@ def test_data_is_made_of_a_good_backup_alone(
             script = f"{head}{mark}{base64.b64encode(json.dumps(told).encode()).decode()}"
         return run(place, machine, script, timeout_s=timeout_s)
 
-    monkeypatch.setattr("clouds.azure.control.run_command", other)
+    monkeypatch.setattr(AzureControlAccess, "run_command", staticmethod(other))
     with pytest.raises(CommandError, match=said):
         restoring.restore(Wanted(roles=[Role.EVENTS]))
     mine = restoring.of(EVENTS)
     assert not mine.data.folder.exists()
     assert not (mine.data.disk / "restore").exists()
-    monkeypatch.setattr("clouds.azure.control.run_command", run)
+    monkeypatch.setattr(AzureControlAccess, "run_command", staticmethod(run))
     restoring.restore()
     assert restoring.keys(EVENTS) == 1
 

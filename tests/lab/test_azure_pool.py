@@ -21,10 +21,10 @@ NODE = f"{ENV}-cpu-000000"
 CALL = """
 import json, sys
 from pathlib import Path
-from clouds.azure.fleet import of_pool
+from clouds.azure.fleet import live_groups
 from components.model import load
 from components.model.sites.places import place_of
-group = of_pool(place_of(load(Path(sys.argv[1])), "weu"), "cpu")["azpool-cpu"]
+group = live_groups(place_of(load(Path(sys.argv[1])), "weu"), "cpu")["azpool-cpu"]
 if len(sys.argv) > 2:
     group.resize(int(sys.argv[2]))
 print(group.size())

@@ -29,10 +29,10 @@ CHECKPOINT_S = 5
 EVICT = """
 import sys
 from pathlib import Path
-from clouds.azure.fleet import of_pool
+from clouds.azure.fleet import live_groups
 from components.model import load
 from components.model.sites.places import place_of
-group = of_pool(place_of(load(Path(sys.argv[1])), "weu"), "spare")["spot-spare"]
+group = live_groups(place_of(load(Path(sys.argv[1])), "weu"), "spare")["spot-spare"]
 group._post("virtualMachines/0/simulateEviction", {})
 """
 

@@ -113,7 +113,7 @@ class World:
 
     # The cloud.
 
-    def told(self) -> tuple[str, ...]:
+    def consequences(self) -> tuple[str, ...]:
         return ("it is cut off",)
 
     def isolate(self, _place: Any, suspect: Suspect) -> None:

@@ -20,8 +20,10 @@ import longhaul.autoscaler.unit
 from clouds.aws import session as aws
 from clouds.azure import session as azure
 from clouds.registry import clouds
+from clouds.aws import fleet, machine_access
+from clouds.azure import fleet
 for cloud in clouds().values():
-    cloud.fleet, cloud.groups, cloud.machine_access, cloud.promises
+    cloud.groups, cloud.limits
 for service in ("autoscaling", "ec2"):
     aws.Session().client(service, "us-east-1")
 azure.Session(azure.MANAGEMENT)._client

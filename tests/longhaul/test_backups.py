@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure import control
+from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
 from clouds.base.control import BackupView, CommandOutput
 from components.model import Environment, Role, load
@@ -60,7 +60,7 @@ def stored(patch: pytest.MonkeyPatch, **containers: list[BackupView]) -> list[st
         asked.append(f"{storage}/{container}/{prefix}")
         return containers.get(container, [])
 
-    patch.setattr(control, "backups", answer)
+    patch.setattr(AzureControlAccess, "backups", staticmethod(answer))
     return asked
 
 
@@ -114,7 +114,7 @@ def test_a_storage_that_does_not_answer_is_unreachable(
     def refuse(*_: Any) -> list[BackupView]:
         raise AzureError("no answer")
 
-    monkeypatch.setattr(control, "backups", refuse)
+    monkeypatch.setattr(AzureControlAccess, "backups", staticmethod(refuse))
     with pytest.raises(CommandError, match="does not list the frequent backups: no answer") as refused:
         backups(environment, (Role.ETCD,), now=NOW)
     assert refused.value.code is Exit.UNREACHABLE
@@ -135,7 +135,7 @@ def answers(patch: pytest.MonkeyPatch, told: dict[str, Any]) -> list[str]:
             raise said
         return CommandOutput(stdout=said if isinstance(said, str) else json.dumps(said), stderr="")
 
-    patch.setattr(control, "run_command", run)
+    patch.setattr(AzureControlAccess, "run_command", staticmethod(run))
     return asked
 
 
@@ -206,7 +206,7 @@ def test_a_backup_is_opened_only_when_it_is_what_was_made(
             raise sealed
         to.write_bytes(sealed)
 
-    monkeypatch.setattr(control, "fetch_backup", fetch)
+    monkeypatch.setattr(AzureControlAccess, "fetch_backup", staticmethod(fetch))
     (backup,) = backups(environment, (Role.ETCD,), now=NOW)
     programs = {"age": script(tmp_path, "age", age)}
     if said:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure import control
+from clouds.azure.control import AzureControlAccess
 from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups.section import Backups
@@ -34,7 +34,7 @@ def answering(patch: pytest.MonkeyPatch, told: dict[str, Any]) -> list[str]:
         asked.append(f"{machine}: {command}")
         return CommandOutput(stdout=json.dumps(told), stderr="")
 
-    patch.setattr(control, "run_command", run)
+    patch.setattr(AzureControlAccess, "run_command", staticmethod(run))
     return asked
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure import control
+from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from components.model import Environment, Role, load
@@ -53,8 +53,8 @@ def answers(
         words = {name: (power or {}).get(name, "running") for name in names}
         return [MachineView(name=name, provisioning="Succeeded", power=word) for name, word in words.items() if word]
 
-    patch.setattr(control, "run_command", run)
-    patch.setattr(control, "machines", machines)
+    patch.setattr(AzureControlAccess, "run_command", staticmethod(run))
+    patch.setattr(AzureControlAccess, "machines", staticmethod(machines))
     return asked
 
 

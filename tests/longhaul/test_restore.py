@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure import control
+from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
 from clouds.base.control import BackupView, CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
@@ -169,12 +169,12 @@ class Cloud:
         self.secrets: dict[str, str] = {}
         self.stored = {"daily": [self.view(5), self.view(5, role="events")]}
         self.head: bytes | AzureError = wrapped(bytes(16), PUBLIC)
-        patch.setattr(control, "machines", self._machines)
-        patch.setattr(control, "run_command", self._run)
-        patch.setattr(control, "secret", lambda _place, _vault, name: self.secrets.get(name))
-        patch.setattr(control, "set_secret", self._set)
-        patch.setattr(control, "backups", self._backups)
-        patch.setattr(control, "backup_head", self._head)
+        patch.setattr(AzureControlAccess, "machines", staticmethod(self._machines))
+        patch.setattr(AzureControlAccess, "run_command", staticmethod(self._run))
+        patch.setattr(AzureControlAccess, "secret", staticmethod(lambda _place, _vault, name: self.secrets.get(name)))
+        patch.setattr(AzureControlAccess, "set_secret", staticmethod(self._set))
+        patch.setattr(AzureControlAccess, "backups", staticmethod(self._backups))
+        patch.setattr(AzureControlAccess, "backup_head", staticmethod(self._head))
 
     def answer(self, machine: str, **more: Any) -> dict[str, Any]:
         return {"machine": machine, "held": "", "record": None, "quorum": False, "revision": 0, **more}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
 from components.model import Role
 from longhaul.backups.at_once import behind
@@ -183,7 +184,7 @@ def test_up_does_not_pass_a_damaged_record(
             raise answer
         return str(answer)
 
-    monkeypatch.setattr("clouds.azure.control.secret", secret)
+    monkeypatch.setattr(AzureControlAccess, "secret", staticmethod(secret))
     if said is None:
         refuse_half_restored(cloud.environment)
         return

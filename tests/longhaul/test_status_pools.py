@@ -141,10 +141,9 @@ def test_the_age_of_unjoined_alone_is_asked_for(environment: Environment, monkey
     live = Live()
 
     class Cloud:
-        class fleet:  # noqa: N801 - an aspect
-            @staticmethod
-            def of_pool(_place: object, name: str) -> dict[str, Live]:
-                return {name: live}
+        @staticmethod
+        def live_groups(_place: object, name: str) -> dict[str, Live]:
+            return {name: live}
 
     monkeypatch.setattr(groups, "cloud_of", lambda _site: Cloud)
     view = groups.ask_pool(environment, "cpu", lambda: ClusterView(nodes=(node("i-0", pool="cpu", site="use1"),)))

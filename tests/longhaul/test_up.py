@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.azure.images import placeholder
+from clouds.azure.images import AzureMachineImages
 from longhaul.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, SUBSCRIPTION, UP, Checkout, FakeEngine
 
@@ -205,7 +205,7 @@ def test_an_image_that_no_machine_boots_may_wait(checkout: Checkout, engine: Fak
 
 def test_the_image_that_init_writes_for_azure_is_one_of_them(checkout: Checkout, engine: FakeEngine) -> None:
     raw = checkout.environment()
-    raw["sites"]["weu"]["image"] = placeholder(SUBSCRIPTION, kind="node")
+    raw["sites"]["weu"]["image"] = AzureMachineImages().placeholder(SUBSCRIPTION, kind="node")
     checkout.write(raw)
     done = checkout.run(*UP)
     assert done.returncode == Exit.USAGE

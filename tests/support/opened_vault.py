@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from clouds.azure import control
+from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
 from components.model import Environment
@@ -39,7 +40,7 @@ class OpenedVault:
             return self
 
         monkeypatch.setattr(control, "Vault", opened)
-        monkeypatch.setattr(control, "signed_in", lambda _place: self.signed_in)
+        monkeypatch.setattr(AzureControlAccess, "signed_in", staticmethod(lambda _place: self.signed_in))
 
 
 def new_authority(name: str) -> issuing.Pair:

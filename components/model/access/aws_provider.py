@@ -14,7 +14,7 @@ def check_identity(environment: Environment) -> Iterator[Fault]:
     given = environment.access.aws_identity_provider
     name = environment.control_plane.site
     site = environment.sites.get(name)
-    issuer = None if site is None else cloud_of(site).machine_identity.issuer(site)
+    issuer = None if site is None else cloud_of(site).token_issuer(site)
     if given is None or issuer is None:
         return
     head, _, tail = given.partition(":oidc-provider/")

@@ -35,7 +35,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
     yield from _untested(environment)
     for name, site in environment.sites.items():
         cloud = cloud_of(site)
-        yield from cloud.promises.cautions(place_of(environment, name))
+        yield from cloud.limits.cautions(place_of(environment, name))
         if cloud.images.is_placeholder(site):
             yield Caution(
                 name="placeholder-image",

@@ -98,7 +98,7 @@ def check_peered(environment: Environment) -> Iterator[Fault]:
 
 def peered_room(cloud: AnyCloud, sites: int) -> int | None:
     """Return the number of nodes that so many peered sites of a cloud hold together; None when it sets no limit."""
-    return cloud.promises.peered(sites, 2 ** (32 - POD_PREFIX))
+    return cloud.limits.peered(sites, 2 ** (32 - POD_PREFIX))
 
 
 def _peered(environment: Environment) -> Iterator[tuple[str, ...]]:
@@ -135,7 +135,7 @@ def _pools(environment: Environment, site: str) -> dict[str, Pool]:
 
 
 def _rooms(environment: Environment, site: str, ranges: SiteRanges) -> tuple[Room, ...]:
-    return cloud_of(environment.sites[site]).promises.rooms(environment.sites[site], ranges)
+    return cloud_of(environment.sites[site]).limits.rooms(environment.sites[site], ranges)
 
 
 def _reached(rooms: Sequence[Room], pool: Pool) -> frozenset[int]:

@@ -76,7 +76,7 @@ def settings(environment: Environment, addresses: AddressPlan) -> dict[str, str]
         found |= {key: str(value) for key, value in days.items()}
     for name, site in environment.sites.items():
         ranges = site_ranges(addresses, name)
-        own = {"kind": site.kind, **cloud_of(site).immutable.settings(site, ranges)}
+        own = {"kind": site.kind, **cloud_of(site).immutable_settings(site, ranges)}
         own["range"] = str(ranges.block)
         found |= {f"sites.{name}.{key}": value for key, value in own.items()}
     return found

@@ -141,7 +141,7 @@ def vault_name(environment: Environment) -> str:
     """Return the vault's name. It begins with the prefix of names or ``lh``, and ends with a digest of the subscription
     and the environment's name: Azure's vault names are global, with 3 to 24 letters, digits and hyphens."""
     site = environment.sites[environment.control_plane.site]
-    scope = cloud_of(site).machine_identity.scope(site)
+    scope = cloud_of(site).account_scope(site)
     digest = hashlib.sha256(f"{scope}/{environment.name}".encode()).hexdigest()[:8]
     head = environment.naming.prefix or "lh"
     return f"{head}-{environment.name[: 14 - len(head)].rstrip('-')}-{digest}"

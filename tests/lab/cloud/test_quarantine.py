@@ -8,6 +8,7 @@ import pytest
 
 from clouds.azure import quarantine
 from clouds.azure.fleet import AzureGroup
+from clouds.azure.quarantine import AzurePoolQuarantine
 from clouds.azure.session import ResourceManager
 from clouds.base.quarantine import Suspect
 from tests.lab.cloud import sets
@@ -18,6 +19,8 @@ from tests.lab.cloud.operator import Operator
 NODE = "lab-gpu-000000"
 SNAPSHOT = f"{GROUP}/providers/Microsoft.Compute/snapshots/{NODE}-quarantine"
 
+QUARANTINE = AzurePoolQuarantine()
+
 
 @pytest.fixture(name="operator")
 def _operator(live: Live, monkeypatch: pytest.MonkeyPatch) -> Operator:
@@ -25,7 +28,7 @@ def _operator(live: Live, monkeypatch: pytest.MonkeyPatch) -> Operator:
     operator = Operator(live)
     group = AzureGroup("lab-gpu", resource_group=GROUP, session=operator)
     monkeypatch.setattr(quarantine, "ResourceManager", lambda: ResourceManager(operator))
-    monkeypatch.setattr(quarantine, "of_pool", lambda _place, _pool: {"lab-gpu": group})
+    monkeypatch.setattr(quarantine, "live_groups", lambda _place, _pool: {"lab-gpu": group})
     monkeypatch.setattr(quarantine, "resource_group_path", lambda _place: GROUP)
     sets.build(live)
     return operator
@@ -33,7 +36,7 @@ def _operator(live: Live, monkeypatch: pytest.MonkeyPatch) -> Operator:
 
 def suspect() -> Suspect:
     place: Any = None
-    found = quarantine.find(place, "gpu", NODE)
+    found = QUARANTINE.find(place, "gpu", NODE)
     assert found is not None
     return found
 
@@ -46,8 +49,8 @@ def test_a_machine_is_copied_powered_off_and_replaced(live: Live, operator: Oper
     place: Any = None
     found = suspect()
     assert (found.group, found.machine, found.wanted) == ("lab-gpu", "0", 2)
-    assert quarantine.keep(place, found) == (SNAPSHOT,)
-    quarantine.isolate(place, found)
+    assert QUARANTINE.keep(place, found) == (SNAPSHOT,)
+    QUARANTINE.isolate(place, found)
     assert ("POST", "powerOff?api-version=2024-07-01&skipShutdown=true") in operator.asked
     assert [machine.name for machine in live.hypervisor.world.machines if machine.running] == ["lab-gpu-000001"]
     made = live.arm("GET", SNAPSHOT).json()
@@ -57,7 +60,7 @@ def test_a_machine_is_copied_powered_off_and_replaced(live: Live, operator: Oper
         "DenyAll",
         "Disabled",
     )
-    quarantine.replace(place, found)
+    QUARANTINE.replace(place, found)
     assert names(live) == ["lab-gpu-000001", "lab-gpu-000002"]
     assert live.arm("GET", SNAPSHOT).json()["properties"]["provisioningState"] == "Succeeded"
 
@@ -66,17 +69,17 @@ def test_every_step_may_be_repeated(live: Live, operator: Operator) -> None:
     place: Any = None
     found = suspect()
     for _ in range(2):
-        quarantine.keep(place, found)
-        quarantine.isolate(place, found)
+        QUARANTINE.keep(place, found)
+        QUARANTINE.isolate(place, found)
     assert len([one for one in operator.asked if one[0] == "POST"]) == 1
-    quarantine.replace(place, found)
+    QUARANTINE.replace(place, found)
     for _ in range(2):
-        assert quarantine.keep(place, found) == (SNAPSHOT,)
-        quarantine.isolate(place, found)
-        quarantine.replace(place, found)
+        assert QUARANTINE.keep(place, found) == (SNAPSHOT,)
+        QUARANTINE.isolate(place, found)
+        QUARANTINE.replace(place, found)
     assert names(live) == ["lab-gpu-000001", "lab-gpu-000002"]
     for _ in range(2):
-        quarantine.release(place, (SNAPSHOT,))
+        QUARANTINE.release(place, (SNAPSHOT,))
     assert code(live.arm("GET", SNAPSHOT)) == "ResourceNotFound"
 
 
@@ -84,7 +87,7 @@ def test_a_larger_set_stays_as_large(live: Live, operator: Operator) -> None:
     place: Any = None
     found = suspect()
     live.wait(live.arm("PATCH", sets.SET, {"sku": {"capacity": 4}}))
-    quarantine.replace(place, found)
+    QUARANTINE.replace(place, found)
     assert len(names(live)) == 3
     assert not [one for one in operator.asked if one[0] == "PATCH"]
 
@@ -92,14 +95,14 @@ def test_a_larger_set_stays_as_large(live: Live, operator: Operator) -> None:
 def test_without_machine_and_snapshot_nothing_is_kept_and_every_step_goes_on(live: Live, operator: Operator) -> None:
     place: Any = None
     found = suspect()
-    quarantine.replace(place, found)
+    QUARANTINE.replace(place, found)
     asked = len(operator.asked)
-    assert quarantine.keep(place, found) == ()
-    quarantine.isolate(place, found)
-    quarantine.replace(place, found)
+    assert QUARANTINE.keep(place, found) == ()
+    QUARANTINE.isolate(place, found)
+    QUARANTINE.replace(place, found)
     assert {method for method, _ in operator.asked[asked:]} == {"GET"}
     assert names(live) == ["lab-gpu-000001", "lab-gpu-000002"]
-    quarantine.release(place, ())
+    QUARANTINE.release(place, ())
 
 
 def test_a_snapshot_needs_a_disk_that_is_there(live: Live) -> None:

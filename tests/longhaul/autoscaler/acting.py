@@ -168,7 +168,7 @@ class World:
             return {GROUPS[name]: Wired(self, name, self.real[name])}
 
         for cloud in (aws, azure):
-            monkeypatch.setattr(cloud, "of_pool", of_pool)
+            monkeypatch.setattr(cloud, "live_groups", of_pool)
 
     def api(self, *, timeout_s: float = 30.0) -> Clocked:
         """Return the API as the autoscaler's own user, in a new process."""

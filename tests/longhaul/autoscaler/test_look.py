@@ -106,7 +106,7 @@ def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
         return {place.cloud_name(place.pool_resource(name)): groups.get(name, Standing())}
 
     for cloud in (aws, azure):
-        monkeypatch.setattr(cloud, "of_pool", of_pool)
+        monkeypatch.setattr(cloud, "live_groups", of_pool)
     return groups
 
 

@@ -43,7 +43,7 @@ def test_an_examples_subscription_is_not_asked_for() -> None:
     raw["sites"]["weu"]["subscription"] = "00000000-0000-4000-8000-000000000001"
     example = share("azure", raw)
     assert doctor.real(example).places == {}
-    assert {one.name for one in doctor.questions(example)} == {"credentials", "durations", "clock"}
+    assert {one.name for one in doctor.AzureCloudDoctor().questions(example)} == {"credentials", "durations", "clock"}
     (found,) = doctor.imaginary(example)
     assert found.severity is Severity.PROBLEM
     assert found.where == (f"sites.weu.subscription in {FILE}",)

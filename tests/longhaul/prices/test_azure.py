@@ -23,7 +23,7 @@ def asking(sources: Sources) -> Asking[AzureSite]:
 
 
 def ask(key: Key, sources: Sources) -> Answer:
-    (batch,) = azure.batches((key,), asking(sources))
+    (batch,) = azure.AzurePriceList().batches((key,), asking(sources))
     return batch.read(lambda _: None)
 
 
@@ -181,5 +181,5 @@ def test_no_digit_is_lost(server: PriceServer, sources: Sources) -> None:
 
 def test_only_azures_keys_are_its(sources: Sources) -> None:
     aws = MachineKey(cloud="aws", region="us-east-1", machine_type="m6id.xlarge")
-    batches = azure.batches((aws, L8S), asking(sources))
+    batches = azure.AzurePriceList().batches((aws, L8S), asking(sources))
     assert [batch.keys for batch in batches] == [(L8S,)]

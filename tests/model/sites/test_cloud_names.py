@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clouds.azure.groups import SCALE_SET, has_infiniband, largest, largest_set
+from clouds.azure.groups import SCALE_SET, AzurePoolGroups, has_infiniband, largest_set
 from components.model import Environment, load
 from components.model.nodes.nodes import label_fault, pool_labels
 from components.model.sites.cloud_names import check_sets, pool_groups
@@ -87,6 +87,7 @@ def test_on_aws_a_pool_is_one_group() -> None:
 
 @pytest.mark.parametrize("type_", [SCALE_SET, SCALE_SET.replace(":compute:", ":compute/v20240701:")])
 def test_a_set_holds_so_many_whatever_its_types_version(type_: str) -> None:
+    largest = AzurePoolGroups().largest
     assert (largest(type_, H100), largest(type_, D32)) == (100, 1000)
 
 

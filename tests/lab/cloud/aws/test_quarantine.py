@@ -8,10 +8,13 @@ import pytest
 
 from clouds.aws import fleet, quarantine
 from clouds.aws.fleet import AwsGroup
+from clouds.aws.quarantine import AwsPoolQuarantine
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
 from clouds.base.quarantine import Suspect
 from tests.lab.cloud.aws.site import REGIONS, Site, client, until
+
+QUARANTINE = AwsPoolQuarantine()
 
 
 @pytest.fixture(name="place")
@@ -33,8 +36,8 @@ def _place(site: Site, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(quarantine, "shared", Shared)
     group = AwsGroup("pool", region=REGIONS[0], client=client)
-    monkeypatch.setattr(quarantine, "of_pool", lambda _place, _pool: {"pool": group})
-    assert fleet.of_pool is not quarantine.of_pool
+    monkeypatch.setattr(quarantine, "live_groups", lambda _place, _pool: {"pool": group})
+    assert fleet.live_groups is not quarantine.live_groups
     site.pool(2)
     return Here()
 
@@ -49,7 +52,7 @@ def quarantined(site: Site) -> str:
 
 
 def suspect_of(place: Place[Any], site: Site) -> Suspect:
-    found = quarantine.find(place, "pool", site.instances()[0]["InstanceId"])
+    found = QUARANTINE.find(place, "pool", site.instances()[0]["InstanceId"])
     assert found is not None
     return found
 
@@ -58,9 +61,9 @@ def test_a_machine_is_cut_off_kept_and_replaced(site: Site, place: Any) -> None:
     group, suspect = quarantined(site), suspect_of(place, site)
     assert (suspect.group, suspect.wanted) == ("pool", 2)
     for _ in range(2):
-        kept = quarantine.keep(place, suspect)
-        quarantine.isolate(place, suspect)
-        quarantine.replace(place, suspect)
+        kept = QUARANTINE.keep(place, suspect)
+        QUARANTINE.isolate(place, suspect)
+        QUARANTINE.replace(place, suspect)
     left = {one["InstanceId"] for one in AwsGroup("pool", region=REGIONS[0], client=client)._group()["Instances"]}
     assert (len(left), suspect.machine in left) == (2, False)
     (old,) = [one for one in site.instances() if one["InstanceId"] == suspect.machine]
@@ -73,15 +76,15 @@ def test_a_machine_is_cut_off_kept_and_replaced(site: Site, place: Any) -> None:
 def test_its_disk_outlives_it_and_goes_with_its_release(site: Site, place: Any) -> None:
     quarantined(site)
     suspect = suspect_of(place, site)
-    kept = quarantine.keep(place, suspect)
-    quarantine.isolate(place, suspect)
-    quarantine.replace(place, suspect)
+    kept = QUARANTINE.keep(place, suspect)
+    QUARANTINE.isolate(place, suspect)
+    QUARANTINE.replace(place, suspect)
     site.ec2.terminate_instances(InstanceIds=[suspect.machine])
     until(lambda: suspect.machine in {one["InstanceId"] for one in site.instances("terminated")})
     assert site.ec2.describe_volumes(VolumeIds=[kept[1]])["Volumes"]
-    assert quarantine.keep(place, suspect) == ()
-    quarantine.release(place, kept)
-    quarantine.release(place, kept)
+    assert QUARANTINE.keep(place, suspect) == ()
+    QUARANTINE.release(place, kept)
+    QUARANTINE.release(place, kept)
     there = {one["VolumeId"] for one in site.ec2.describe_volumes()["Volumes"]}
     assert kept[1] not in there
 
@@ -89,8 +92,8 @@ def test_its_disk_outlives_it_and_goes_with_its_release(site: Site, place: Any) 
 def test_without_its_rules_nothing_is_done(site: Site, place: Any) -> None:
     suspect = suspect_of(place, site)
     with pytest.raises(CloudError, match=r"has no security group lab-use1-network-quarantine: `longhaul up"):
-        quarantine.isolate(place, suspect)
+        QUARANTINE.isolate(place, suspect)
 
 
 def test_what_is_no_machine_of_the_pool_is_not_found(place: Any) -> None:
-    assert quarantine.find(place, "pool", "i-00000000000000000") is None
+    assert QUARANTINE.find(place, "pool", "i-00000000000000000") is None

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, VPN_SUBNET
 from clouds.azure.site import AzureSite
-from clouds.azure.tunnels import addresses
+from clouds.azure.tunnels import gateway_addresses
+from clouds.base.parts import SiteParts
 from clouds.base.place import Place
 from clouds.base.prices import Part
 from clouds.base.words import listed
@@ -35,26 +36,28 @@ def public_addresses(place: Place[AzureSite]) -> int:
     """Return the number of public addresses that Longhaul makes: for the NAT gateway, the VPN gateway, and machines of
     the laptops' VPN."""
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
-    return int(makes_egress(place)) + (addresses(place.site) if gateway else 0) + place.vpn_machines
+    return int(makes_egress(place)) + (gateway_addresses(place.site) if gateway else 0) + place.vpn_machines
 
 
-def hourly_parts(place: Place[AzureSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
-    """Yield the parts that Azure charges for by the hour: one NAT gateway with one address
-    (``components/azure/network.py``), and a VPN gateway where there is a tunnel
-    (``components/azure/vpn.py``)."""
-    yield "nat-gateway", int(makes_egress(place))
-    yield "public-address", public_addresses(place)
-    yield "vpn-gateway", int(place.has_tunnels and makes_vpn_gateway(place.site))
+class AzureSiteParts(SiteParts[AzureSite]):
+    """Parts of sites in Azure."""
 
+    def hourly_parts(self, place: Place[AzureSite], remote: int) -> Iterator[tuple[Part, int]]:
+        """Yield the parts that Azure charges for by the hour: one NAT gateway with one address
+        (``components/azure/network.py``), and a VPN gateway where there is a tunnel
+        (``components/azure/vpn.py``)."""
+        yield "nat-gateway", int(makes_egress(place))
+        yield "public-address", public_addresses(place)
+        yield "vpn-gateway", int(place.has_tunnels and makes_vpn_gateway(place.site))
 
-def existing_parts(site: AzureSite) -> tuple[str, ...]:
-    """Return a phrase for each existing part that the site names."""
-    existing, named = site.existing, list(site.existing.subnets.named())
-    said = (
-        ("resource group", existing.resource_group),
-        ("network", existing.network),
-        (f"subnet{'s' if len(named) > 1 else ''} {listed(named)}", named),
-        ("DNS zone", existing.dns_zone),
-        ("VPN gateway", existing.vpn_gateway),
-    )
-    return tuple(words for words, there in said if there)
+    def existing_parts(self, site: AzureSite) -> tuple[str, ...]:
+        """Return a phrase for each existing part that the site names."""
+        existing, named = site.existing, list(site.existing.subnets.named())
+        said = (
+            ("resource group", existing.resource_group),
+            ("network", existing.network),
+            (f"subnet{'s' if len(named) > 1 else ''} {listed(named)}", named),
+            ("DNS zone", existing.dns_zone),
+            ("VPN gateway", existing.vpn_gateway),
+        )
+        return tuple(words for words, there in said if there)

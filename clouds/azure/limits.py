@@ -1,0 +1,73 @@
+"""Limits of a site in Azure and its pools: room for nodes, and a region that Azure has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.azure import service_tags
+from clouds.azure.site import AzureSite
+from clouds.base.caution import Caution
+from clouds.base.fitting import SiteRanges
+from clouds.base.limits import SiteLimits
+from clouds.base.place import Place
+from clouds.base.region_cautions import region_cautions
+from clouds.base.regions import Regions
+from clouds.base.room import Room
+from clouds.base.words import listed
+
+KEPT = 5
+"""Addresses of a subnet that Azure keeps for itself (learn.microsoft.com, "Azure Virtual Network FAQ")."""
+
+ADDRESSES = 65_536
+"""Private addresses that a virtual network may have in use, however large its range (learn.microsoft.com, "Azure
+subscription and service limits", virtual networks: "Private IP addresses per virtual network")."""
+
+PEERED_ADDRESSES = 128_000
+"""The same for peered virtual networks together (there: "Total Private Addresses for a group of Peered Virtual
+networks"). Support raises neither."""
+
+ZONES = ("1", "2", "3")
+"""Names of the zones of a region, as each subscription sees them (learn.microsoft.com, "What are Azure availability
+zones?", physical and logical zones)."""
+
+OTHERS = 64
+"""Addresses of a site that are not for nodes: the control plane's, at most 29 machines, and as many again for what
+replaces them, its load balancer, the VPN gateway."""
+
+
+class AzureSiteLimits(SiteLimits[AzureSite]):
+    """Limits of sites in Azure and of their pools."""
+
+    def rooms(self, site: AzureSite, ranges: SiteRanges) -> tuple[Room, ...]:
+        """Return the one room of all zones. A node takes single addresses of the subnet: one of its own, and one for
+        each pod (components/azure/pools.py). No range holds more than Azure allows in a network."""
+        range_ = ranges.parts["nodes"]
+        nodes = min(range_.num_addresses - KEPT, ADDRESSES - OTHERS) // (1 + ranges.pods_each)
+        return (Room(zones=tuple(site.zones), range=range_, nodes=max(nodes, 0)),)
+
+    def peered(self, sites: int, pods_each: int) -> int | None:
+        """Return the number of nodes for which peered networks have addresses."""
+        return (PEERED_ADDRESSES - sites * OTHERS) // (1 + pods_each)
+
+    def cautions(self, place: Place[AzureSite]) -> Iterator[Caution]:
+        """Yield the doubts about the site's zones and region. A region that holds the control plane and has no service
+        tag is refused (clouds/azure/checks.py). Azure publishes no list of types by region that needs no account."""
+        unknown = [zone for zone in place.site.zones if zone not in ZONES]
+        if unknown:
+            yield Caution(
+                name="zones",
+                site=place.name,
+                at=("sites", place.name, "zones"),
+                wrong=f"no region of Azure is known to have the zone {listed(unknown)}: "
+                f"they are called {listed(ZONES)}",
+                write=f"some of {listed(ZONES)}",
+            )
+        if place.is_control and place.site.region not in service_tags.regions():
+            return
+        table = Regions(
+            day=service_tags.DAY,
+            source=service_tags.SOURCE,
+            regions=dict.fromkeys(service_tags.regions(), ""),
+            types={},
+        )
+        yield from region_cautions(place, table, title="Azure")

@@ -1,0 +1,30 @@
+"""Limits of a site and its pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic
+
+from clouds.base.caution import Caution
+from clouds.base.fitting import SiteRanges
+from clouds.base.place import Place, SiteT
+from clouds.base.room import Room
+
+
+class SiteLimits(Generic[SiteT]):
+    """Limits of a cloud's sites and pools, against which a file's promises are checked without asking the cloud. None
+    is known by default."""
+
+    def rooms(self, site: SiteT, ranges: SiteRanges) -> tuple[Room, ...]:
+        """Return the ranges from which nodes of pools get addresses, with the number of nodes that fit into each. No
+        zone is in two of them. Empty when nothing is known, and for a site without pools."""
+        return ()
+
+    def peered(self, sites: int, pods_each: int) -> int | None:
+        """Return the largest number of nodes that so many sites have together if their networks are peered, where a
+        node has ``pods_each`` addresses for pods; None when the cloud sets no limit."""
+        return None
+
+    def cautions(self, place: Place[SiteT]) -> Iterator[Caution]:
+        """Yield doubts about the site's region and about its pools' machine types, by the cloud's dated table."""
+        yield from ()

@@ -1,0 +1,23 @@
+"""Parts of a site that Longhaul makes, and parts that exist already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic
+
+from clouds.base.place import Place, SiteT
+from clouds.base.prices import Part
+
+
+class SiteParts(Generic[SiteT]):
+    """Parts of a cloud's sites. None has a price and none is named by default."""
+
+    def hourly_parts(self, place: Place[SiteT], remote: int) -> Iterator[tuple[Part, int]]:
+        """Yield the parts of the site's network that the cloud charges for by the hour, each with its number. The
+        number may be 0. ``remote`` is the number of public addresses of the gateways at the other ends of its
+        tunnels."""
+        yield from ()
+
+    def existing_parts(self, site: SiteT) -> tuple[str, ...]:
+        """Return a phrase for each existing part that the site names, such as ``VPC``; empty when it names none."""
+        return ()
