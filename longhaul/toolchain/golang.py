@@ -126,7 +126,7 @@ def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: 
         if binary.cgo and shutil.which("gcc") is None:
             raise NoCError(f"{what}: there is no C compiler on this machine: install gcc and libc6-dev")
         flags = " ".join(("-s", "-w", *binary.ldflags))
-        verb = ("test", "-c") if binary.test else ("build",)
+        verb = ("test", "-vet=off", "-c") if binary.test else ("build",)
         argv = [*verb, "-tags", ",".join(binary.tags), "-ldflags", flags, "-o", str(target), binary.package]
         run_logged([str(compiler.go), *argv], log=log, what=what, cwd=folder, env=compiler.env(cgo=binary.cgo))
     except CommandError as error:
