@@ -11,7 +11,7 @@ from pathlib import Path
 from lab import base, container_system, tools
 from lab.signing import KEY, signing
 from longhaul.depot import contents
-from longhaul.depot.build import Parts, fill, made_image
+from longhaul.depot.build import DepotParts, fill, made_image
 from longhaul.depot.contents import Contents
 from longhaul.depot.manifest import seal
 from longhaul.depot.oci import copy_of
@@ -53,7 +53,7 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None,
 
     def make(into: Path) -> None:
         require_space(into, mib=_SPACE_MIB, doing="making the depot")
-        parts = Parts(binaries=binaries, archives={wanted.suite: debs}, images=images)
+        parts = DepotParts(binaries=binaries, archives={wanted.suite: debs}, images=images)
         # The depot is in the cache, like its parts, and is not written to either: its files can be links to them.
         fill(into, parts, place=lambda source, target: copy_of(source, into=target), spec=spec)
         with signing() as sign:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longhaul.hosts.selection import Share
+    from longhaul.hosts.selection import MachineShare
 
 MAX_REMOVED = 0.1
 """Default share of the nodes that may be removed at once. A tenth is our own choice."""
@@ -24,7 +24,7 @@ def duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def share(text: str) -> Share:
+def share(text: str) -> MachineShare:
     """Parse ``N`` or ``N%`` of the machines; an argument error for anything else."""
     from longhaul.hosts.selection import share as parse
 
@@ -34,7 +34,7 @@ def share(text: str) -> Share:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def some(text: str) -> Share:
+def some(text: str) -> MachineShare:
     """Parse a share as :func:`share` does, and refuse zero."""
     found = share(text)
     if found.number == 0:

@@ -26,7 +26,7 @@ LOOK_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pod:
+class DrainPod:
     """The properties of a pod that matter when its node is emptied."""
 
     namespace: str
@@ -51,7 +51,7 @@ class DrainError(Exception):
     """A node was not empty in time; the message says which pods are left and why."""
 
 
-def pod_of(item: Mapping[str, Any]) -> Pod:
+def pod_of(item: Mapping[str, Any]) -> DrainPod:
     """Convert a Pod object. Every pod is work except: pods of daemon sets, static pods, pods that are over or being
     ended, the cluster's own that a controller recreates, and pods that declare themselves disposable."""
     metadata = item["metadata"]
@@ -62,7 +62,7 @@ def pod_of(item: Mapping[str, Any]) -> Pod:
     leaving = "deletionTimestamp" in metadata
     system = "true" if metadata["namespace"] == SYSTEM and owner is not None else ""
     moves = annotations.get(DISPOSABLE, system) == "true"
-    return Pod(
+    return DrainPod(
         namespace=metadata["namespace"],
         name=metadata["name"],
         uid=metadata["uid"],
@@ -74,14 +74,14 @@ def pod_of(item: Mapping[str, Any]) -> Pod:
     )
 
 
-def pods_on(api: Api, node: str) -> list[Pod]:
+def pods_on(api: Api, node: str) -> list[DrainPod]:
     """Return every pod of a node. The API servers keep an index for this query (k8s.io/kubernetes,
     pkg/registry/core/pod/strategy.go, ``NodeNameTriggerFunc``): its cost depends on the node's pods, not the
     cluster's."""
     return [pod_of(item) for item in api.items(PODS, fieldSelector=f"spec.nodeName={node}")]
 
 
-def work_on(pods: Iterable[Pod]) -> list[Pod]:
+def work_on(pods: Iterable[DrainPod]) -> list[DrainPod]:
     """Return the pods that would lose something."""
     return [pod for pod in pods if pod.work]
 
@@ -119,7 +119,7 @@ def _patch(api: Api, node: Object, body: Object) -> bool:
     return True
 
 
-def evict(api: Api, pod: Pod) -> str:
+def evict(api: Api, pod: DrainPod) -> str:
     """Ask one pod to leave, with its own grace period. Return why it may not leave yet; empty when it leaves or is
     gone."""
     options: Object = {"preconditions": {"uid": pod.uid}}
@@ -137,7 +137,7 @@ def evict(api: Api, pod: Pod) -> str:
     return ""
 
 
-def evict_all(api: Api, pods: Iterable[Pod]) -> dict[Pod, str]:
+def evict_all(api: Api, pods: Iterable[DrainPod]) -> dict[DrainPod, str]:
     """Make one step of a drain: evict every pod that is not leaving yet. Return the pods that are still there, each
     with the reason why it may not leave. Call it again with the current pods until it returns nothing."""
     there = [pod for pod in pods if not pod.stays]
@@ -168,6 +168,6 @@ def drain(
         api.await_change(PODS, version=version, limit_s=wait_s, fieldSelector=selector)
 
 
-def told(left: Mapping[Pod, str]) -> str:
+def told(left: Mapping[DrainPod, str]) -> str:
     """Return the pods that are left of a drain, in a line."""
     return "; ".join(f"{pod}: {reason}" if reason else f"{pod} is ending" for pod, reason in left.items())

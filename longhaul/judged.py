@@ -25,7 +25,7 @@ from longhaul.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.plan.document import Document
+    from longhaul.plan.document import PreviewDocument
 
 SKIP = "--skip-preview"
 """The engine's option that skips the preview."""
@@ -57,13 +57,13 @@ def refused(
 ) -> bool:
     """Return whether the engine's ``up WORDS`` is refused, and say so."""
     from longhaul.plan.changes import read_changes
-    from longhaul.plan.plan import Terms, make_plan
+    from longhaul.plan.plan import PlanTerms, make_plan
     from longhaul.plan.policies import policies
     from longhaul.plan.text import reasons
 
     say("what this would do is judged first")
     document = previewed(engine, [word for word in words if word not in ONLY_OF_UP])
-    terms = Terms(max_removed=max_removed, images=images or {}, apis=apis, policy=policies([document], environment))
+    terms = PlanTerms(max_removed=max_removed, images=images or {}, apis=apis, policy=policies([document], environment))
     made = make_plan(environment, read_changes([document]), terms)
     against = [one for one in (*made.reasons, *made.policy) if one.severity is Severity.PROBLEM]
     against = [one for one in against if not _is_meant(one, _named(words))]
@@ -78,7 +78,7 @@ def seen(words: Sequence[str]) -> list[str]:
     return [*words, SKIP] if "--yes" in words and "--json" not in words else list(words)
 
 
-def previewed(engine: Engine, rest: Iterable[str]) -> Document:
+def previewed(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
     """Run the preview of one stack, without the program's own judgement, and return its document."""
     from longhaul.plan.document import read_document
 

@@ -26,7 +26,7 @@ ORDER = (Exit.INTERRUPTED, Exit.USAGE, Exit.REFUSED, Exit.UNREACHABLE, Exit.FAIL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class PhaseResult:
     """Result of a phase's work."""
 
     code: Exit
@@ -37,7 +37,7 @@ class Done:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Done):
+class PhaseOutcome(PhaseResult):
     """Result of a phase, with its duration."""
 
     title: str
@@ -54,7 +54,7 @@ class Outcome(Done):
         return "not begun" if self.seconds is None else WORDS.get(self.code, "failed")
 
 
-def attempt(progress: Progress, work: Callable[[], Done]) -> Outcome:
+def attempt(progress: Progress, work: Callable[[], PhaseResult]) -> PhaseOutcome:
     """Do the work of a phase; say that it begins, and how it ends, whatever happens. An error is shown as any
     command's."""
     begun = time.monotonic()
@@ -62,8 +62,8 @@ def attempt(progress: Progress, work: Callable[[], Done]) -> Outcome:
     done = caught(work, progress.output)
     seconds = time.monotonic() - begun
     if isinstance(done, Exit):
-        done = Done(code=done)
-    outcome = Outcome(
+        done = PhaseResult(code=done)
+    outcome = PhaseOutcome(
         **vars(done),
         title=progress.title,
         seconds=round(seconds, 1),
@@ -85,21 +85,21 @@ def caught(work: Callable[[], T], output: Output) -> T | Exit:
         return report(error, output.note)
 
 
-def of_engine(engine: Engine, ran: Ran) -> Done:
+def of_engine(engine: Engine, ran: Ran) -> PhaseResult:
     """Return the result of an engine's run. What it was stopped at is in the state, or had not ended in its events."""
     code = exit_code(ran)
     pending = pending_creates(engine) if code is Exit.INTERRUPTED else ()
     unfinished = [one.name for one in pending] or list(ran.events.running)
-    return Done(code=code, counts=counts(ran.events.counts()), unfinished=tuple(unfinished))
+    return PhaseResult(code=code, counts=counts(ran.events.counts()), unfinished=tuple(unfinished))
 
 
-def summed_up(outcomes: Sequence[Outcome]) -> Exit:
+def summed_up(outcomes: Sequence[PhaseOutcome]) -> Exit:
     """Return one exit code for all phases: interrupted comes before failed, whatever the other phases did."""
     codes = [one.code for one in outcomes if one.decides]
     return next((code for code in ORDER if code in codes), Exit.OK)
 
 
-def summary(outcomes: Sequence[Outcome], *, wanted: str, again: str, log: Path | None) -> str:
+def summary(outcomes: Sequence[PhaseOutcome], *, wanted: str, again: str, log: Path | None) -> str:
     """Return the closing lines: the verdict, a line for each phase, and what to do next. ``wanted`` is the sentence for
     success, ``again`` the command that was run."""
     code = summed_up(outcomes)
@@ -114,11 +114,11 @@ def summary(outcomes: Sequence[Outcome], *, wanted: str, again: str, log: Path |
     )
 
 
-def _seconds(one: Outcome) -> str:
+def _seconds(one: PhaseOutcome) -> str:
     return "" if one.seconds is None else f"{one.seconds:.0f} s"
 
 
-def _verdict(outcomes: Sequence[Outcome], code: Exit, wanted: str) -> str:
+def _verdict(outcomes: Sequence[PhaseOutcome], code: Exit, wanted: str) -> str:
     if code is Exit.OK:
         return wanted
     ended = " and ".join(_ended(outcomes, code))
@@ -128,12 +128,12 @@ def _verdict(outcomes: Sequence[Outcome], code: Exit, wanted: str) -> str:
     }.get(code, f"failed in {ended}, as it says above" if ended else "not finished, for the reason above")
 
 
-def _ended(outcomes: Sequence[Outcome], code: Exit) -> list[str]:
+def _ended(outcomes: Sequence[PhaseOutcome], code: Exit) -> list[str]:
     """Return the phases that began and ended with a code."""
     return [one.title for one in outcomes if one.code is code and one.seconds is not None]
 
 
-def _next(outcomes: Sequence[Outcome], code: Exit, again: str) -> Iterator[str]:
+def _next(outcomes: Sequence[PhaseOutcome], code: Exit, again: str) -> Iterator[str]:
     unfinished = [one for outcome in outcomes for one in outcome.unfinished]
     if unfinished and code is not Exit.OK:
         yield f"stopped half-way: {names(unfinished)}; the next run makes sure of them"

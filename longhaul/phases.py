@@ -22,10 +22,10 @@ from longhaul.engine import plugins
 from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
 from longhaul.engine.recovery import recover
-from longhaul.engine.run import Result, fork, hold_signals, run_together
+from longhaul.engine.run import EngineResult, fork, hold_signals, run_together
 from longhaul.exits import Exit
 from longhaul.judged import is_judged, refused, seen
-from longhaul.outcome import Done, Outcome, attempt, caught, of_engine
+from longhaul.outcome import PhaseOutcome, PhaseResult, attempt, caught, of_engine
 from longhaul.output import Output
 from longhaul.progress import Progress, counts
 from longhaul.reach import require_api
@@ -59,7 +59,7 @@ WITH_ENGINE = (Phase.INFRASTRUCTURE, Phase.OBJECTS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class UpJob:
     """One run of ``up``. Each phase gets the whole of it, whichever process it runs in: no option can be lost."""
 
     where: Context
@@ -91,7 +91,7 @@ class Job:
         """Return whether the engine's output is for programs."""
         return wants_json(self.options, self.rest)
 
-    def consented(self, **variables: str) -> Job:
+    def consented(self, **variables: str) -> UpJob:
         """Return the same job for phases that cannot ask, after whoever may ask has asked; with further variables."""
         options = argparse.Namespace(**{**vars(self.options), "yes": True})
         return replace(self, options=options, environ={**self.environ, **variables})
@@ -117,13 +117,13 @@ def phases(environment: Environment) -> tuple[Phase, ...]:
     return tuple(Phase) if has_hosts(environment) else WITH_ENGINE
 
 
-def run_phase(job: Job, phase: Phase, *, beside: bool = False) -> Outcome:
+def run_phase(job: UpJob, phase: Phase, *, beside: bool = False) -> PhaseOutcome:
     """Run one phase to its end, whatever that is. With ``beside``, another runs at the same time."""
     progress = job.progress(phase, beside=beside)
     return attempt(progress, lambda: _work(job, phase, progress))
 
 
-def _work(job: Job, phase: Phase, progress: Progress) -> Done:
+def _work(job: UpJob, phase: Phase, progress: Progress) -> PhaseResult:
     match phase:
         case Phase.INFRASTRUCTURE:
             return _infrastructure(job, progress)
@@ -139,7 +139,7 @@ def _work(job: Job, phase: Phase, progress: Progress) -> Done:
                 return of_engine(engine, _make(engine, job.words))
 
 
-def _infrastructure(job: Job, progress: Progress) -> Done:
+def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
     engine = engine_for(job.where, job.environ, progress=progress)
     plugins.require(plugins.needed(job.environment), engine.environ)
     words: Sequence[str] = job.words
@@ -156,7 +156,7 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
         images = image_versions(job.where, job.environment, job.environ)
         apis = asking(job.where, job.environment, job.environ, master=True)
         if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images, apis=apis):
-            return Done(code=Exit.REFUSED)
+            return PhaseResult(code=Exit.REFUSED)
         words = seen(words)
     if REFRESH in words and engine.has_stack() is not False:
         from longhaul.power_on import power_on
@@ -170,12 +170,12 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
     return of_engine(engine, ran)
 
 
-def _hosts(job: Job, progress: Progress, *, early: bool) -> Done:
+def _hosts(job: UpJob, progress: Progress, *, early: bool) -> PhaseResult:
     from longhaul.hosts.rolling import run_all
 
     result, account = run_all(job.where, job.environment, job.environ, progress, early=early)
     states = Counter(str(verdict.state) for verdict in account.verdicts.values())
-    return Done(code=exit_code(result), counts=f"hosts: {counts(states)}" if states else "")
+    return PhaseResult(code=exit_code(result), counts=f"hosts: {counts(states)}" if states else "")
 
 
 def _make(engine: Engine, words: Sequence[str]) -> Ran:
@@ -187,7 +187,7 @@ def _make(engine: Engine, words: Sequence[str]) -> Ran:
 class Forked:
     """A phase that runs in a copy of this process."""
 
-    def __init__(self, job: Job, phase: Phase) -> None:
+    def __init__(self, job: UpJob, phase: Phase) -> None:
         self._job = job
         self._phase = phase
         self._begun = time.monotonic()
@@ -201,14 +201,14 @@ class Forked:
         self._report.flush()
         return outcome.code
 
-    def _work(self, progress: Progress) -> Done:
+    def _work(self, progress: Progress) -> PhaseResult:
         """Do the phase's work; an interrupt that comes after its end must not cost the account of it."""
         try:
             return _work(self._job, self._phase, progress)
         finally:
             hold_signals()
 
-    def outcome(self, result: Result) -> Outcome:
+    def outcome(self, result: EngineResult) -> PhaseOutcome:
         """Return the outcome after the end of :meth:`run`; that of ``result`` when it was killed."""
         with self._report as report:
             report.seek(0)
@@ -218,15 +218,15 @@ class Forked:
             self._job.progress(self._phase, beside=True).say(ended)
             seconds = round(time.monotonic() - self._begun, 1)
             code = exit_code(result)
-            return Outcome(title=self._phase, code=code, seconds=seconds, interrupted=result.interrupted)
+            return PhaseOutcome(title=self._phase, code=code, seconds=seconds, interrupted=result.interrupted)
         found = json.loads(text)
-        return Outcome(**{**found, "code": Exit(found["code"]), "unfinished": tuple(found["unfinished"])})
+        return PhaseOutcome(**{**found, "code": Exit(found["code"]), "unfinished": tuple(found["unfinished"])})
 
 
-def run_side_by_side(job: Job, side: Sequence[Phase]) -> list[Outcome]:
+def run_side_by_side(job: UpJob, side: Sequence[Phase]) -> list[PhaseOutcome]:
     """Run several phases at once, none of which asks anything."""
 
-    def work() -> list[Outcome]:
+    def work() -> list[PhaseOutcome]:
         with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
             forked = [Forked(job.consented(**{GIVEN: str(kubeconfig)}), phase) for phase in side]
             results = run_together([one.run for one in forked])
@@ -239,7 +239,7 @@ def run_side_by_side(job: Job, side: Sequence[Phase]) -> list[Outcome]:
 class Preparation:
     """The preparation of the hosts, at work beside the infrastructure."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: UpJob) -> None:
         self._forked = Forked(job, Phase.PREPARATION)
         self._fork = fork(self._forked.run, nice=NICE)
 
@@ -248,14 +248,14 @@ class Preparation:
         self._fork.send_signal(signal.SIGTERM)
         self._fork.wait()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> PhaseOutcome:
         """Wait for its end and return its outcome, which decides nothing: the hosts' own phase does what is left."""
-        result = Result(code=self._fork.wait() or 0, interrupted=False)
+        result = EngineResult(code=self._fork.wait() or 0, interrupted=False)
         return replace(self._forked.outcome(result), decides=False)
 
 
 @contextmanager
-def preparing(job: Job) -> Iterator[Preparation]:
+def preparing(job: UpJob) -> Iterator[Preparation]:
     """Prepare the hosts during the block, and no longer."""
     preparation = Preparation(job)
     try:
@@ -264,6 +264,6 @@ def preparing(job: Job) -> Iterator[Preparation]:
         preparation.end()
 
 
-def not_begun(side: Sequence[Phase], code: Exit) -> list[Outcome]:
+def not_begun(side: Sequence[Phase], code: Exit) -> list[PhaseOutcome]:
     """Return the outcomes of phases that did not begin, for a reason with the exit code ``code``."""
-    return [Outcome(title=phase, code=code, seconds=None) for phase in side]
+    return [PhaseOutcome(title=phase, code=code, seconds=None) for phase in side]

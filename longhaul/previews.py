@@ -20,7 +20,7 @@ from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.locate import engine_binary, engine_environment
 from longhaul.engine.plugins import INSTALL, Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
-from longhaul.engine.runs import VARIABLE, Records, new_run
+from longhaul.engine.runs import VARIABLE, RunFile, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
@@ -92,7 +92,7 @@ def _engine(where: Context, environment: Environment, folder: Path, *, has_base:
         environ=environ,
         backend=backend,
         config_file=config,
-        records=Records(path=folder / "run.json"),
+        records=RunFile(path=folder / "run.json"),
     )
     plugins = (*needed(environment), *(_held(engine, environment) if real else ()))
     environ |= _plugins(plugins, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}

@@ -21,7 +21,7 @@ NAMED = 3
 """Number of awaited things that such a line names."""
 
 
-class Account(Protocol):
+class ProgressAccount(Protocol):
     """Account of a program's work, kept from its events."""
 
     def take(self, event: Mapping[str, Any], /) -> Iterable[str]:
@@ -55,7 +55,7 @@ class Progress:
         self.say("interrupted; what is under way is finished first, and another interrupt stops it at once")
 
     @contextmanager
-    def following(self, account: Account, events: Path, *, answers: bool = False) -> Iterator[Followed]:
+    def following(self, account: ProgressAccount, events: Path, *, answers: bool = False) -> Iterator[Followed]:
         """Follow the events that a program writes to a file, during the block. ``answers`` as in
         :meth:`Output.streams`."""
         with self.output.streams(answers=answers) as streams:
@@ -69,7 +69,7 @@ class Progress:
 class Followed:
     """A program whose events are followed."""
 
-    def __init__(self, progress: Progress, account: Account, file: _EventFile, streams: Streams) -> None:
+    def __init__(self, progress: Progress, account: ProgressAccount, file: _EventFile, streams: Streams) -> None:
         self.streams = streams
         self._progress = progress
         self._account = account

@@ -44,7 +44,7 @@ class ApiResource:
         return f"{self.base}{inside}/{self.plural}" + (f"/{quote(name)}" if name else "")
 
 
-class ObjectClient(connection.Client):
+class ObjectClient(connection.ApiClient):
     """One identity at one API server; requests name kinds."""
 
     def __init__(self, access: NamespacedAccess) -> None:

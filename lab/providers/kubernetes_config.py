@@ -25,7 +25,7 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamespacedAccess(connection.Access):
+class NamespacedAccess(connection.ClusterAccess):
     """One cluster, one identity and its namespace."""
 
     namespace: str

@@ -13,7 +13,7 @@ from components.model import Environment
 from components.model.sites.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_healthy
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.waiting import Clock
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
@@ -55,7 +55,7 @@ class Calls:
             self._last = now
 
 
-def restarts(target: Target) -> str:
+def restarts(target: AcceptanceTarget) -> str:
     """Restart one etcd machine and one API server, one after the other, and wait in between until all is healthy."""
     environment = target.environment
     control = environment.control_plane

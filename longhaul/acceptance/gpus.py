@@ -9,7 +9,7 @@ from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
 from contract.resources import GPU_RESOURCE
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACES, await_pods, namespace, ready
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.drain import NODES
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import Object
@@ -17,7 +17,7 @@ from longhaul.kubernetes.connection import Object
 SPACE = "longhaul-acceptance-gpus"
 
 
-def gpu_pods(target: Target) -> str:
+def gpu_pods(target: AcceptanceTarget) -> str:
     """Run one pod on each node with GPUs. It requests one GPU and does nothing with it."""
     environment, api = target.environment, target.api("")
     declared = {name: environment.machine_type(pool.machine_type).gpus for name, pool in environment.pools.items()}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 
-class People(VaultRecord):
+class PeopleVault(VaultRecord):
     """The vault of an environment, as far as people's access needs it."""
 
     def read(self) -> Revoked:
@@ -51,10 +51,10 @@ class People(VaultRecord):
         return True
 
 
-def people_of(environment: Environment) -> People:
+def people_of(environment: Environment) -> PeopleVault:
     """Return the list of an environment; ``CommandError`` where its control plane's cloud has no vault."""
     place, control = control_of(environment)
-    return People(control=control, place=place, environment=environment)
+    return PeopleVault(control=control, place=place, environment=environment)
 
 
 def require_person(environment: Environment, name: str) -> None:

@@ -10,7 +10,7 @@ from components.model import plan
 from components.model.secrets.certificates import KUBERNETES, VPN, Authority, vpn_name
 from components.model.secrets.vault import VPN_REMOTES
 from components.model.vpn.section import ZONE
-from longhaul.client.profile import DAYS, Inside, Issuer, Profile, Vpn
+from longhaul.client.profile import DAYS, Inside, Profile, ProfileIssuer, ProfileVpn
 from longhaul.exits import CommandError, Exit
 from longhaul.identity import secret_of
 
@@ -35,7 +35,7 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
         server_name="" if lab_port is None else name,
         authority=secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret),
         issuers={
-            one: Issuer(
+            one: ProfileIssuer(
                 url=issuer.url,
                 client_id=issuer.client,
                 scopes=issuer.scopes,
@@ -54,10 +54,10 @@ def inside_of(environment: Environment) -> Inside:
     return Inside(range=str(addresses.supernet), dns=str(addresses.dns_service), zones=(environment.domain, ZONE))
 
 
-def _vpn(environment: Environment) -> Vpn:
+def _vpn(environment: Environment) -> ProfileVpn:
     """Return the doors for laptops, as the vault notes them."""
     remotes = json.loads(secret_of(environment, VPN_REMOTES))
-    return Vpn(
+    return ProfileVpn(
         endpoints=tuple(f"https://{one['address']}" for one in remotes),
         authority=secret_of(environment, Authority(name=VPN, common_name="").trust_secret),
         name=vpn_name(environment),

@@ -16,7 +16,7 @@ from longhaul.autoscaler.pod_objects import TOO_MANY_APART, Object, Shapes, labe
 from longhaul.autoscaler.quantities import whole
 from longhaul.autoscaler.shapes import PODS, Apart, Kind, Requirement, Resources, Taint
 from longhaul.autoscaler.snapshot import Cordon, Health, LabelPairs, Moving, Node
-from longhaul.drain import Pod, pod_of
+from longhaul.drain import DrainPod, pod_of
 from longhaul.kubernetes.api import moment
 from longhaul.rolling.observed import STARTING
 from longhaul.rolling.plan import OVERDUE
@@ -166,7 +166,7 @@ def _is_plain(spec: Object) -> bool:
     return not ports and "podAntiAffinity" not in (spec.get("affinity") or {})
 
 
-def _held(pod: Pod, labels: Mapping[str, str], budgets: Sequence[Budget]) -> str:
+def _held(pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[Budget]) -> str:
     for budget in budgets:
         if budget.namespace == pod.namespace and all(holds(one, labels) for one in budget.selector):
             return f"disruption budget {budget.name} allows none"

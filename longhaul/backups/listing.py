@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backup:
+class ListedBackup:
     """One backup."""
 
     etcd: str
@@ -66,12 +66,12 @@ def control_of(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]
     return control, place
 
 
-def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -> list[Backup]:
+def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -> list[ListedBackup]:
     """Return the backups of these etcd clusters, the newest first; ``CommandError`` when the storage does not
     answer."""
     control, place = control_of(environment)
     storage = account_name(environment)
-    found: list[Backup] = []
+    found: list[ListedBackup] = []
     for role in roles:
         for kept in BackupClass:
             try:
@@ -85,10 +85,10 @@ def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -
 
 def _read(
     environment: Environment, role: Role, kept: BackupClass, views: Sequence[BackupView], now: datetime
-) -> Iterator[Backup]:
+) -> Iterator[ListedBackup]:
     for view in views:
         told = view.metadata
-        yield Backup(
+        yield ListedBackup(
             etcd=str(role),
             kept=str(kept),
             name=f"{kept}/{view.name}",
@@ -106,7 +106,7 @@ def _read(
         )
 
 
-def warnings(environment: Environment, found: Sequence[Backup]) -> Iterator[str]:
+def warnings(environment: Environment, found: Sequence[ListedBackup]) -> Iterator[str]:
     """Yield what is wrong with the storage as a whole: blobs that are no backups, and backups that nobody deletes."""
     for name in dict.fromkeys(one.etcd for one in found):
         those = [one for one in found if one.etcd == name]

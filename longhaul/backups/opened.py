@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from components.model.backups.storage import account_name
-from longhaul.backups.listing import Backup, control_of
+from longhaul.backups.listing import ListedBackup, control_of
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Restored:
 
 
 def snapshot_of(
-    environment: Environment, backup: Backup, *, identity: Path, folder: Path, programs: Mapping[str, Path]
+    environment: Environment, backup: ListedBackup, *, identity: Path, folder: Path, programs: Mapping[str, Path]
 ) -> Path:
     """Return the backup's snapshot, in ``folder``; ``CommandError`` with the reason when it cannot be had, or is not
     what the member made."""
@@ -76,7 +76,7 @@ def restored(snapshot: Path, *, folder: Path, programs: Mapping[str, Path]) -> R
     return Restored(data=data, revision=int(told["revision"]), keys=int(told["totalKey"]))
 
 
-def _decrypt(backup: Backup, sealed: Path, plain: Path, *, identity: Path, age: Path) -> None:
+def _decrypt(backup: ListedBackup, sealed: Path, plain: Path, *, identity: Path, age: Path) -> None:
     command = [str(age), "--decrypt", "--identity", str(identity), str(sealed)]
     with (
         plain.open("wb") as target,

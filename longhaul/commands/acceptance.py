@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from components.model import Environment
-    from longhaul.acceptance.budget import Budget
-    from longhaul.acceptance.limit import Limit
-    from longhaul.acceptance.outcome import Report
+    from longhaul.acceptance.budget import AcceptanceBudget
+    from longhaul.acceptance.limit import Deadline
+    from longhaul.acceptance.outcome import AcceptanceReport
     from longhaul.acceptance.runner import Checking, Runner
     from longhaul.kubernetes.api import Api
 
@@ -114,7 +114,7 @@ def run(invocation: Invocation) -> int:
 def _all_reduce(environment: Environment, options: argparse.Namespace) -> int:
     """Judge a saved run of ``all_reduce_perf``; nothing is asked of a cloud or a cluster."""
     from longhaul.acceptance.all_reduce import judge, read
-    from longhaul.acceptance.outcome import Result
+    from longhaul.acceptance.outcome import StepResult
     from longhaul.report.programs import document
 
     if options.all_reduce is None or options.pool is None:
@@ -136,12 +136,12 @@ def _all_reduce(environment: Environment, options: argparse.Namespace) -> int:
         if options.json
         else f"{options.pool} ({name}): {verdict.result}: {verdict.evidence}"
     )
-    return Exit.FAILED if verdict.result is Result.FAILED else Exit.OK
+    return Exit.FAILED if verdict.result is StepResult.FAILED else Exit.OK
 
 
-def _terms(environment: Environment, options: argparse.Namespace) -> Budget:
+def _terms(environment: Environment, options: argparse.Namespace) -> AcceptanceBudget:
     """Return the declared limits; ``CommandError`` when they are incomplete."""
-    from longhaul.acceptance.budget import Budget
+    from longhaul.acceptance.budget import AcceptanceBudget
     from longhaul.prices.known import KnownPrices
 
     limits = {"most_minutes": options.most_time.total_seconds() / 60, "most_machines": options.most_machines}
@@ -149,7 +149,7 @@ def _terms(environment: Environment, options: argparse.Namespace) -> Budget:
         if options.prices or options.most_cost is not None:
             alone = "--reuse" if options.reuse else "--without-prices"
             raise CommandError(f"{alone} looks at no prices: leave --prices and --most-cost out", code=Exit.USAGE)
-        return Budget(**limits)
+        return AcceptanceBudget(**limits)
     if options.prices is not None and not options.prices.is_file():
         raise CommandError(
             f"--prices {options.prices}: there is no such file; `longhaul prices --env {environment.name} --to "
@@ -165,10 +165,10 @@ def _terms(environment: Environment, options: argparse.Namespace) -> Budget:
     prices = KnownPrices.of_file(options.prices)
     if prices is None:
         raise CommandError(f"--prices {options.prices}: there is no price in it", code=Exit.USAGE)
-    return Budget(**limits, most_cost=options.most_cost, prices=prices)
+    return AcceptanceBudget(**limits, most_cost=options.most_cost, prices=prices)
 
 
-def _said(environment: Environment, budget: Budget, *, reuse: bool) -> str:
+def _said(environment: Environment, budget: AcceptanceBudget, *, reuse: bool) -> str:
     """Return the terms in words; ``CommandError`` with every reason why the run may not begin."""
     from longhaul.acceptance.budget import expected, refusals
 
@@ -189,12 +189,12 @@ def _confirm(env: str, *, reuse: bool) -> None:
         raise CommandError(f"that is not {env!r}; nothing was done")
 
 
-def _course(where: Context, environment: Environment, budget: Budget, said: str) -> Runner:
+def _course(where: Context, environment: Environment, budget: AcceptanceBudget, said: str) -> Runner:
     from longhaul.acceptance.clouds import left
     from longhaul.acceptance.runner import Runner
     from longhaul.acceptance.stacks import Stacks
-    from longhaul.acceptance.steps import Commands
-    from longhaul.engine.runs import Records
+    from longhaul.acceptance.steps import AcceptanceCommands
+    from longhaul.engine.runs import RunFile
 
     folder = state_folder(where, os.environ)
     log = folder / f"{where.env}.acceptance.log"
@@ -203,9 +203,9 @@ def _course(where: Context, environment: Environment, budget: Budget, said: str)
         env=where.env,
         most_s=budget.most_minutes * 60,
         budget=said,
-        commands=Commands(where=where, log=log, environ=os.environ),
+        commands=AcceptanceCommands(where=where, log=log, environ=os.environ),
         log=str(log),
-        records=Records(path=folder / f"{where.env}.acceptance.json"),
+        records=RunFile(path=folder / f"{where.env}.acceptance.json"),
         held=stacks.held,
         half_made=stacks.half_made,
         left=lambda: left(environment),
@@ -214,14 +214,14 @@ def _course(where: Context, environment: Environment, budget: Budget, said: str)
 
 
 def _checking(
-    where: Context, environment: Environment, runner: Runner, options: argparse.Namespace, checks: Any, limit: Limit
+    where: Context, environment: Environment, runner: Runner, options: argparse.Namespace, checks: Any, limit: Deadline
 ) -> Checking:
     from components.model.versions.section import pinned
     from longhaul.acceptance.pods import IMAGE
     from longhaul.acceptance.stacks import Stacks
-    from longhaul.acceptance.target import Target
+    from longhaul.acceptance.target import AcceptanceTarget
 
-    target = Target(
+    target = AcceptanceTarget(
         environment=environment,
         commands=runner.commands,
         api=_apis(environment),
@@ -252,7 +252,7 @@ def _apis(environment: Environment) -> Any:
     return api
 
 
-def _show(report: Report, options: argparse.Namespace) -> None:
+def _show(report: AcceptanceReport, options: argparse.Namespace) -> None:
     from longhaul.acceptance.text import to_json, to_markdown, to_text
     from longhaul.report.programs import document
 

@@ -15,7 +15,7 @@ from longhaul.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.access.steps import Steps
+    from longhaul.access.steps import AccessRun
 
 HELP = "show who gets in, hand out a profile, revoke a person's access"
 TAKES_REST = False
@@ -104,12 +104,12 @@ def _change(where: Context, environment: Environment, options: argparse.Namespac
     return Exit.OK
 
 
-def _steps(where: Context, environment: Environment) -> Steps:
+def _steps(where: Context, environment: Environment) -> AccessRun:
     from longhaul.access.people import people_of
-    from longhaul.access.steps import Steps
+    from longhaul.access.steps import AccessRun
     from longhaul.rotation.turn import ending_in
 
-    return Steps(
+    return AccessRun(
         people=people_of(environment),
         tell=say,
         now=lambda: datetime.now(UTC),
@@ -118,7 +118,7 @@ def _steps(where: Context, environment: Environment) -> Steps:
     )
 
 
-def _restore(steps: Steps, user: str) -> int:
+def _restore(steps: AccessRun, user: str) -> int:
     if steps.people.read().find(user) is None:
         raise CommandError(f"nobody revoked the access of {user!r}, so nothing was done", code=Exit.USAGE)
     steps.restore(user)

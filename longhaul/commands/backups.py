@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model import Environment
-    from longhaul.backups.listing import Backup
+    from longhaul.backups.listing import ListedBackup
 
 HELP = "list the backups of both etcd clusters; --now makes one, --verify restores the newest into a folder"
 TAKES_REST = False
@@ -80,7 +80,7 @@ def run(invocation: Invocation) -> int:
     return Exit.OK if good else Exit.FAILED
 
 
-def _verified(environment: Environment, backup: Backup, key: Path) -> str:
+def _verified(environment: Environment, backup: ListedBackup, key: Path) -> str:
     """Restore a backup into a folder that is deleted afterwards, and say what is in it."""
     from tempfile import TemporaryDirectory
 
@@ -106,7 +106,7 @@ def _verified(environment: Environment, backup: Backup, key: Path) -> str:
     return f"{backup.name} is good: revision {backup.revision}, {backup.keys} keys"
 
 
-def _text(name: str, found: Sequence[Backup], *, every: bool) -> str:
+def _text(name: str, found: Sequence[ListedBackup], *, every: bool) -> str:
     from longhaul.report.ages import age
     from longhaul.report.text import table
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from components.model import Environment
     from longhaul.depot.drivers import DriverRequest
-    from longhaul.depot.gather import Sources
-    from longhaul.depot.manifest import Report
-    from longhaul.depot.wanted import Wanted
+    from longhaul.depot.gather import DepotSources
+    from longhaul.depot.manifest import DepotReport
+    from longhaul.depot.wanted import DepotContent
 
 HELP = "fill, check or serve a folder with all that machines install; for sites without the internet"
 TAKES_REST = False
@@ -139,7 +139,7 @@ def _build(invocation: Invocation) -> int:
     require_place(options.to)  # before hours of fetching
     sign, key = _signer(environment, options.sign)
     parts = gather(wanted, sources)
-    found: list[Report] = []
+    found: list[DepotReport] = []
     fresh = publish(
         options.to, lambda into: found.append(assemble(into, wanted, parts, sources, sign=sign)), progress=say, key=key
     )
@@ -172,10 +172,10 @@ def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path]
     return partial(sign, key=name), public_key(name)
 
 
-def _asked(invocation: Invocation) -> tuple[Environment, Wanted, Sources]:
+def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSources]:
     """Return the environment, the content of the depot, and its sources, from the options."""
     from longhaul.depot import contents
-    from longhaul.depot.gather import Sources
+    from longhaul.depot.gather import DepotSources
     from longhaul.depot.wanted import wanted
     from longhaul.toolchain.spec import load
 
@@ -209,7 +209,7 @@ def _asked(invocation: Invocation) -> tuple[Environment, Wanted, Sources]:
     return (
         environment,
         asked,
-        Sources(
+        DepotSources(
             spec=spec,
             log_dir=where.project.root / ".lab" / "log",
             progress=say,

@@ -19,7 +19,7 @@ from longhaul.engine.recovery import recover
 from longhaul.engine.run import interruptible
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.outcome import Done, attempt, of_engine, summary
+from longhaul.outcome import PhaseResult, attempt, of_engine, summary
 from longhaul.output import Output
 from longhaul.phases import wants_json
 from longhaul.progress import Progress
@@ -79,7 +79,7 @@ def run(invocation: Invocation) -> int:
     return outcome.code
 
 
-def _destroy(engine: Engine, where: Context, environment: Environment, invocation: Invocation) -> Done:
+def _destroy(engine: Engine, where: Context, environment: Environment, invocation: Invocation) -> PhaseResult:
     from longhaul.quarantine.record import has_list, refuse_kept
 
     objects = engine_for(where, objects=True)
@@ -109,10 +109,10 @@ def _forget_objects(engine: Engine) -> None:
         raise CommandError(f"the state of {engine.stack} cannot be removed: {reason(done)}")
 
 
-def _take_down(engine: Engine, invocation: Invocation) -> Done:
+def _take_down(engine: Engine, invocation: Invocation) -> PhaseResult:
     if _is_empty(engine):
         say(f"the stack {engine.stack} holds nothing: it is destroyed already")
-        return Done(code=Exit.OK)
+        return PhaseResult(code=Exit.OK)
     pending = pending_creates(engine)
     _refuse_unknown(engine, pending)
     json_words = ["--json"] if wants_json(invocation.options, invocation.rest) else []

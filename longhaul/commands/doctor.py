@@ -12,7 +12,7 @@ from longhaul.invocation import Invocation
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.doctor.target import Target
+    from longhaul.doctor.target import DoctorTarget
 
 HELP = "look whether all that an environment needs is there and allowed; changes nothing"
 TAKES_REST = False
@@ -60,15 +60,15 @@ def run(invocation: Invocation) -> int:
     return exit_code(findings)
 
 
-def _subject(where: Context, environment: Environment) -> Target:
+def _subject(where: Context, environment: Environment) -> DoctorTarget:
     from components.model.loading.document import read_document
-    from longhaul.doctor.target import Target
+    from longhaul.doctor.target import DoctorTarget
     from longhaul.engine.backend import current_backend
     from longhaul.report.text import seen_from
 
     path = where.project.stack_file(where.env)
     hosts = path.with_name(environment.bare_metal) if environment.bare_metal else None
-    return Target(
+    return DoctorTarget(
         environment=environment,
         file=str(seen_from(where.project.root, path)),
         hosts_file=str(seen_from(where.project.root, hosts)) if hosts else "",

@@ -14,7 +14,7 @@ from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:
-    from longhaul.hosts.verdicts import Account
+    from longhaul.hosts.verdicts import HostResults
 
 HELP = "take gateways and hosts from a bare system to Ready nodes; each gets a verdict"
 TAKES_REST = True
@@ -96,7 +96,7 @@ def _require_sense(options: argparse.Namespace) -> None:
         )
 
 
-def _show(env: str, account: Account, options: argparse.Namespace) -> None:
+def _show(env: str, account: HostResults, options: argparse.Namespace) -> None:
     from longhaul.hosts.text import profile, to_json, to_text
     from longhaul.report.text import wants_colour
 

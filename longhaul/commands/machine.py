@@ -17,8 +17,8 @@ from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:
-    from longhaul.quarantine.record import Record
-    from longhaul.quarantine.steps import Steps
+    from longhaul.quarantine.record import QuarantineVault
+    from longhaul.quarantine.steps import QuarantineRun
 
 HELP = "take a machine out that is lost to an attacker (`quarantine`); its disk is kept for a look"
 TAKES_REST = False
@@ -62,7 +62,7 @@ def run(invocation: Invocation) -> int:
         raise CommandError(f"{error}. Run this again: it goes on from here", code=code) from None
 
 
-def _quarantine(steps: Steps, options: argparse.Namespace) -> int:
+def _quarantine(steps: QuarantineRun, options: argparse.Namespace) -> int:
     from longhaul.quarantine.node import seen
     from longhaul.quarantine.target import begun
     from longhaul.quarantine.text import document, told
@@ -85,7 +85,7 @@ def _quarantine(steps: Steps, options: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _release(steps: Steps, options: argparse.Namespace) -> int:
+def _release(steps: QuarantineRun, options: argparse.Namespace) -> int:
     from longhaul.quarantine.target import recorded_machine
     from longhaul.quarantine.text import document, released
     from longhaul.report.programs import document as rendered
@@ -106,10 +106,10 @@ def _release(steps: Steps, options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _steps(where: Context, record: Record, *, keep_disk: bool) -> Iterator[Steps]:
+def _steps(where: Context, record: QuarantineVault, *, keep_disk: bool) -> Iterator[QuarantineRun]:
     """Give the steps with the cluster's API, as long as no other run has them."""
     from longhaul.cluster import api_of
-    from longhaul.quarantine.steps import Steps
+    from longhaul.quarantine.steps import QuarantineRun
     from longhaul.rolling.pool_lock import Words, sole_run
     from longhaul.rotation.turn import ending_in
 
@@ -118,7 +118,7 @@ def _steps(where: Context, record: Record, *, keep_disk: bool) -> Iterator[Steps
         api_of(where, record.environment, os.environ) as api,
         sole_run(api, "longhaul-quarantine", words) as held,
     ):
-        yield Steps(
+        yield QuarantineRun(
             record=record,
             api=api,
             tell=say,

@@ -19,7 +19,7 @@ from longhaul.invocation import Invocation
 if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.plan.cost import Prices
-    from longhaul.plan.document import Document
+    from longhaul.plan.document import PreviewDocument
     from longhaul.plan.plan import Plan
 
 HELP = "say what `up` would do, by site and machine, and judge it; needs no account, and changes nothing"
@@ -115,7 +115,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     from longhaul.plan.asking import asking
     from longhaul.plan.changes import read_changes
     from longhaul.plan.files import ALONE
-    from longhaul.plan.plan import Terms, make_plan
+    from longhaul.plan.plan import PlanTerms, make_plan
     from longhaul.plan.policies import policies
 
     if invocation.options.source:
@@ -123,7 +123,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     else:
         previewed = _preview(where, environment, invocation, has_base=base is not None)
     prices, prices_source = _prices(where)
-    terms = Terms(
+    terms = PlanTerms(
         against=f"compared with {ALONE}" if previewed.new and base is not None else previewed.against,
         new=previewed.new,
         base=base,
@@ -174,7 +174,7 @@ def _base(path: Path | None, environment: Environment) -> Environment | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Previewed:
-    documents: tuple[Document, ...]
+    documents: tuple[PreviewDocument, ...]
     """Documents of the environment's stack and, when it was previewed, of the stack of cluster objects."""
     against: str
     new: bool = False

@@ -80,7 +80,7 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
     """Read the prices. Exit code 0 when every interface answered, even if some prices are missing."""
     from clouds.registry import clouds
     from longhaul.prices.cost import price_of
-    from longhaul.prices.gather import Sources, gather
+    from longhaul.prices.gather import PriceSources, gather
     from longhaul.prices.text import cost_text, gathered_json, gathered_text
     from longhaul.report.programs import line
 
@@ -88,7 +88,7 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
         raise CommandError(f"--to {path}: there is no folder {path.parent}", code=Exit.USAGE)
     options = invocation.options
     urls = {kind: (getattr(options, f"{kind}_url", None) or "").rstrip("/") for kind in clouds()}
-    sources = Sources(now=now, urls=urls)
+    sources = PriceSources(now=now, urls=urls)
     result = gather(environment, to=path, sources=sources, again=options.again, say=say)
     cost = price_of(environment, result.book)
     if options.json:

@@ -102,16 +102,16 @@ def _prepared(
 ) -> tuple[Prepared, Restoration]:
     from components.model import Role
     from longhaul.backups.listing import control_of
-    from longhaul.restore.fleet import Fleet
+    from longhaul.restore.fleet import PlaceMachines
     from longhaul.restore.half_done import Book
-    from longhaul.restore.prepare import Wanted, prepare
+    from longhaul.restore.prepare import RestoreArguments, prepare
     from longhaul.restore.sealed import sealed
     from longhaul.restore.steps import Restoration
 
     control, place = control_of(environment)
     book = Book(control=control, place=place, environment=environment)
-    fleet = Fleet(control=control, place=place)
-    wanted = Wanted(
+    fleet = PlaceMachines(control=control, place=place)
+    wanted = RestoreArguments(
         roles=[Role(options.etcd)] if options.etcd else [],
         at=options.at,
         names=options.backup,
@@ -141,7 +141,7 @@ def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
 
 def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
     from longhaul.backups.listing import control_of
-    from longhaul.restore.fleet import Fleet
+    from longhaul.restore.fleet import PlaceMachines
     from longhaul.restore.give_up import given_up
     from longhaul.restore.half_done import Book
 
@@ -151,7 +151,7 @@ def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
     def agree(half: HalfDone) -> None:
         confirm((), what=f"give up the restore {half.id}", name=env, noun="environment", yes=yes)
 
-    half = given_up(book, Fleet(control=control, place=place), agree)
+    half = given_up(book, PlaceMachines(control=control, place=place), agree)
     say(f"the restore {half.id} is given up: members have the data that they had before, and the API servers start")
     return Exit.OK
 

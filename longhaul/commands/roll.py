@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from clouds.base.fleet import Rolled
     from components.model import Environment
     from longhaul.kubernetes.api import Api
-    from longhaul.rolling.events import Report
-    from longhaul.rolling.run import Roll, Settings
+    from longhaul.rolling.events import RollReport
+    from longhaul.rolling.run import Roll, RollSettings
 
 HELP = "take a pool's machines to its new image, or hosts to new versions; each once its work is over"
 TAKES_REST = False
@@ -98,12 +98,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _settings(environment: Environment, options: argparse.Namespace) -> Settings:
+def _settings(environment: Environment, options: argparse.Namespace) -> RollSettings:
     from components.model.nodes.nodes import on_nodes, pool_taints
     from contract.labels import POOL_LABEL
-    from longhaul.rolling.run import Settings
+    from longhaul.rolling.run import RollSettings
 
-    return Settings(
+    return RollSettings(
         at_once=options.at_once.of,
         deadline=options.deadline,
         within_s=options.within.total_seconds(),
@@ -157,15 +157,15 @@ def _end(env: str, roll: Roll, options: argparse.Namespace, *, stopped: str, int
 
 def _report(
     env: str, roll: Roll, options: argparse.Namespace, *, stopped: str = "", interrupted: bool = False
-) -> Report:
-    from longhaul.rolling.events import Report
+) -> RollReport:
+    from longhaul.rolling.events import RollReport
     from longhaul.rolling.run import reasons
 
     view = roll.view
     if view is None:
         raise ValueError("nothing was seen yet")
     names = {seen.machine.id: seen.name for seen in view.seen}
-    return Report(
+    return RollReport(
         environment=env,
         pool=options.pool,
         target=view.group.target,
@@ -178,7 +178,7 @@ def _report(
     )
 
 
-def _show(report: Report, options: argparse.Namespace) -> None:
+def _show(report: RollReport, options: argparse.Namespace) -> None:
     from longhaul.rolling.events import report_json, report_text
 
     if options.json:

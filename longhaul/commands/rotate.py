@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.rotation.known import KNOWN, Asked, Known
+from longhaul.rotation.known import KNOWN, KnownRotation, RotationArguments
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def run(invocation: Invocation) -> int:
     return Exit.OK
 
 
-def _known(options: argparse.Namespace) -> Known:
+def _known(options: argparse.Namespace) -> KnownRotation:
     """Return what is to be rotated; ``CommandError`` when that is not possible, or an option is not for it."""
     known = KNOWN[options.what]
     for option in ("now", "readmit", "without"):
@@ -75,7 +75,9 @@ def _known(options: argparse.Namespace) -> Known:
     return known
 
 
-def _rotate(where: Context, environment: Environment, known: Known, options: argparse.Namespace) -> dict[str, Any]:
+def _rotate(
+    where: Context, environment: Environment, known: KnownRotation, options: argparse.Namespace
+) -> dict[str, Any]:
     from clouds.registry import cloud_of
     from components.model.sites.places import place_of
     from longhaul.cluster import api_of
@@ -87,7 +89,7 @@ def _rotate(where: Context, environment: Environment, known: Known, options: arg
         said = f"the control plane is on {place.site.kind}, where no key can be rotated yet"
         raise CommandError(said, code=Exit.USAGE)
     with api_of(where, environment, os.environ, master=known.master) as api, rotating(api) as held:
-        asked = Asked(
+        asked = RotationArguments(
             what=known.name,
             where=where,
             environment=environment,

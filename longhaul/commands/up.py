@@ -18,9 +18,9 @@ from longhaul.engine.engine import engine_for
 from longhaul.engine.run import interruptible
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.outcome import Outcome, summary, summed_up
+from longhaul.outcome import PhaseOutcome, summary, summed_up
 from longhaul.output import Output
-from longhaul.phases import Job, Phase, Preparation, not_begun, phases, preparing, run_phase, run_side_by_side
+from longhaul.phases import Phase, Preparation, UpJob, not_begun, phases, preparing, run_phase, run_side_by_side
 from longhaul.run_log import new_log
 from longhaul.say import ask, say
 
@@ -81,7 +81,7 @@ def run(invocation: Invocation) -> int:
     if options.reclaim:
         _reclaim(environment, options.reclaim)
     with interruptible():
-        job = Job(
+        job = UpJob(
             where=where,
             environment=environment,
             environ=os.environ,
@@ -113,12 +113,12 @@ def _reclaim(environment: Environment, name: str) -> None:
     say(f"{name}: {reclaim(environment, Role(name), tell=say)}")
 
 
-def _run(job: Job) -> list[Outcome]:
+def _run(job: UpJob) -> list[PhaseOutcome]:
     """Run every phase, or only the requested one. A signal between two phases ends it as one in a phase does."""
     if job.options.only:
         return [run_phase(job, job.options.only)]
     side = [phase for phase in phases(job.environment) if phase in (Phase.HOSTS, Phase.OBJECTS)]
-    outcomes: list[Outcome] = []
+    outcomes: list[PhaseOutcome] = []
     try:
         code = _first(job, outcomes)
         if code is Exit.OK and not job.options.yes:
@@ -129,7 +129,7 @@ def _run(job: Job) -> list[Outcome]:
     return outcomes
 
 
-def _first(job: Job, outcomes: list[Outcome]) -> Exit:
+def _first(job: UpJob, outcomes: list[PhaseOutcome]) -> Exit:
     """Run the infrastructure and, for a new environment, the preparation of the hosts. Add their outcomes; return the
     code with which the run ends here, or 0."""
     with _beside(job) as preparation:
@@ -142,7 +142,7 @@ def _first(job: Job, outcomes: list[Outcome]) -> Exit:
     return Exit.INTERRUPTED if code is Exit.OK and outcomes[-1].interrupted else code
 
 
-def _beside(job: Job) -> AbstractContextManager[Preparation | None]:
+def _beside(job: UpJob) -> AbstractContextManager[Preparation | None]:
     """Return a context that prepares the hosts beside the infrastructure, if the environment is new and nothing has to
     be asked."""
     if job.options.yes and Phase.PREPARATION in phases(job.environment) and engine_for(job.where).is_new():

@@ -22,7 +22,7 @@ Place = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class DepotParts:
     """Finished parts of a depot, all in the cache."""
 
     binaries: Mapping[str, Path]
@@ -33,7 +33,7 @@ class Parts:
     pulled: Sequence[Pulled] = ()
 
 
-def fill(into: Path, parts: Parts, *, place: Place, spec: Spec | None = None) -> None:
+def fill(into: Path, parts: DepotParts, *, place: Place, spec: Spec | None = None) -> None:
     """Lay the parts out in the folder ``into``. ``spec`` gives the binaries' versions; by default it is this
     checkout's."""
     versions = {binary.name: tool.version for tool in (spec or load()).tools for binary in tool.binaries}

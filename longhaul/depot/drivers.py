@@ -19,7 +19,7 @@ _ASKED = re.compile(r"(?P<suite>[a-z][a-z0-9-]*)=(?P<kernel>[0-9][A-Za-z0-9.+~-]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Driver:
+class DriverPackage:
     """The driver for one system."""
 
     suite: str
@@ -64,13 +64,13 @@ def parse_request(text: str) -> DriverRequest:
     return DriverRequest(suite=match["suite"], kernel=match["kernel"], kind=match["kind"] or "")
 
 
-def drivers(root: Path | None = None) -> dict[str, Driver]:
+def drivers(root: Path | None = None) -> dict[str, DriverPackage]:
     """Return the drivers by system, as in ``debian-12``. Raise :class:`SetupError` when the file is wrong."""
     with reading(root) as raw:
         return {system: _driver(pin) for system, pin in raw["nvidia"].items()}
 
 
-def driver_packages(asked: DriverRequest, known: Mapping[str, Driver]) -> list[tuple[str, str]]:
+def driver_packages(asked: DriverRequest, known: Mapping[str, DriverPackage]) -> list[tuple[str, str]]:
     """Return each package with its suite. Raise :class:`SetupError` when no driver is pinned for the suite."""
     found = [driver for driver in known.values() if driver.suite == asked.suite]
     if not found:
@@ -79,8 +79,8 @@ def driver_packages(asked: DriverRequest, known: Mapping[str, Driver]) -> list[t
     return [(asked.suite, name) for driver in found for name in driver.packages(asked.kernel, asked.kind)]
 
 
-def _driver(pin: Mapping[str, Any]) -> Driver:
-    return Driver(
+def _driver(pin: Mapping[str, Any]) -> DriverPackage:
+    return DriverPackage(
         suite=pin["suite"],
         branch=pin["branch"],
         modules={kind: tuple(pin[kind]) for kind in KINDS},

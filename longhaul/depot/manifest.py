@@ -31,7 +31,7 @@ Kind = Literal["missing", "extra", "changed", "unreadable", "contradicted", "uns
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class DepotFault:
     """One fault of a depot."""
 
     kind: Kind
@@ -40,14 +40,14 @@ class Problem:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class DepotReport:
     """Result of verifying a depot's folder."""
 
     digest: str
     """SHA-256 of ``SHA256SUMS``; empty when there is none."""
     files: int
     bytes: int
-    problems: tuple[Problem, ...]
+    problems: tuple[DepotFault, ...]
 
     @property
     def good(self) -> bool:
@@ -93,7 +93,7 @@ def digest_of(root: Path) -> str:
     return sha256_file(path) if path.is_file() else ""
 
 
-def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | None = None) -> Report:
+def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | None = None) -> DepotReport:
     """Check every file. A given ``digest`` must equal the depot's, and with a given ``key``, as the environment's file
     has it, one of its keys must have signed. ``progress`` is called for each GiB.
 
@@ -101,7 +101,7 @@ def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | 
     """
     if not is_depot(root):
         raise SetupError(f"{root} is no depot: it has neither {MANIFEST} nor {SUMS}")
-    problems: list[Problem] = []
+    problems: list[DepotFault] = []
     sums = _read_sums(root, problems)
     declared = _read_manifest(root, problems)
     found = {name: path for name, path in _files(root).items() if name != SUMS and not is_signature(name)}
@@ -109,12 +109,12 @@ def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | 
     total = 0
     for name, path in sorted(found.items()):
         if name not in sums and name not in declared and name != MANIFEST:
-            problems.append(Problem(kind="extra", path=name, message="is in no list"))
+            problems.append(DepotFault(kind="extra", path=name, message="is in no list"))
             continue
         try:
             hashes[name], size = _look(path)
         except (OSError, ValueError) as error:
-            problems.append(Problem(kind="unreadable", path=name, message=str(error)))
+            problems.append(DepotFault(kind="unreadable", path=name, message=str(error)))
             continue
         if progress is not None and (total + size) // _TELL_BYTES > total // _TELL_BYTES:
             progress(f"{root}: {(total + size) >> 20:,} MiB read")
@@ -126,8 +126,8 @@ def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | 
     problems += _unsigned(root, signed_files(found), key=key) if key else ()
     own = digest_of(root)
     if digest and own != digest:
-        problems.append(Problem(kind="changed", path=SUMS, message=f"its SHA-256 is {own or 'none'}, not {digest}"))
-    return Report(
+        problems.append(DepotFault(kind="changed", path=SUMS, message=f"its SHA-256 is {own or 'none'}, not {digest}"))
+    return DepotReport(
         digest=own, files=len(hashes), bytes=total, problems=tuple(sorted(problems, key=lambda p: (p.path, p.kind)))
     )
 
@@ -145,25 +145,25 @@ def _look(path: Path) -> tuple[str, int]:
     return sha256_file(path), mode.st_size
 
 
-def _read_sums(root: Path, problems: list[Problem]) -> dict[str, str]:
+def _read_sums(root: Path, problems: list[DepotFault]) -> dict[str, str]:
     found: dict[str, str] = {}
     try:
         lines = (root / SUMS).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
-        problems.append(Problem(kind="missing", path=SUMS, message="the list of all checksums"))
+        problems.append(DepotFault(kind="missing", path=SUMS, message="the list of all checksums"))
         return found
     except (OSError, UnicodeDecodeError) as error:
-        problems.append(Problem(kind="unreadable", path=SUMS, message=str(error)))
+        problems.append(DepotFault(kind="unreadable", path=SUMS, message=str(error)))
         return found
     for number, line in enumerate(lines, 1):
         if match := _SUM.fullmatch(line):
             found[match["path"]] = match["sum"]
         else:
-            problems.append(Problem(kind="unreadable", path=SUMS, message=f"line {number} is no checksum"))
+            problems.append(DepotFault(kind="unreadable", path=SUMS, message=f"line {number} is no checksum"))
     return found
 
 
-def _read_manifest(root: Path, problems: list[Problem]) -> dict[str, Any]:
+def _read_manifest(root: Path, problems: list[DepotFault]) -> dict[str, Any]:
     try:
         raw = json.loads((root / MANIFEST).read_bytes())
         if raw["format"] != FORMAT:
@@ -175,43 +175,45 @@ def _read_manifest(root: Path, problems: list[Problem]) -> dict[str, Any]:
         return {}  # SHA256SUMS lists it, so it is reported as missing
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         message = f"cannot be understood ({type(error).__name__}: {error})"
-        problems.append(Problem(kind="unreadable", path=MANIFEST, message=message))
+        problems.append(DepotFault(kind="unreadable", path=MANIFEST, message=message))
         return {}
     return files
 
 
-def _compared(expected: Mapping[str, str], hashes: Mapping[str, str], found: Mapping[str, Path]) -> Iterator[Problem]:
+def _compared(
+    expected: Mapping[str, str], hashes: Mapping[str, str], found: Mapping[str, Path]
+) -> Iterator[DepotFault]:
     for name, wanted in expected.items():
         if name not in found:
-            yield Problem(kind="missing", path=name, message="is not there")
+            yield DepotFault(kind="missing", path=name, message="is not there")
         elif name in hashes and hashes[name] != wanted:
-            yield Problem(kind="changed", path=name, message=f"its SHA-256 is {hashes[name]}, not {wanted}")
+            yield DepotFault(kind="changed", path=name, message=f"its SHA-256 is {hashes[name]}, not {wanted}")
 
 
-def _contradictions(sums: Mapping[str, str], declared: Mapping[str, Any]) -> Iterator[Problem]:
+def _contradictions(sums: Mapping[str, str], declared: Mapping[str, Any]) -> Iterator[DepotFault]:
     """Yield the differences between the two lists."""
     if not sums or not declared:
         return
     for name in sorted({*sums, *declared} - {MANIFEST}):
         if name not in sums or name not in declared:
             lacks = SUMS if name not in sums else MANIFEST
-            yield Problem(kind="contradicted", path=name, message=f"is not in {lacks}")
+            yield DepotFault(kind="contradicted", path=name, message=f"is not in {lacks}")
         elif sums[name] != declared[name]["sha256"]:
-            yield Problem(kind="contradicted", path=name, message=f"{SUMS} and {MANIFEST} say different sums")
+            yield DepotFault(kind="contradicted", path=name, message=f"{SUMS} and {MANIFEST} say different sums")
 
 
-def _unsigned(root: Path, names: Collection[str], *, key: str) -> Iterator[Problem]:
+def _unsigned(root: Path, names: Collection[str], *, key: str) -> Iterator[DepotFault]:
     """Yield the files whose signature is missing or does not hold."""
     for name in names:
         try:
             check((root / name).read_bytes(), (root / f"{name}{SUFFIX}").read_bytes(), key)
         except SignatureError as error:
-            yield Problem(kind="unsigned", path=name, message=str(error))
+            yield DepotFault(kind="unsigned", path=name, message=str(error))
         except OSError:
-            yield Problem(kind="unsigned", path=name, message=f"there is no {name}{SUFFIX}")
+            yield DepotFault(kind="unsigned", path=name, message=f"there is no {name}{SUFFIX}")
 
 
-def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -> Iterator[Problem]:
+def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -> Iterator[DepotFault]:
     """Yield files whose checksum differs from the one that machines rely on: the list of binaries, the archives'
     indexes, and the names of blobs."""
     said: dict[str, str] = {}
@@ -227,6 +229,6 @@ def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -
             said[name] = last
     for name, wanted in sorted(said.items()):
         if name not in hashes and name not in known:
-            yield Problem(kind="contradicted", path=name, message="its index has it, and it is not there")
+            yield DepotFault(kind="contradicted", path=name, message="its index has it, and it is not there")
         elif hashes.get(name, wanted) != wanted:
-            yield Problem(kind="contradicted", path=name, message=f"its index says the sum {wanted}")
+            yield DepotFault(kind="contradicted", path=name, message=f"its index says the sum {wanted}")

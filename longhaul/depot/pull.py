@@ -17,7 +17,7 @@ from typing import Any
 from longhaul.depot.oci import INDEX, NAME
 from longhaul.depot.wanted import Pull
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file
-from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
+from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, is_disk_full, is_network
 from longhaul.toolchain.process import run_logged
 
 _LAYOUT = 1
@@ -47,7 +47,7 @@ def pull(wanted: Pull, *, crane: Path, arch: str, log: Path, progress: Progress)
         argv = [str(crane), "pull", "--format=oci", f"--platform=linux/{arch}", f"{repository}@{wanted.digest}"]
         try:
             run_logged([*argv, str(into / "layout")], log=log, what=f"pulling {wanted.name}")
-        except CommandError as error:
+        except ToolCommandError as error:
             raise _explain(error, wanted=wanted, where=into.parent) from error
 
     ensure_folder(place, make, what=wanted.name, progress=progress)
@@ -55,7 +55,7 @@ def pull(wanted: Pull, *, crane: Path, arch: str, log: Path, progress: Progress)
     return Pulled(name=wanted.name, layout=place / "layout")
 
 
-def _explain(error: CommandError, *, wanted: Pull, where: Path) -> SetupError:
+def _explain(error: ToolCommandError, *, wanted: Pull, where: Path) -> SetupError:
     if is_disk_full(error.output):
         return SetupError(f"{disk_full(where, doing=f'pulling {wanted.name}')}\n{error}")
     if is_network(error.output):

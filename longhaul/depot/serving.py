@@ -60,13 +60,13 @@ class _Line(AbstractAccessLogger):
 
 
 def _logger(say: Callable[[str], None]) -> logging.Logger:
-    class Said(logging.Handler):
+    class RequestLog(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             say(record.getMessage())
 
     # A logger of its own, which nothing else configures.
     logger = logging.Logger("depot", level=logging.INFO)
-    logger.addHandler(Said())
+    logger.addHandler(RequestLog())
     return logger
 
 

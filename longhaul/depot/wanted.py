@@ -30,7 +30,7 @@ class Pull:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class DepotContent:
     """Content of a depot."""
 
     environment: str
@@ -65,7 +65,7 @@ def wanted(
     extra: Sequence[tuple[str, str]] = (),
     more: Sequence[Pull] = (),
     make_images: bool = False,
-) -> Wanted:
+) -> DepotContent:
     """Return the content for all sites or for one. ``contents`` must include the parts for GPUs and RDMA. ``extra`` are
     additional packages, each with its suite. ``more`` are additional images; each replaces ours of the same name. With
     ``make_images``, ours are made instead of pulled.
@@ -89,7 +89,7 @@ def wanted(
     more = (*more, *_declared(environment, rdma, given={pull.name for pull in more}))
     given = {pull.name for pull in more}
     pulls, made = _images(ours, spec, given=given, make=make_images)
-    return Wanted(
+    return DepotContent(
         environment=environment.name,
         sites=sites,
         tools=tuple(sorted(tools)),

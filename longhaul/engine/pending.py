@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.engine.engine import Engine
-from longhaul.engine.events import Diagnostic
+from longhaul.engine.events import EngineDiagnostic
 from longhaul.exits import CommandError
 from longhaul.say import say
 
@@ -78,7 +78,7 @@ def forget(engine: Engine) -> None:
     _memory(engine).unlink(missing_ok=True)
 
 
-def existing(errors: Iterable[Diagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
+def existing(errors: Iterable[EngineDiagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
     """Return those of ``pending`` that exist already according to the engine's errors, with their ids."""
     by_urn = {one.urn: one for one in pending}
     found: dict[Pending, str] = {}

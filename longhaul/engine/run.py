@@ -29,7 +29,7 @@ of this program asks another by it to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class EngineResult:
     """Result of an engine's run."""
 
     code: int
@@ -48,7 +48,7 @@ def run_engine(
     interrupted: Callable[[], None] | None = None,
     look: Callable[[], None] | None = None,
     asking: signal.Signals | None = None,
-) -> Result:
+) -> EngineResult:
     """Run the engine on this terminal and wait for it.
 
     It stays in this process group, so it can ask questions, and gets the terminal's Ctrl-C by itself: the first makes
@@ -91,7 +91,7 @@ class Fork:
         return self.returncode
 
 
-def run_together(works: Sequence[Callable[[], int]]) -> list[Result]:
+def run_together(works: Sequence[Callable[[], int]]) -> list[EngineResult]:
     """Do several works side by side, each in a copy of this process and none of which asks anything, and wait for all
     of them. Each returns its exit code. Signals are handled as in :func:`run_engine`."""
     with _signals_held() as before:
@@ -206,7 +206,7 @@ def _wait(
     asking: signal.Signals | None = None,
     told: Callable[[], None] | None = None,
     look: Callable[[], None] | None = None,
-) -> list[Result]:
+) -> list[EngineResult]:
     """Wait for all children; pass on signals that were sent to this process alone. ``told`` is called after the first
     signal, and ``look`` every now and then."""
     interrupted, watched = False, _watched()
@@ -224,4 +224,4 @@ def _wait(
         if told is not None and not interrupted:
             told()
         interrupted = True
-    return [Result(code=child.returncode or 0, interrupted=interrupted) for child in children]
+    return [EngineResult(code=child.returncode or 0, interrupted=interrupted) for child in children]

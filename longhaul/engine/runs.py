@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from longhaul.engine import processes
-from longhaul.engine.processes import Process
+from longhaul.engine.processes import ProcessIdentity
 
 VARIABLE = "LONGHAUL_RUN"
 
@@ -31,15 +31,15 @@ class Run:
     engine_pid: int = 0
     engine_started: int = 0
 
-    def living(self) -> list[Process]:
+    def living(self) -> list[ProcessIdentity]:
         """Return the run's command and engine, if they still run."""
         if self.boot != processes.boot_id() or self.namespace != processes.namespace():
             return []
         named = (("longhaul", self.pid, self.started), ("pulumi", self.engine_pid, self.engine_started))
-        found = (Process(pid=pid, started=start, name=name) for name, pid, start in named if pid)
+        found = (ProcessIdentity(pid=pid, started=start, name=name) for name, pid, start in named if pid)
         return [process for process in found if processes.is_alive(process)]
 
-    def leftovers(self) -> list[Process]:
+    def leftovers(self) -> list[ProcessIdentity]:
         """Return processes that this run started, directly or not. End them only when :meth:`living` returns
         nothing."""
         return list(processes.with_variable(VARIABLE, self.id))
@@ -63,7 +63,7 @@ def with_engine(run: Run, pid: int) -> Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Records:
+class RunFile:
     """The file that records one environment's run."""
 
     path: Path

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from longhaul.context import Context
-from longhaul.engine.run import Result
+from longhaul.engine.run import EngineResult
 from longhaul.hosts.inventory import OnpremMachine, machines
 from longhaul.hosts.reach import IMPATIENT
 from longhaul.hosts.run import LOOK, PREPARE, SITE, run_playbook
 from longhaul.hosts.tasks import Tasks
 from longhaul.hosts.text import to_text
-from longhaul.hosts.verdicts import Account, Written, read
+from longhaul.hosts.verdicts import HostResults, VerdictDocument, read
 from longhaul.progress import Progress
 from longhaul.report.text import counted
 from longhaul.say import say
@@ -59,7 +59,7 @@ def play(
     master: bool = False,
     stdout: IO[bytes] | None = None,
     progress: Progress | None = None,
-) -> tuple[Result, Written | None]:
+) -> tuple[EngineResult, VerdictDocument | None]:
     """Run a playbook as :func:`run_playbook` does, and show its progress if that is given. Return its result, and what
     Ansible's callback wrote of each machine."""
     with tempfile.TemporaryDirectory(prefix="longhaul-rack-") as folder, ExitStack() as stack:
@@ -80,10 +80,10 @@ def roll(
     environ: Mapping[str, str],
     *,
     limited: bool,
-) -> Account:
+) -> HostResults:
     """Run Ansible on the machines batch by batch, until all are done, the budget is used up, or somebody interrupts.
     ``limited`` tells that they are only some of the environment's machines."""
-    account = Account()
+    account = HostResults()
     variables = {**environ, IMPATIENT: "yes"}
     for number, turn in enumerate(turns):
         names = ",".join(machine.name for machine in turn)
@@ -99,7 +99,9 @@ def roll(
     return account
 
 
-def _ends(account: Account, asked: RunOptions, result: Result, *, after: Sequence[Sequence[OnpremMachine]]) -> bool:
+def _ends(
+    account: HostResults, asked: RunOptions, result: EngineResult, *, after: Sequence[Sequence[OnpremMachine]]
+) -> bool:
     """Return whether no further batch begins; say so, and note the machines that are left."""
     left = [machine for turn in after for machine in turn]
     # A run that finished before a signal took effect does not count as interrupted.
@@ -115,7 +117,7 @@ def _ends(account: Account, asked: RunOptions, result: Result, *, after: Sequenc
 
 def run_all(
     where: Context, environment: Environment, environ: Mapping[str, str], progress: Progress, *, early: bool
-) -> tuple[Result, Account]:
+) -> tuple[EngineResult, HostResults]:
     """Play ``site.yml`` as a phase of ``up``, or with ``early`` the part that does not depend on the infrastructure.
     Show the verdicts of machines that are not as declared; return Ansible's result and all verdicts."""
     from components.model import plan
@@ -123,14 +125,14 @@ def run_all(
     since = progress.output.size()
     playbook = (PREPARE if early else SITE,)
     result, document = play(where, environment, playbook, environ, api=not early, master=True, progress=progress)
-    account = Account()
+    account = HostResults()
     if document is not None or result.code != 0:
         account.add(document, machines(environment, plan(environment)), code=result.code)
     unhealthy = {name: verdict for name, verdict in account.verdicts.items() if not verdict.state.healthy}
     if unhealthy and early and progress.output.prefix:
         progress.say(f"{counted(len(unhealthy), 'host')} not prepared; the phase hosts says why, and does what is left")
     elif unhealthy:
-        text = to_text(where.env, "run", Account(verdicts=unhealthy), colour=False)
+        text = to_text(where.env, "run", HostResults(verdicts=unhealthy), colour=False)
         progress.say(
             f"not all hosts are as declared\n{text}\n`longhaul hosts --preflight --env {where.env}` looks at them"
         )

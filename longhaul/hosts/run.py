@@ -12,7 +12,7 @@ from longhaul.cluster import kubeconfig_file
 from longhaul.context import Context
 from longhaul.engine import processes
 from longhaul.engine.locate import engine_environment
-from longhaul.engine.run import Result, run_engine
+from longhaul.engine.run import EngineResult, run_engine
 from longhaul.engine.runs import VARIABLE, new_run
 from longhaul.exits import CommandError
 from longhaul.hosts.script import CHECKOUT, PROJECT
@@ -43,7 +43,7 @@ def run_playbook(
     master: bool = False,
     stdout: IO[bytes] | None = None,
     followed: Followed | None = None,
-) -> Result:
+) -> EngineResult:
     """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, if ``api`` is true,
     its cluster's API; for ``master`` see :func:`longhaul.identity.fetch_identity`. Without a playbook in the arguments,
     run the racks' own. Connections that it leaves open are closed. ``stdout`` is another destination of its output;

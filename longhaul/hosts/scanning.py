@@ -10,7 +10,7 @@ from longhaul.context import Context
 from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import GATEWAYS, OnpremMachine
 from longhaul.hosts.pinning import pin_gateways, pin_hosts
-from longhaul.hosts.scan_keys import Scanned, State, keyscan, scan
+from longhaul.hosts.scan_keys import Scanned, ScanResult, keyscan, scan
 from longhaul.say import ask, say
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def scan_keys(
 ) -> Exit:
     """Scan, show, ask and pin. The exit code is 0 only when every machine has the key that is pinned now."""
     found = scan(machines, keyscan)
-    new = [one for one in found if one.state is State.NEW]
+    new = [one for one in found if one.state is ScanResult.NEW]
     _show(where.env, found, as_json=options.json)
     if new and _agreed(len(new), yes=options.yes):
         names = pin(where, environment, new)
         say(f"pinned: {len(new)} in {' and '.join(names)}; commit them")
         new = []
-    wrong = [one for one in found if one.state in (State.OTHER, State.SILENT)]
+    wrong = [one for one in found if one.state in (ScanResult.OTHER, ScanResult.SILENT)]
     return Exit.FAILED if new or wrong else Exit.OK
 
 

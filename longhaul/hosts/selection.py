@@ -15,7 +15,7 @@ _SHARE = re.compile(r"([0-9]+)(%?)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class MachineShare:
     """A number of machines, or a percentage of all."""
 
     number: int
@@ -26,12 +26,12 @@ class Share:
         return total * self.number // 100 if self.percent else self.number
 
 
-def share(text: str) -> Share:
+def share(text: str) -> MachineShare:
     """Parse ``N`` or ``N%``; ``ValueError`` for anything else."""
     found = _SHARE.fullmatch(text)
     if not found or (found[2] and int(found[1]) > 100):
         raise ValueError(f"{text!r} is neither a number of hosts nor a percentage: 3, or 10%")
-    return Share(number=int(found[1]), percent=bool(found[2]))
+    return MachineShare(number=int(found[1]), percent=bool(found[2]))
 
 
 def select(machines: Sequence[OnpremMachine], pattern: str | None) -> list[OnpremMachine]:
@@ -72,7 +72,7 @@ def _matching(machines: Sequence[OnpremMachine], pattern: str) -> set[str]:
         raise CommandError(f"--limit {pattern}: {said}", code=Exit.USAGE) from error
 
 
-def batches(machines: Sequence[OnpremMachine], size: Share) -> list[list[OnpremMachine]]:
+def batches(machines: Sequence[OnpremMachine], size: MachineShare) -> list[list[OnpremMachine]]:
     """Return the batches: gateways first, apart from nodes and one of each site at a time, since a site's other gateway
     carries its traffic meanwhile; then the nodes, at least one at a time."""
     sites: defaultdict[str, list[OnpremMachine]] = defaultdict(list)

@@ -23,7 +23,7 @@ WRONG_KEY = "Host key verification failed"
 """Message of OpenSSH when a machine shows another key than the pinned one (tried with 9.2)."""
 
 
-class State(StrEnum):
+class HostState(StrEnum):
     """State of a machine after a run."""
 
     READY = "ready"
@@ -53,8 +53,8 @@ class State(StrEnum):
 
 
 _SEVERITIES = {
-    **dict.fromkeys((State.READY, State.CHANGED), Severity.OK),
-    **dict.fromkeys((State.HELD, State.NOT_BEGUN, State.UNFINISHED), Severity.WARNING),
+    **dict.fromkeys((HostState.READY, HostState.CHANGED), Severity.OK),
+    **dict.fromkeys((HostState.HELD, HostState.NOT_BEGUN, HostState.UNFINISHED), Severity.WARNING),
 }
 """Severities of states that are no problem."""
 
@@ -77,7 +77,7 @@ class WrittenHost(TypedDict):
     held: NotRequired[list[str]]
 
 
-class Written(TypedDict):
+class VerdictDocument(TypedDict):
     """Document that the callback writes of a run."""
 
     failed: Failed | None
@@ -86,10 +86,10 @@ class Written(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class HostVerdict:
     """Verdict of one machine."""
 
-    state: State
+    state: HostState
     changed: int = 0
     """Number of tasks that changed something."""
     task: str | None = None
@@ -112,10 +112,10 @@ class Took:
 
 
 @dataclass(kw_only=True)
-class Account:
+class HostResults:
     """Results of all machines, batch by batch."""
 
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    verdicts: dict[str, HostVerdict] = field(default_factory=dict)
     tasks: dict[str, Took] = field(default_factory=dict)
     interrupted: bool = False
     unexplained: int = 0
@@ -124,9 +124,9 @@ class Account:
     @property
     def failures(self) -> int:
         """Return the number of machines that are neither as declared nor held."""
-        return sum(not (one.state.healthy or one.state is State.HELD) for one in self.verdicts.values())
+        return sum(not (one.state.healthy or one.state is HostState.HELD) for one in self.verdicts.values())
 
-    def add(self, document: Written | None, machines: Iterable[OnpremMachine], *, code: int) -> None:
+    def add(self, document: VerdictDocument | None, machines: Iterable[OnpremMachine], *, code: int) -> None:
         """Add what one run reported of its machines; ``code`` is the exit code of Ansible."""
         hosts: Mapping[str, WrittenHost] = document["hosts"] if document else {}
         run_failed = document["failed"] if document else None
@@ -144,7 +144,7 @@ class Account:
 
     def leave(self, machines: Iterable[OnpremMachine]) -> None:
         """Note machines whose batch did not begin."""
-        self.verdicts |= {machine.name: Verdict(state=State.NOT_BEGUN) for machine in machines}
+        self.verdicts |= {machine.name: HostVerdict(state=HostState.NOT_BEGUN) for machine in machines}
 
     def exit_code(self) -> Exit:
         """Return the exit code. It is 3 only when no machine at all could be reached: one machine is not the
@@ -154,26 +154,26 @@ class Account:
             return Exit.INTERRUPTED
         if all(state.healthy for state in states):
             return Exit.FAILED if self.unexplained else Exit.OK
-        return Exit.UNREACHABLE if states <= {State.UNREACHABLE, State.NOT_BEGUN} else Exit.FAILED
+        return Exit.UNREACHABLE if states <= {HostState.UNREACHABLE, HostState.NOT_BEGUN} else Exit.FAILED
 
 
-def read(path: Path) -> Written | None:
+def read(path: Path) -> VerdictDocument | None:
     """Read what the callback wrote; None when it wrote nothing, or not all of it, as when Ansible was killed."""
     try:
-        return TypeAdapter(Written).validate_json(path.read_bytes())
+        return TypeAdapter(VerdictDocument).validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
 
 
-def _verdict(host: WrittenHost | None, machine: OnpremMachine, run_failed: Failed | None, code: int) -> Verdict:
+def _verdict(host: WrittenHost | None, machine: OnpremMachine, run_failed: Failed | None, code: int) -> HostVerdict:
     if host is None or host["state"] == "unfinished":
         why = _what(run_failed) if run_failed else {"messages": (_ended(code),)}
         done: dict[str, Any] = {"changed": host["changed"], "seconds": host["seconds"]} if host else {}
-        return Verdict(state=State.UNFINISHED, **why, **done)
+        return HostVerdict(state=HostState.UNFINISHED, **why, **done)
     failed, held = host["failed"], host.get("held", [])
     if host["state"] == "held":
-        return Verdict(state=State.HELD, messages=tuple(held), seconds=host["seconds"])
-    return Verdict(
+        return HostVerdict(state=HostState.HELD, messages=tuple(held), seconds=host["seconds"])
+    return HostVerdict(
         **(_failure(host["state"], failed, machine) if failed else {"state": _state(host["state"])}),
         changed=host["changed"],
         seconds=host["seconds"],
@@ -185,19 +185,19 @@ def _ended(code: int) -> str:
     return f"ansible-playbook {'was interrupted' if -code in (SIGINT, SIGTERM) else ended} before it did"
 
 
-def _state(state: str) -> State:
-    return {"ok": State.READY, "changed": State.CHANGED}.get(state) or State(state)
+def _state(state: str) -> HostState:
+    return {"ok": HostState.READY, "changed": HostState.CHANGED}.get(state) or HostState(state)
 
 
 def _failure(state: str, failed: Failed, machine: OnpremMachine) -> dict[str, Any]:
     what = _what(failed)
     said = "\n".join(what["messages"])
-    if state == State.UNREACHABLE and WRONG_KEY in said:
+    if state == HostState.UNREACHABLE and WRONG_KEY in said:
         shown = f", {found[0]}," if (found := re.search(r"SHA256:[\w+/]+", said)) else ""
         line = f"its SSH host key{shown} is not the pinned one ({machine.pin_at}): find out who answers, and why"
-        return {**what, "state": State.REFUSED, "messages": (line,)}
-    refused = state == State.FAILED and failed["role"] == PREFLIGHT
-    return {**what, "state": State.REFUSED if refused else _state(state)}
+        return {**what, "state": HostState.REFUSED, "messages": (line,)}
+    refused = state == HostState.FAILED and failed["role"] == PREFLIGHT
+    return {**what, "state": HostState.REFUSED if refused else _state(state)}
 
 
 def _what(failed: Failed) -> dict[str, Any]:

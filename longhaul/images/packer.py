@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from longhaul.engine import processes
-from longhaul.engine.run import Result, run_engine
+from longhaul.engine.run import EngineResult, run_engine
 from longhaul.engine.runs import VARIABLE, new_run
 from longhaul.exits import CommandError
 from longhaul.say import say
@@ -88,7 +88,7 @@ def _install(plugins: Mapping[str, Path], packer: Path) -> Path:
     return place
 
 
-def run_packer(argv: Sequence[str], *, environ: Mapping[str, str], log: Path, shown: IO[bytes]) -> Result:
+def run_packer(argv: Sequence[str], *, environ: Mapping[str, str], log: Path, shown: IO[bytes]) -> EngineResult:
     """Run a command of Packer. Its output goes to ``shown`` and into the file ``log``.
 
     When asked to end, Packer ends its build and removes what that made. From us it accepts only SIGTERM: its first

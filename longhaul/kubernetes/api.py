@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from longhaul.kubernetes.connection import TIMEOUT_S, Access, ApiError, Client, Object, load_chain
+from longhaul.kubernetes.connection import TIMEOUT_S, ApiClient, ApiError, ClusterAccess, Object, load_chain
 
 PAGE = 500
 """Number of objects in one answer."""
@@ -36,7 +36,7 @@ def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
     return {name: base64.b64decode(text).decode() for name, text in parts.items()}
 
 
-class Reader(Client):
+class ApiReader(ApiClient):
     """One cluster's API, as far as it is read."""
 
     def get(self, path: str, **query: str) -> Object:
@@ -78,7 +78,7 @@ class Reader(Client):
             raise ApiError(f"{method} {path}: {error}", status=error.status, reason=error.reason) from None
 
 
-class Api(Reader):
+class Api(ApiReader):
     """One cluster's API."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Api(Reader):
         self._renewing = threading.Lock()
         self._load(context)
         parts = urlsplit(url)
-        access = Access(
+        access = ClusterAccess(
             host=parts.hostname or "",
             port=parts.port or 443,
             context=context,

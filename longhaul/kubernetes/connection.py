@@ -54,7 +54,7 @@ class CancelledError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class ClusterAccess:
     """One cluster and one identity."""
 
     host: str
@@ -67,18 +67,18 @@ class Access:
     timeout_s: float = TIMEOUT_S
 
 
-class Client:
+class ApiClient:
     """One identity at one API server. It is safe for many threads; each has its own connection. Every call raises
     :class:`ApiError` when it fails, and :class:`CancelledError` after :meth:`cancel`."""
 
-    def __init__(self, access: Access, *, tries: int = 1) -> None:
+    def __init__(self, access: ClusterAccess, *, tries: int = 1) -> None:
         """``tries``: total number of times that a request is made when the server asks to repeat it later."""
         self.access = access
         self.cancelled = threading.Event()
         self._tries = tries
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._watches: set[_Connection] = set()
+        self._watches: set[_ApiConnection] = set()
         self._ahead = 0.0
         self._fresh_since = 0.0
 
@@ -111,7 +111,7 @@ class Client:
         """Yield the lines of a streamed answer, such as a watch, on its own connection; ``OSError`` or
         ``HTTPException`` when it breaks off."""
         self.prepare()
-        connection = _Connection(self.access, timeout=silence_s)
+        connection = _ApiConnection(self.access, timeout=silence_s)
         with self._lock:
             self._watches.add(connection)
         try:
@@ -158,7 +158,7 @@ class Client:
         meanwhile."""
         self.prepare()
         kept = self._kept(method)
-        for connection in (kept, _Connection(self.access, timeout=self.access.timeout_s)):
+        for connection in (kept, _ApiConnection(self.access, timeout=self.access.timeout_s)):
             if connection is None:
                 continue
             try:
@@ -176,10 +176,10 @@ class Client:
             return response, content
         raise AssertionError("a fresh connection answers or raises")
 
-    def _kept(self, method: str) -> _Connection | None:
+    def _kept(self, method: str) -> _ApiConnection | None:
         """Take the thread's reusable connection. A creation must not be repeated, so it gets a fresh one: a server that
         closes the old connection may already have done it."""
-        connection: _Connection | None = getattr(self._local, "connection", None)
+        connection: _ApiConnection | None = getattr(self._local, "connection", None)
         self._local.connection = None
         if connection is None:
             return None
@@ -195,10 +195,10 @@ class Client:
         return ApiError(f"https://{self.access.host}:{self.access.port} does not answer: {why}", reason=why)
 
 
-class _Connection(http.client.HTTPConnection):
+class _ApiConnection(http.client.HTTPConnection):
     """An HTTPS connection that ignores any proxy. The name to check may differ from the address to connect to."""
 
-    def __init__(self, access: Access, *, timeout: float) -> None:
+    def __init__(self, access: ClusterAccess, *, timeout: float) -> None:
         super().__init__(access.host, access.port, timeout=timeout)
         self._access, self.made = access, time.monotonic()
 

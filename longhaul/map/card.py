@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from longhaul.map.faces import BLOCK, HEAD, SITE, SMALL, TAG, Face
-from longhaul.map.facts import Line, Part, Section, SiteFacts
+from longhaul.map.facts import CardLine, CardSection, RangePart, SiteFacts
 from longhaul.map.shapes import Box, Plate, Shape, text
 
 PAD = 16
@@ -61,7 +61,7 @@ def card_width(site: SiteFacts) -> float:
     return min(max(NARROWEST, *(width + 2 * PAD for width in wanted)), WIDEST)
 
 
-def _line_width(line: Line) -> float:
+def _line_width(line: CardLine) -> float:
     tag = _tag_width(line.tag) + 6 if line.tag else 0
     indent = _SWATCH if line.swatch or line.inside else 0
     gap = _GAP if line.right else 0
@@ -89,7 +89,7 @@ def card(site: SiteFacts, width: float) -> tuple[tuple[Shape, ...], float]:
     return tuple(pen.shapes), pen.y + PAD
 
 
-def bar(parts: tuple[Part, ...], box: Box, *, radius: float = 2) -> Iterator[Plate]:
+def bar(parts: tuple[RangePart, ...], box: Box, *, radius: float = 2) -> Iterator[Plate]:
     """Yield a range and its parts. Each part is as wide as its share of the addresses, but wide enough to be seen."""
     yield Plate(box=box, css="spare", radius=radius, title="spare")
     for part in parts:
@@ -98,7 +98,7 @@ def bar(parts: tuple[Part, ...], box: Box, *, radius: float = 2) -> Iterator[Pla
         yield Plate(box=place, css=part.css, title=f"{part.name}: {part.range}")
 
 
-def _section(pen: _Pen, section: Section) -> None:
+def _section(pen: _Pen, section: CardSection) -> None:
     pen.y += 12
     top, before = pen.y, len(pen.shapes)
     pen.y += 16
@@ -113,7 +113,7 @@ def _section(pen: _Pen, section: Section) -> None:
         pen.y += inset / 2
 
 
-def _line(pen: _Pen, line: Line) -> None:
+def _line(pen: _Pen, line: CardLine) -> None:
     pen.y += _LINE + (_BEFORE_ENTRY if line.starts else 0)
     indent = _SWATCH if line.swatch or line.inside else 0
     if line.swatch:

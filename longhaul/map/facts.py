@@ -10,7 +10,7 @@ from longhaul.map.faces import CODE, NAME, QUIET, TEXT, Face
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class CardLine:
     """One line of a card: a name on the left, its value on the right."""
 
     left: str
@@ -28,18 +28,18 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class CardSection:
     """A part of a card under a heading."""
 
     title: str
     note: str = ""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[CardLine, ...] = ()
     panel: bool = False
     """True when the section has a background of its own, as the control plane has."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class RangePart:
     """A range inside another one, as shares of the outer range's addresses."""
 
     name: str
@@ -58,9 +58,9 @@ class SiteFacts:
     """``azure``, ``aws`` or ``onprem``."""
     where: str
     block: IPv4Network
-    parts: tuple[Part, ...]
-    ranges: tuple[Line, ...]
-    sections: tuple[Section, ...]
+    parts: tuple[RangePart, ...]
+    ranges: tuple[CardLine, ...]
+    sections: tuple[CardSection, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class MapFacts:
     figures: tuple[tuple[str, str], ...]
     """Numbers, each with what it counts."""
     supernet: IPv4Network
-    parts: tuple[Part, ...]
+    parts: tuple[RangePart, ...]
     """Parts of the supernet."""
     shared: tuple[tuple[str, str], ...]
     """Names and addresses of what belongs to no site."""
@@ -95,10 +95,10 @@ class MapFacts:
     links: tuple[LinkFacts, ...] = field(default=())
 
 
-def part_of(outer: IPv4Network, inner: IPv4Network, *, name: str, css: str) -> Part:
+def part_of(outer: IPv4Network, inner: IPv4Network, *, name: str, css: str) -> RangePart:
     """Return ``inner`` as a share of ``outer``."""
     offset = int(inner.network_address) - int(outer.network_address)
-    return Part(
+    return RangePart(
         name=name,
         css=css,
         range=inner,
@@ -109,9 +109,9 @@ def part_of(outer: IPv4Network, inner: IPv4Network, *, name: str, css: str) -> P
 
 def entry(
     name: str, value: str, *, under: str = "", beside: str = "", tag: str = "", face: Face = NAME
-) -> Iterator[Line]:
+) -> Iterator[CardLine]:
     """Yield two lines about one thing: its name and, in ``face``, the main value; below them the details, if there are
     any."""
-    yield Line(left=name, right=value, left_face=NAME, right_face=face, tag=tag, starts=True)
+    yield CardLine(left=name, right=value, left_face=NAME, right_face=face, tag=tag, starts=True)
     if under or beside:
-        yield Line(left=under, right=beside, left_face=QUIET, right_face=QUIET)
+        yield CardLine(left=under, right=beside, left_face=QUIET, right_face=QUIET)

@@ -12,7 +12,7 @@ from components.model.control_plane.machines import control_machines
 from components.model.control_plane.size import most_nodes
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes.gpu_promises import host_promise, pool_promise
-from longhaul.map.facts import LinkFacts, MapFacts, Part, part_of
+from longhaul.map.facts import LinkFacts, MapFacts, RangePart, part_of
 from longhaul.map.sites import site_facts
 from longhaul.report.text import counted
 
@@ -72,7 +72,7 @@ def _counted(number: int, one: str) -> tuple[str, str]:
     return figure, word
 
 
-def _parts(environment: Environment, addresses: AddressPlan) -> Iterator[Part]:
+def _parts(environment: Environment, addresses: AddressPlan) -> Iterator[RangePart]:
     """Yield the supernet's parts in the order of their addresses, in which the picture is read."""
     outer = addresses.supernet
     parts = [

@@ -14,7 +14,7 @@ from components.model.nodes.nodes import api_address
 from components.model.sites.section import Site
 from components.model.vpn.section import MACHINES
 from longhaul.map.faces import CODE, TEXT
-from longhaul.map.facts import Line, Section, SiteFacts, entry, part_of
+from longhaul.map.facts import CardLine, CardSection, SiteFacts, entry, part_of
 from longhaul.report.text import counted
 
 PARTS = ("infrastructure", "nodes", "pods")
@@ -50,21 +50,21 @@ def _where(site: Site) -> str:
     return f"{site.region} · {zones} {', '.join(site.zones)}"
 
 
-def _ranges(site: Site, ranges: SitePlan) -> Iterator[Line]:
+def _ranges(site: Site, ranges: SitePlan) -> Iterator[CardLine]:
     for part, range_ in zip(PARTS, (ranges.infra, ranges.nodes, ranges.pods), strict=True):
-        yield Line(left=part, right=str(range_), swatch=part)
+        yield CardLine(left=part, right=str(range_), swatch=part)
     if cloud_of(site).picture.zones_have_ranges:
         for index, zone in enumerate(site.zones):
-            yield Line(left=f"zone {zone}", right=str(ranges.zone_pods(index)), inside=True)
+            yield CardLine(left=f"zone {zone}", right=str(ranges.zone_pods(index)), inside=True)
 
 
-def _room(use: SiteUse) -> Iterator[Line]:
+def _room(use: SiteUse) -> Iterator[CardLine]:
     """Yield the share of the addresses that is used when every pool is at its maximum."""
     if use.room is not None:
-        yield Line(left="nodes at most", right=f"{use.nodes:,} of {use.room:,}, {use.left:,} left", inside=True)
+        yield CardLine(left="nodes at most", right=f"{use.nodes:,} of {use.room:,}, {use.left:,} left", inside=True)
 
 
-def _control_plane(environment: Environment, addresses: AddressPlan) -> Section:
+def _control_plane(environment: Environment, addresses: AddressPlan) -> CardSection:
     control, ranges = environment.control_plane, addresses.sites[environment.control_plane.site]
     vpn = environment.vpn
     machines = (
@@ -74,11 +74,11 @@ def _control_plane(environment: Environment, addresses: AddressPlan) -> Section:
         *([("laptops' VPN", "vpn", MACHINES, vpn.machine_type)] if vpn else []),
     )
     where = f"{environment.api_name}:{control.api.port}"
-    lines = [Line(left=where, right=str(api_address(environment, addresses)), left_face=CODE)]
+    lines = [CardLine(left=where, right=str(api_address(environment, addresses)), left_face=CODE)]
     for title, part, count, kind in machines:
         under, beside = str(ranges.subnet(part)), _size(environment, kind)
         lines += entry(title, f"{count} × {kind}", under=under, beside=beside, face=CODE)
-    return Section(title="Control plane", lines=tuple(lines), panel=True)
+    return CardSection(title="Control plane", lines=tuple(lines), panel=True)
 
 
 def _size(environment: Environment, kind: str) -> str:
@@ -86,10 +86,10 @@ def _size(environment: Environment, kind: str) -> str:
     return f"{machine.vcpus} cores, {machine.memory_gib:,} GiB"
 
 
-def _gateways(environment: Environment, addresses: AddressPlan, name: str, *, tunnels: int) -> Iterator[Section]:
+def _gateways(environment: Environment, addresses: AddressPlan, name: str, *, tunnels: int) -> Iterator[CardSection]:
     site = environment.sites[name]
     made = cloud_of(site).picture
-    lines: list[Line] = []
+    lines: list[CardLine] = []
     for place in gateway_places(environment, addresses):
         if place.site == name:
             machine, public = f"{environment.name}-{place.name}", str(place.public_address)
@@ -102,11 +102,11 @@ def _gateways(environment: Environment, addresses: AddressPlan, name: str, *, tu
     if lines:
         count = len(site.gateways) or 1
         note = counted(tunnels, "IPsec tunnel") if tunnels else "no tunnels"
-        yield Section(title=f"{count} gateways" if count > 1 else "Gateway", lines=tuple(lines), note=note)
+        yield CardSection(title=f"{count} gateways" if count > 1 else "Gateway", lines=tuple(lines), note=note)
 
 
-def _pools(environment: Environment, name: str) -> Iterator[Section]:
-    lines: list[Line] = []
+def _pools(environment: Environment, name: str) -> Iterator[CardSection]:
+    lines: list[CardLine] = []
     most = gpus = 0
     pools = {pool_name: pool for pool_name, pool in environment.pools.items() if pool.site == name}
     for pool_name, pool in pools.items():
@@ -118,32 +118,32 @@ def _pools(environment: Environment, name: str) -> Iterator[Section]:
         most, gpus = most + pool.max, gpus + pool.max * promise.gpus
     if pools:
         of_them = f", {counted(gpus, 'GPU')}" if gpus else ""
-        yield Section(
+        yield CardSection(
             title="Pool" if len(pools) == 1 else f"{len(pools)} pools",
             note=f"up to {counted(most, 'machine')}{of_them}",
             lines=tuple(lines),
         )
 
 
-def _hosts(environment: Environment, addresses: AddressPlan, name: str) -> Iterator[Section]:
+def _hosts(environment: Environment, addresses: AddressPlan, name: str) -> Iterator[CardSection]:
     if cloud_of(environment.sites[name]).rents:
         return
     places = [place for place in host_places(environment, addresses) if place.site == name]
     promises = [host_promise(host) for host in environment.hosts if host.site == name]
     if not places:
-        yield Section(title="Racks", lines=(Line(left="no host is listed yet"),))
+        yield CardSection(title="Racks", lines=(CardLine(left="no host is listed yet"),))
         return
     alike = Counter((promise.gpus, promise.model) for promise in promises)
-    lines: list[Line] = []
+    lines: list[CardLine] = []
     for (gpus, model), count in sorted(alike.items(), key=lambda item: (-item[0][0], -item[1], item[0][1])):
         words = gpu_words(GpuPromise(gpus=gpus, model=model))
         lines += entry(counted(count, "host"), f"{words} each" if words else "no GPUs")
     ends = dict.fromkeys((places[0], places[-1]))
     for word, place in zip(("from ", "to ") if len(ends) > 1 else ("",), ends, strict=True):
-        lines.append(Line(left=f"{word}{place.name}", right=str(place.address)))
+        lines.append(CardLine(left=f"{word}{place.name}", right=str(place.address)))
     total = sum(promise.gpus for promise in promises)
     note = counted(len(places), "host") + (f", {counted(total, 'GPU')}" if total else "")
-    yield Section(title="Racks", note=note, lines=tuple(lines))
+    yield CardSection(title="Racks", note=note, lines=tuple(lines))
 
 
 def gpu_words(promise: GpuPromise) -> str:

@@ -10,7 +10,7 @@ from clouds.base.kinds import Kind
 from clouds.registry import clouds
 from components.model import Role
 from longhaul.plan.case import Case
-from longhaul.plan.changes import Action, Change
+from longhaul.plan.changes import Change, ResourceAction
 from longhaul.plan.consequences import CONSEQUENCES, Consequence
 from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
@@ -23,10 +23,10 @@ from longhaul.plan.risks import introduced, new_sites
 from longhaul.report.text import counted
 
 _ACTIONS = {
-    Action.CHANGE: ("changes", "change"),
-    Action.REPLACE: ("is replaced", "are replaced"),
-    Action.DESTROY: ("goes", "go"),
-    Action.MAKE: ("is new", "are new"),
+    ResourceAction.CHANGE: ("changes", "change"),
+    ResourceAction.REPLACE: ("is replaced", "are replaced"),
+    ResourceAction.DESTROY: ("goes", "go"),
+    ResourceAction.MAKE: ("is new", "are new"),
 }
 """Verb for one resource, and for several."""
 
@@ -56,39 +56,41 @@ def cares(case: Case) -> Iterator[Finding]:
             yield from _finding(kind, action, consequence, found[kind, action])
 
 
-def _by_kind(case: Case) -> defaultdict[tuple[Kind, Action], list[Change]]:
+def _by_kind(case: Case) -> defaultdict[tuple[Kind, ResourceAction], list[Change]]:
     """Group the changes by kind and action. Leave out changes of tags alone, what goes with a whole machine, pool or
     site, and what is new in a machine, a pool, a link or a new site."""
-    found: defaultdict[tuple[Kind, Action], list[Change]] = defaultdict(list)
+    found: defaultdict[tuple[Kind, ResourceAction], list[Change]] = defaultdict(list)
     gone, made = _gone_places(case), new_sites(case)
     for change in case.changes:
         place = case.places.of(change)
         if place in gone or _goes_with_its_site(place, case) or changes_only(change, "tags", "tagSpecifications"):
             continue
-        if change.action is Action.MAKE and (place.kind or place.site in made):
+        if change.action is ResourceAction.MAKE and (place.kind or place.site in made):
             continue
         found[kind_of(change), change.action].append(change)
     return found
 
 
-def _finding(kind: Kind, action: Action, consequence: Consequence, found: list[Change]) -> Iterator[Finding]:
-    why = {Action.CHANGE: consequence.change, Action.MAKE: consequence.made}.get(action, consequence.gone)
+def _finding(kind: Kind, action: ResourceAction, consequence: Consequence, found: list[Change]) -> Iterator[Finding]:
+    why = {ResourceAction.CHANGE: consequence.change, ResourceAction.MAKE: consequence.made}.get(
+        action, consequence.gone
+    )
     if found and why:
         subject = f"The {kind} {found[0].name}" if len(found) == 1 else counted(len(found), kind.value)
         yield Finding(
             severity=Severity.WARNING,
             what=f"{subject} {_verb(action, len(found))}.",
             where=tuple(change.name for change in found),
-            why=why if action is not Action.REPLACE or not all(map(_may_stay, found)) else f"{why} {_MAY_STAY}",
+            why=why if action is not ResourceAction.REPLACE or not all(map(_may_stay, found)) else f"{why} {_MAY_STAY}",
             do=consequence.do,
             lines=_rules(kind, action, found),
         )
 
 
-def _rules(kind: Kind, action: Action, found: list[Change]) -> tuple[str, ...]:
+def _rules(kind: Kind, action: ResourceAction, found: list[Change]) -> tuple[str, ...]:
     """Return the lines of security rules that are made or destroyed as a whole. Elsewhere, such rules are only
     counted."""
-    whole = kind is Kind.RULE and action in (Action.MAKE, Action.DESTROY)
+    whole = kind is Kind.RULE and action in (ResourceAction.MAKE, ResourceAction.DESTROY)
     return tuple(line for change in found for line in _lines(change)) if whole else ()
 
 
@@ -104,17 +106,17 @@ def _may_stay(change: Change) -> bool:
     return bool(forcing) and all(one.after == LATER for one in forcing)
 
 
-def _verb(action: Action, number: int) -> str:
+def _verb(action: ResourceAction, number: int) -> str:
     return _ACTIONS[action][0 if number == 1 else 1]
 
 
 def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
     """Yield a finding about control-plane machines that are replaced, and about what of their role keeps working."""
     own, before = role_changes(case.after, case.changes, role)
-    replaced = tuple(change.name for change in own if change.action is Action.REPLACE)
+    replaced = tuple(change.name for change in own if change.action is ResourceAction.REPLACE)
     if not replaced:
         return
-    guarded = all(change.guarded for change in own if change.action is Action.REPLACE)
+    guarded = all(change.guarded for change in own if change.action is ResourceAction.REPLACE)
     yield replacement(role, replaced, before, one_at_a_time=guarded)
 
 
@@ -125,7 +127,7 @@ def replacement(
     turns = ", one at a time" if one_at_a_time and len(replaced) > 1 else ""
     return Finding(
         severity=Severity.WARNING,
-        what=f"{_machines(len(replaced), before, role)} {_verb(Action.REPLACE, len(replaced))}{turns}.",
+        what=f"{_machines(len(replaced), before, role)} {_verb(ResourceAction.REPLACE, len(replaced))}{turns}.",
         where=tuple(replaced),
         why=f"{_meanwhile(role, before)} {_TURN}",
         do="See that all of them are healthy before (`longhaul status`); one that does not come back stops the run.",
@@ -136,7 +138,7 @@ def replacement(
 def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
     """Yield a finding about control-plane machines that are removed for good."""
     own, before = role_changes(case.after, case.changes, role)
-    gone = tuple(change.name for change in own if change.action is Action.DESTROY)
+    gone = tuple(change.name for change in own if change.action is ResourceAction.DESTROY)
     if not gone:
         return
     why, do = "The others take its load.", "See that those that stay are enough for the nodes."
@@ -148,7 +150,7 @@ def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
         do = "See that all of them are healthy before (`longhaul status`)."
     yield Finding(
         severity=Severity.WARNING,
-        what=f"{_machines(len(gone), before, role)} {_verb(Action.DESTROY, len(gone))}.",
+        what=f"{_machines(len(gone), before, role)} {_verb(ResourceAction.DESTROY, len(gone))}.",
         where=gone,
         why=why,
         do=do,
@@ -180,7 +182,7 @@ def _gone_places(case: Case) -> set[EnvironmentPart]:
     """Return machines and pools that are destroyed as a whole. Their parts go with them and need no finding of their
     own."""
     whole = (Kind.MACHINE, Kind.POOL)
-    ends = (one for one in case.changes if one.action is Action.DESTROY and kind_of(one) in whole)
+    ends = (one for one in case.changes if one.action is ResourceAction.DESTROY and kind_of(one) in whole)
     return {case.places.of(change) for change in ends}
 
 

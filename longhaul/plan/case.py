@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from components.model import Environment
 from longhaul.kubernetes.deprecated import Ask, nobody
-from longhaul.plan.capacity import Row
+from longhaul.plan.capacity import CapacityRow
 from longhaul.plan.changes import Change
 from longhaul.plan.places import EnvironmentParts
 
@@ -23,7 +23,7 @@ class Case:
     """The environment from the earlier file alone; None when no file is given."""
     changes: tuple[Change, ...]
     places: EnvironmentParts
-    rows: tuple[Row, ...]
+    rows: tuple[CapacityRow, ...]
     max_removed: float
     """Share of the nodes that may be removed at once, 0 to 1."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from longhaul.exits import CommandError, Exit
-from longhaul.plan.document import Document, Step
+from longhaul.plan.document import PreviewDocument, PreviewStep
 
 
-class Action(StrEnum):
+class ResourceAction(StrEnum):
     """Effect of a change on a resource."""
 
     MAKE = "make"
@@ -28,22 +28,22 @@ class Action(StrEnum):
     NONE = "none"
 
 
-_OPS: Mapping[str, Action] = {
-    "same": Action.NONE,
-    "create": Action.MAKE,
-    "update": Action.CHANGE,
-    "delete": Action.DESTROY,
-    "replace": Action.REPLACE,
-    "create-replacement": Action.REPLACE,
-    "delete-replaced": Action.CLEAR,
-    "read": Action.NONE,
-    "read-replacement": Action.FORGET,
-    "refresh": Action.NONE,
-    "discard": Action.FORGET,
-    "discard-replaced": Action.FORGET,
-    "remove-pending-replace": Action.NONE,
-    "import": Action.ADOPT,
-    "import-replacement": Action.REPLACE,
+_OPS: Mapping[str, ResourceAction] = {
+    "same": ResourceAction.NONE,
+    "create": ResourceAction.MAKE,
+    "update": ResourceAction.CHANGE,
+    "delete": ResourceAction.DESTROY,
+    "replace": ResourceAction.REPLACE,
+    "create-replacement": ResourceAction.REPLACE,
+    "delete-replaced": ResourceAction.CLEAR,
+    "read": ResourceAction.NONE,
+    "read-replacement": ResourceAction.FORGET,
+    "refresh": ResourceAction.NONE,
+    "discard": ResourceAction.FORGET,
+    "discard-replaced": ResourceAction.FORGET,
+    "remove-pending-replace": ResourceAction.NONE,
+    "import": ResourceAction.ADOPT,
+    "import-replacement": ResourceAction.REPLACE,
 }
 """All operations of the engine (pulumi v3.250.0, ``sdk/go/common/apitype/history.go``, ``OpType``)."""
 
@@ -51,14 +51,14 @@ _WEIGHT = {
     action: weight
     for weight, action in enumerate(
         (
-            Action.NONE,
-            Action.CLEAR,
-            Action.FORGET,
-            Action.ADOPT,
-            Action.MAKE,
-            Action.CHANGE,
-            Action.DESTROY,
-            Action.REPLACE,
+            ResourceAction.NONE,
+            ResourceAction.CLEAR,
+            ResourceAction.FORGET,
+            ResourceAction.ADOPT,
+            ResourceAction.MAKE,
+            ResourceAction.CHANGE,
+            ResourceAction.DESTROY,
+            ResourceAction.REPLACE,
         )
     )
 }
@@ -71,7 +71,7 @@ class Change:
     """Effect on one resource."""
 
     urn: str
-    action: Action
+    action: ResourceAction
     before: Mapping[str, Any]
     """Its inputs before, empty when it is new."""
     after: Mapping[str, Any]
@@ -122,26 +122,26 @@ class Changes:
     changes: tuple[Change, ...]
     same: int
 
-    def of(self, *actions: Action) -> tuple[Change, ...]:
+    def of(self, *actions: ResourceAction) -> tuple[Change, ...]:
         """Return the changes with one of the given actions."""
         return tuple(change for change in self.changes if change.action in actions)
 
 
-def read_changes(documents: Iterable[Document]) -> Changes:
+def read_changes(documents: Iterable[PreviewDocument]) -> Changes:
     """Read the changes of one preview or several. Raises ``CommandError`` for an unknown operation or a malformed
     URN."""
-    steps: defaultdict[str, list[tuple[Action, Step]]] = defaultdict(list)
+    steps: defaultdict[str, list[tuple[ResourceAction, PreviewStep]]] = defaultdict(list)
     same = 0
     for document in documents:
         same += document.counts.get("same", 0)
         for step in document.steps:
             steps[step.urn].append((_action(step), step))
     found = (_change(urn, of_one) for urn, of_one in steps.items())
-    happening = (change for change in found if change.action is not Action.NONE)
+    happening = (change for change in found if change.action is not ResourceAction.NONE)
     return Changes(changes=tuple(sorted(happening, key=lambda one: (one.name, one.urn))), same=same)
 
 
-def _action(step: Step) -> Action:
+def _action(step: PreviewStep) -> ResourceAction:
     if step.urn.count("::") < 3:
         raise CommandError(f"the preview names a resource {step.urn!r}, which is no URN", code=Exit.USAGE)
     if step.op not in _OPS:
@@ -151,20 +151,20 @@ def _action(step: Step) -> Action:
             code=Exit.USAGE,
         )
     action = _OPS[step.op]
-    if action is Action.DESTROY and step.old is not None:
-        return Action.CLEAR if step.old.delete else Action.FORGET if step.old.retain else action
+    if action is ResourceAction.DESTROY and step.old is not None:
+        return ResourceAction.CLEAR if step.old.delete else ResourceAction.FORGET if step.old.retain else action
     return action
 
 
-def _change(urn: str, steps: list[tuple[Action, Step]]) -> Change:
+def _change(urn: str, steps: list[tuple[ResourceAction, PreviewStep]]) -> Change:
     action = max((action for action, _ in steps), key=_WEIGHT.__getitem__)
     actions = {one for one, _ in steps}
-    if {Action.MAKE, Action.DESTROY} <= actions:
-        action = Action.REPLACE
+    if {ResourceAction.MAKE, ResourceAction.DESTROY} <= actions:
+        action = ResourceAction.REPLACE
     old = next((step.old for _, step in steps if step.old is not None), None)
     new = next((step.new for _, step in reversed(steps) if step.new is not None), None)
-    gone = action in (Action.DESTROY, Action.FORGET, Action.CLEAR)
-    fresh = action in (Action.MAKE, Action.ADOPT)
+    gone = action in (ResourceAction.DESTROY, ResourceAction.FORGET, ResourceAction.CLEAR)
+    fresh = action in (ResourceAction.MAKE, ResourceAction.ADOPT)
     known = [state for state in (old, new) if state is not None]
     return Change(
         urn=urn,
@@ -179,7 +179,7 @@ def _change(urn: str, steps: list[tuple[Action, Step]]) -> Change:
     )
 
 
-def _differing(steps: Iterable[Step]) -> dict[str, bool]:
+def _differing(steps: Iterable[PreviewStep]) -> dict[str, bool]:
     """Return the paths of the provider's detailed diff, and the keys that it names without such a path. The value is
     True when the difference forces a new resource."""
     found: dict[str, bool] = {}

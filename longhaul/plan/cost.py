@@ -21,7 +21,7 @@ class Monthly:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class CostChange:
     """Cost or saving of a change."""
 
     summary: str
@@ -31,18 +31,18 @@ class Cost:
     """None when it is unknown."""
 
 
-def compare_cost(before: Environment | None, after: Environment, prices: Prices | None, *, source: str) -> Cost:
+def compare_cost(before: Environment | None, after: Environment, prices: Prices | None, *, source: str) -> CostChange:
     """Compare the monthly cost of ``before`` and ``after``; ``source`` names where the prices are from."""
     if prices is None:
-        return Cost(summary="Not known: there are no prices. `longhaul prices` reads them into a file.")
+        return CostChange(summary="Not known: there are no prices. `longhaul prices` reads them into a file.")
     new = prices(after)
     then = Monthly(least=str(new.minimum.monthly), most=str(new.maximum.monthly))
     if before is None:
         said = f"{then.least} a month with all pools at their minimum, {then.most} at their maximum."
-        return Cost(summary=_with_gaps(said, new, source), after=then)
+        return CostChange(summary=_with_gaps(said, new, source), after=then)
     if any(pool.site not in before.sites for pool in before.pools.values()):
         said = f"{then.least} to {then.most} a month; what it was is only in the site's file of before (--base FILE)."
-        return Cost(summary=_with_gaps(said, new, source), after=then)
+        return CostChange(summary=_with_gaps(said, new, source), after=then)
     old = prices(before)
     now = Monthly(least=str(old.minimum.monthly), most=str(old.maximum.monthly))
     said = (
@@ -50,7 +50,7 @@ def compare_cost(before: Environment | None, after: Environment, prices: Prices 
         f"({now.least}, then {then.least}), {(new.maximum.monthly - old.maximum.monthly).signed()} at their maximum "
         f"({now.most}, then {then.most})."
     )
-    return Cost(summary=_with_gaps(said, new, source), before=now, after=then)
+    return CostChange(summary=_with_gaps(said, new, source), before=now, after=then)
 
 
 def _with_gaps(said: str, new: EnvironmentCost, source: str) -> str:

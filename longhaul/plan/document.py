@@ -17,13 +17,13 @@ from longhaul.exits import CommandError, Exit
 from longhaul.project import OBJECTS
 
 
-class _Part(BaseModel):
+class _PreviewPart(BaseModel):
     """A part of the document. Fields that a newer engine adds are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
-class State(_Part):
+class ResourceState(_PreviewPart):
     """State of a resource before or after the change (``ResourceV3``)."""
 
     custom: bool = False
@@ -38,7 +38,7 @@ class State(_Part):
     """Names of hooks, by the event before or after which they run, such as ``BeforeDelete``."""
 
 
-class Diff(_Part):
+class Diff(_PreviewPart):
     """Difference of one property (``PropertyDiff``)."""
 
     kind: str
@@ -50,30 +50,30 @@ class Diff(_Part):
         return self.kind.endswith("-replace")
 
 
-class Step(_Part):
+class PreviewStep(_PreviewPart):
     """Operation on one resource (``PreviewStep``)."""
 
     op: str
     urn: str
-    old: State | None = Field(default=None, alias="oldState")
-    new: State | None = Field(default=None, alias="newState")
+    old: ResourceState | None = Field(default=None, alias="oldState")
+    new: ResourceState | None = Field(default=None, alias="newState")
     diff_reasons: tuple[str, ...] = Field(default=(), alias="diffReasons")
     replace_reasons: tuple[str, ...] = Field(default=(), alias="replaceReasons")
     detailed: dict[str, Diff] | None = Field(default=None, alias="detailedDiff")
 
 
-class Diagnostic(_Part):
+class PreviewDiagnostic(_PreviewPart):
     """Message of the engine or of the program."""
 
     message: str = ""
     severity: str = ""
 
 
-class Document(_Part):
+class PreviewDocument(_PreviewPart):
     """A preview (``PreviewDigest``)."""
 
-    steps: tuple[Step, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
+    steps: tuple[PreviewStep, ...] = ()
+    diagnostics: tuple[PreviewDiagnostic, ...] = ()
     counts: dict[str, int] = Field(default_factory=dict, alias="changeSummary")
     corrupt: Literal[False] = Field(default=False, alias="maybeCorrupt")
 
@@ -96,7 +96,7 @@ _KEYS = {"steps", "diagnostics", "changeSummary"}
 _WRITE = "write it with `pulumi preview --json`, the variable PULUMI_ENABLE_STREAMING_JSON_PREVIEW unset"
 
 
-def read_files(paths: Sequence[Path], *, env: str) -> tuple[Document, ...]:
+def read_files(paths: Sequence[Path], *, env: str) -> tuple[PreviewDocument, ...]:
     """Read previews of the environment ``env``, of its own stack and perhaps of the stack of what runs on its cluster,
     from files.
 
@@ -125,7 +125,7 @@ def _text(path: Path) -> str:
         raise CommandError(f"{path} is not text in UTF-8; {_WRITE}", code=Exit.USAGE) from None
 
 
-def _require_own(document: Document, env: str, *, source: str) -> None:
+def _require_own(document: PreviewDocument, env: str, *, source: str) -> None:
     """Refuse a document that says nothing of the environment: what it does not name would be judged as unchanged."""
     if not document.steps:
         raise CommandError(f"{source} has no steps, so it says nothing of {env}; {_WRITE}", code=Exit.USAGE)
@@ -137,7 +137,7 @@ def _require_own(document: Document, env: str, *, source: str) -> None:
         raise CommandError(f"{source} is a preview of {others}, not of {env}", code=Exit.USAGE)
 
 
-def read_document(text: str, *, source: str) -> Document:
+def read_document(text: str, *, source: str) -> PreviewDocument:
     """Read the preview in ``text``; ``source`` names it in errors.
 
     Raises:
@@ -152,7 +152,7 @@ def read_document(text: str, *, source: str) -> Document:
     if not isinstance(content, dict) or not _KEYS & set(content):
         raise CommandError(f"{source} is not a preview of the engine: it has no `steps`; {_WRITE}", code=Exit.USAGE)
     try:
-        document = Document.model_validate(content)
+        document = PreviewDocument.model_validate(content)
     except ValidationError as error:
         raise CommandError(
             f"{source} is not a preview of the engine: {_first(error)}; {_WRITE}", code=Exit.USAGE

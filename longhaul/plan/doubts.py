@@ -10,7 +10,7 @@ from clouds.base.caution import Caution
 from clouds.base.findings import Finding, Severity
 from components.model.loading.cautions import cautions
 from longhaul.plan.case import Case
-from longhaul.plan.changes import Action
+from longhaul.plan.changes import ResourceAction
 from longhaul.plan.risks import new_sites
 
 
@@ -45,7 +45,7 @@ def _new(case: Case, doubt: Caution) -> bool:
     if case.stateless:
         return True
     if doubt.pool:
-        return any(one.action is Action.MAKE and case.places.of(one).part == doubt.pool for one in case.changes)
+        return any(one.action is ResourceAction.MAKE and case.places.of(one).part == doubt.pool for one in case.changes)
     return doubt.site in new_sites(case)
 
 

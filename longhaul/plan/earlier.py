@@ -17,7 +17,7 @@ from clouds.registry import clouds
 from components.model import Environment, Role
 from components.model.control_plane.machines import role_sizes
 from components.model.sites.cloud_names import pool_groups
-from longhaul.plan.changes import Action, Change
+from longhaul.plan.changes import Change, ResourceAction
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.places import EnvironmentParts
 
@@ -61,15 +61,15 @@ def earlier(after: Environment, changes: Iterable[Change], places: EnvironmentPa
 
 def _begins(change: Change, after: Environment) -> bool:
     """Return whether the change makes the environment's own stack, not the stack of what runs on its cluster."""
-    is_stack = change.type == "pulumi:pulumi:Stack" and change.action is Action.MAKE
+    is_stack = change.type == "pulumi:pulumi:Stack" and change.action is ResourceAction.MAKE
     return is_stack and change.stack == after.name
 
 
 def role_changes(after: Environment, changes: Iterable[Change], role: Role) -> tuple[list[Change], int]:
     """Return the changes of a role's machines, and the number of machines that the role had before."""
     own = [change for change in changes if kind_of(change) is Kind.MACHINE and role_of(after, change) is role]
-    made = sum(change.action in (Action.MAKE, Action.ADOPT) for change in own)
-    gone = sum(change.action in (Action.DESTROY, Action.FORGET) for change in own)
+    made = sum(change.action in (ResourceAction.MAKE, ResourceAction.ADOPT) for change in own)
+    gone = sum(change.action in (ResourceAction.DESTROY, ResourceAction.FORGET) for change in own)
     return own, _wanted(after, role) - made + gone
 
 
@@ -98,7 +98,7 @@ def _pool(after: Environment, name: str, own: list[Change], places: EnvironmentP
     """Return a pool as it was; None when it is new."""
     groups = [change for change in own if kind_of(change) is Kind.POOL]
     declared = after.pools.get(name)
-    made = [change for change in groups if change.action in (Action.MAKE, Action.ADOPT)]
+    made = [change for change in groups if change.action in (ResourceAction.MAKE, ResourceAction.ADOPT)]
     if declared is not None and made and len(made) == len(pool_groups(after, name)):
         return None
     machine_type = next(
@@ -118,11 +118,11 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
     for change in groups:
         if "maxSize" in change.before:
             least, most = _number(change.before.get("minSize")), _number(change.before.get("maxSize"))
-        elif change.action is Action.DESTROY:
+        elif change.action is ResourceAction.DESTROY:
             least += _number(_inner(change.before, "sku").get("capacity"))
             most += _largest(change.type, machine_type)
             notes.append(f"Pool {name}: the state does not have its maximum; counted as {most}. --base FILE tells.")
-        elif change.action in (Action.MAKE, Action.ADOPT) and declared is not None:
+        elif change.action in (ResourceAction.MAKE, ResourceAction.ADOPT) and declared is not None:
             most -= next((one.max for one in pool_groups(after, name) if f"{one.resource}-set" == change.name), 0)
     return least, most
 

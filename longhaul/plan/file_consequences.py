@@ -40,7 +40,7 @@ _IMAGE = re.compile(r"sites\.([^.]+)\.image")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class FileConsequences:
     """Consequences that the files show."""
 
     findings: tuple[Finding, ...]
@@ -48,7 +48,7 @@ class Expected:
     """Paths whose consequence is told."""
 
 
-def expected(before: Environment, after: Environment, changed: Sequence[Property]) -> Expected:
+def expected(before: Environment, after: Environment, changed: Sequence[Property]) -> FileConsequences:
     """Return what ``changed`` does to machines that run in ``before``, as far as the keys tell."""
     control = [one for one in changed if _roles(one, before)]
     templates = [one for one in changed if _is_template(one, before)]
@@ -63,7 +63,7 @@ def expected(before: Environment, after: Environment, changed: Sequence[Property
     if operators:
         findings.append(_reaching(operators))
     told = frozenset(one.path for one in (*control, *templates, *operators, *sizes))
-    return Expected(findings=tuple(findings), told=told)
+    return FileConsequences(findings=tuple(findings), told=told)
 
 
 def _roles(one: Property, before: Environment) -> tuple[Role, ...]:

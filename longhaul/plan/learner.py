@@ -11,7 +11,7 @@ from components.model import Environment
 from components.model.control_plane.machines import learner_name
 from components.model.environment import EtcdLearner
 from longhaul.plan.case import Case
-from longhaul.plan.changes import Action
+from longhaul.plan.changes import ResourceAction
 from longhaul.plan.kinds import kind_of
 
 KEY = "control_plane.etcd.learner"
@@ -51,7 +51,7 @@ def learner_changes(case: Case) -> Iterator[Finding]:
     name = learner_name(case.after)
     for change in case.changes:
         if change.name == name and kind_of(change) is Kind.MACHINE:
-            known = {Action.REPLACE: _REPLACED, Action.DESTROY: _GONE}.get(change.action)
+            known = {ResourceAction.REPLACE: _REPLACED, ResourceAction.DESTROY: _GONE}.get(change.action)
             if known is not None:
                 yield replace(known, where=(name,))
 

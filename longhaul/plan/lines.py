@@ -6,35 +6,35 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from longhaul.plan.changes import Action
+from longhaul.plan.changes import ResourceAction
 from longhaul.plan.masking import LATER
 from longhaul.plan.places import LINKS, EnvironmentPart
-from longhaul.plan.plan import Line, Part, Plan
+from longhaul.plan.plan import PlaceChanges, Plan, ResourceLine
 from longhaul.plan.properties import Property
 from longhaul.report.text import counted
 
 SIGNS = {
-    Action.MAKE: "+",
-    Action.ADOPT: ">",
-    Action.CHANGE: "~",
-    Action.REPLACE: "!",
-    Action.DESTROY: "-",
-    Action.FORGET: "<",
-    Action.CLEAR: "x",
+    ResourceAction.MAKE: "+",
+    ResourceAction.ADOPT: ">",
+    ResourceAction.CHANGE: "~",
+    ResourceAction.REPLACE: "!",
+    ResourceAction.DESTROY: "-",
+    ResourceAction.FORGET: "<",
+    ResourceAction.CLEAR: "x",
 }
 """Sign shown before a resource."""
 
 WORDS = {
-    Action.MAKE: "made",
-    Action.ADOPT: "taken over",
-    Action.CHANGE: "changed",
-    Action.REPLACE: "replaced",
-    Action.DESTROY: "destroyed",
-    Action.FORGET: "let go of",
-    Action.CLEAR: "cleared away",
+    ResourceAction.MAKE: "made",
+    ResourceAction.ADOPT: "taken over",
+    ResourceAction.CHANGE: "changed",
+    ResourceAction.REPLACE: "replaced",
+    ResourceAction.DESTROY: "destroyed",
+    ResourceAction.FORGET: "let go of",
+    ResourceAction.CLEAR: "cleared away",
 }
 
-_COUNTED = (Action.MAKE, Action.DESTROY, Action.CLEAR)
+_COUNTED = (ResourceAction.MAKE, ResourceAction.DESTROY, ResourceAction.CLEAR)
 """Actions that are reported only as a number of resources by type, without details."""
 
 
@@ -67,7 +67,7 @@ def summary(plan: Plan) -> str:
 def blocks(plan: Plan) -> tuple[Block, ...]:
     """Return what happens, place by place."""
     found: list[Block] = []
-    waiting: list[tuple[Part, tuple[str, ...]]] = []
+    waiting: list[tuple[PlaceChanges, tuple[str, ...]]] = []
     for part in plan.parts:
         body = tuple(_body(part))
         if waiting and not _alike(waiting[-1], part, body):
@@ -78,12 +78,12 @@ def blocks(plan: Plan) -> tuple[Block, ...]:
     return (*found, *([_block(waiting)] if waiting else []))
 
 
-def _alike(last: tuple[Part, tuple[str, ...]], part: Part, body: tuple[str, ...]) -> bool:
+def _alike(last: tuple[PlaceChanges, tuple[str, ...]], part: PlaceChanges, body: tuple[str, ...]) -> bool:
     place, other = last[0].place, part.place
     return bool(place.kind) and (place.site, place.kind) == (other.site, other.kind) and last[1] == body
 
 
-def _block(alike: list[tuple[Part, tuple[str, ...]]]) -> Block:
+def _block(alike: list[tuple[PlaceChanges, tuple[str, ...]]]) -> Block:
     places = [part.place for part, _ in alike]
     number = Counter(line.action for part, _ in alike for line in part.lines if not line.component)
     said = ", ".join(f"{number[action]} {word}" for action, word in WORDS.items() if number[action])
@@ -99,10 +99,10 @@ def _title(places: list[EnvironmentPart]) -> str:
     return f"{where}{noun} {', '.join(place.part for place in places)}"
 
 
-def _body(part: Part) -> Iterator[str]:
+def _body(part: PlaceChanges) -> Iterator[str]:
     """Yield the lines of one place: changes in full, the other actions as numbers."""
     shown = [line for line in part.lines if not line.component or line.properties]
-    alike: dict[tuple[Action, tuple[Property, ...]], list[Line]] = {}
+    alike: dict[tuple[ResourceAction, tuple[Property, ...]], list[ResourceLine]] = {}
     for line in shown:
         if line.action not in _COUNTED:
             alike.setdefault((line.action, line.properties), []).append(line)
@@ -114,7 +114,7 @@ def _body(part: Part) -> Iterator[str]:
             yield f"{SIGNS[action]} {WORDS[action]}: {', '.join(_several(own))}"
 
 
-def _told(lines: list[Line], place: EnvironmentPart) -> Iterator[str]:
+def _told(lines: list[ResourceLine], place: EnvironmentPart) -> Iterator[str]:
     """Yield the lines of resources with the same change: a few by name, many by number, with the details once."""
     first = lines[0]
     if len(lines) > _BY_NAME:
@@ -125,19 +125,19 @@ def _told(lines: list[Line], place: EnvironmentPart) -> Iterator[str]:
     yield from _properties(first)
 
 
-def _headline(line: Line, place: EnvironmentPart) -> str:
+def _headline(line: ResourceLine, place: EnvironmentPart) -> str:
     """Return sign, type and action, and the name unless the place already says it."""
     name = line.name.removeprefix(place.part).lstrip("-") if place.part else line.name
     return f"{SIGNS[line.action]} {_short(line.type)}{f' {name}' if name else ''} {WORDS[line.action]}"
 
 
-def _properties(line: Line) -> Iterator[str]:
+def _properties(line: ResourceLine) -> Iterator[str]:
     for one in line.properties:
         forces = "" if not one.replaces else _MAYBE if one.after == LATER else _FORCES
         change = one.after if one.lines or not one.before else f"{one.before} -> {one.after}"
         yield f"    {one.path}: {change}{forces}"
         yield from (f"      {text}" for text in one.lines)
-    if line.action is Action.REPLACE and not line.properties:
+    if line.action is ResourceAction.REPLACE and not line.properties:
         yield "    because of what it depends on"
 
 

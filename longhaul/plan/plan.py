@@ -11,11 +11,11 @@ from clouds.base.kinds import Kind
 from components.model import Environment
 from longhaul.arguments import MAX_REMOVED
 from longhaul.kubernetes.deprecated import Ask, nobody
-from longhaul.plan.capacity import Row, compare
+from longhaul.plan.capacity import CapacityRow, compare
 from longhaul.plan.care import cares
 from longhaul.plan.case import Case
-from longhaul.plan.changes import Action, Change, Changes
-from longhaul.plan.cost import Cost, Prices, compare_cost
+from longhaul.plan.changes import Change, Changes, ResourceAction
+from longhaul.plan.cost import CostChange, Prices, compare_cost
 from longhaul.plan.doubts import brought, left
 from longhaul.plan.earlier import Earlier, earlier
 from longhaul.plan.files import by_files, file_changes
@@ -34,24 +34,24 @@ VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ResourceLine:
     """One resource that changes. Everything in it is safe to show."""
 
     urn: str
     name: str
     type: str
-    action: Action
+    action: ResourceAction
     component: bool
     """True for a group of resources, which is nothing in a cloud itself."""
     properties: tuple[Property, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class PlaceChanges:
     """Changes in one place."""
 
     place: EnvironmentPart
-    lines: tuple[Line, ...]
+    lines: tuple[ResourceLine, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Plan:
     """Findings of Longhaul's own rules, the gravest first."""
     policy: tuple[Finding, ...]
     """Findings of policies, the gravest first."""
-    counts: dict[Action, int]
+    counts: dict[ResourceAction, int]
     """Number of resources by action, groups of resources among them, as the engine counts. Empty when only two files
     were compared."""
     groups: int
@@ -78,9 +78,9 @@ class Plan:
     """Number of keys of the file that differ, when only two files were compared; else None."""
     same: int
     """Number of resources that stay the same, groups included."""
-    parts: tuple[Part, ...]
-    rows: tuple[Row, ...]
-    cost: Cost
+    parts: tuple[PlaceChanges, ...]
+    rows: tuple[CapacityRow, ...]
+    cost: CostChange
     risks: tuple[Finding, ...]
     """Risks that were there before, and do not count for the verdict."""
     notes: tuple[str, ...]
@@ -93,7 +93,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class PlanTerms:
     """Inputs of the judgement, besides the environment and its changes."""
 
     against: str = "compared with the state"
@@ -117,7 +117,7 @@ class Terms:
     """Sentences that say what was not examined, and why."""
 
 
-def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
+def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> Plan:
     """Judge ``changes``, which lead to ``environment``."""
     found = places(environment, terms.base, changes.changes)
     state = earlier(environment, changes.changes, found)
@@ -161,16 +161,16 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
     )
 
 
-def _parts(changes: Iterable[Change], found: EnvironmentParts) -> tuple[Part, ...]:
+def _parts(changes: Iterable[Change], found: EnvironmentParts) -> tuple[PlaceChanges, ...]:
     """Group the changes by place."""
-    by_place: defaultdict[EnvironmentPart, list[Line]] = defaultdict(list)
+    by_place: defaultdict[EnvironmentPart, list[ResourceLine]] = defaultdict(list)
     for change in changes:
         by_place[found.of(change)].append(_line(change))
-    return tuple(Part(place=place, lines=tuple(by_place[place])) for place in found.in_order(by_place))
+    return tuple(PlaceChanges(place=place, lines=tuple(by_place[place])) for place in found.in_order(by_place))
 
 
-def _line(change: Change) -> Line:
-    return Line(
+def _line(change: Change) -> ResourceLine:
+    return ResourceLine(
         urn=change.urn,
         name=change.name,
         type=change.type,
@@ -180,12 +180,12 @@ def _line(change: Change) -> Line:
     )
 
 
-def _counts(changes: Iterable[Change]) -> dict[Action, int]:
+def _counts(changes: Iterable[Change]) -> dict[ResourceAction, int]:
     counted = Counter(change.action for change in changes)
-    return {action: counted[action] for action in Action if action in counted}
+    return {action: counted[action] for action in ResourceAction if action in counted}
 
 
-def _notes(state: Earlier, terms: Terms) -> tuple[str, ...]:
+def _notes(state: Earlier, terms: PlanTerms) -> tuple[str, ...]:
     """Return sentences about what is unknown."""
     if state.environment is None:
         told = "what its files say" if terms.base is None else "how its files differ, not what that does to what runs"

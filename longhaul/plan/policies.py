@@ -10,12 +10,12 @@ from clouds.base.policy import Resource
 from components.model import Environment
 from components.model.policy import rules
 from components.model.policy.rules import WHY, Waived, name_of
-from longhaul.plan.document import Document, Step
+from longhaul.plan.document import PreviewDocument, PreviewStep
 
 SAME, READ = "same", "refresh"
 
 
-def policies(documents: Iterable[Document], environment: Environment) -> tuple[Finding, ...]:
+def policies(documents: Iterable[PreviewDocument], environment: Environment) -> tuple[Finding, ...]:
     """Return a finding for each broken rule, for each waiver that is not valid, and for what waivers admit. A broken
     rule is refused only if this change makes or alters the resource. What was broken before, and old waivers, need care
     but do not block another change. With ``--refresh``, what the cloud has now is no part of the change."""
@@ -30,7 +30,7 @@ def policies(documents: Iterable[Document], environment: Environment) -> tuple[F
     return (*broken, *map(_admitted, judged.waived))
 
 
-def _resource(step: Step) -> Resource:
+def _resource(step: PreviewStep) -> Resource:
     kinship, name = step.urn.split("::", 3)[2:]
     inputs = step.new.inputs if step.new else {}
     return Resource(urn=step.urn, type=kinship.rsplit("$", 1)[-1], name=name, inputs=inputs)

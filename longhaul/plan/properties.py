@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clouds.base.inputs import MASKED, UNKNOWN
-from longhaul.plan.changes import Action, Change
+from longhaul.plan.changes import Change, ResourceAction
 from longhaul.plan.masking import is_secret_key, masked
 from longhaul.plan.texts import described, is_long, text_change
 
@@ -35,7 +35,7 @@ class Property:
 
 def properties(change: Change) -> tuple[Property, ...]:
     """Return the properties that change, by path; empty for a resource that is made or destroyed as a whole."""
-    if change.action not in (Action.CHANGE, Action.REPLACE):
+    if change.action not in (ResourceAction.CHANGE, ResourceAction.REPLACE):
         return ()
     old, new = _leaves(change.before), _leaves(change.after)
     paths = [path for path in sorted(old.keys() | new.keys()) if _differs(path, old, new, change.differing)]

@@ -12,7 +12,7 @@ from clouds.base.kinds import Kind
 from clouds.registry import clouds
 from components.model import Environment, plan
 from components.model.hosts.places import gateway_places, host_places
-from longhaul.plan.changes import Action, Change
+from longhaul.plan.changes import Change, ResourceAction
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.places import EnvironmentParts
 
@@ -48,10 +48,10 @@ def moved_in_state(changes: Iterable[Change], *, places: EnvironmentParts, stayi
     resources, only networks count, and only in sites that stay."""
     order = {token: index for index, token in enumerate(_ranges())}
     for change in sorted(changes, key=lambda one: order.get(one.type, len(order))):
-        if change.action is Action.DESTROY:
+        if change.action is ResourceAction.DESTROY:
             if kind_of(change) is not Kind.NETWORK or places.of(change).site not in staying:
                 continue
-        elif change.action not in (Action.CHANGE, Action.REPLACE):
+        elif change.action not in (ResourceAction.CHANGE, ResourceAction.REPLACE):
             continue
         for path in _ranges().get(change.type, ()):
             old, new = _values(change.before, path), _values(change.after, path)

@@ -10,9 +10,9 @@ from clouds.base.kinds import Kind, without_version
 from clouds.registry import clouds
 from components.model import Role, plan
 from components.model.policy.immutable import Settings, changes, instead, settings
-from longhaul.plan.capacity import Row
+from longhaul.plan.capacity import CapacityRow
 from longhaul.plan.case import Case
-from longhaul.plan.changes import Action, Change
+from longhaul.plan.changes import Change, ResourceAction
 from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
@@ -20,7 +20,7 @@ from longhaul.plan.risks import refused
 from longhaul.plan.versions import lacking, removed_apis, skew, steps
 from longhaul.report.text import counted, names
 
-GONE = (Action.DESTROY, Action.REPLACE)
+GONE = (ResourceAction.DESTROY, ResourceAction.REPLACE)
 
 
 def refusals(case: Case) -> Iterator[Finding]:
@@ -41,10 +41,10 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
         return
     own, before = role_changes(case.after, case.changes, role)
     founded = f"{case.after.name}-{role}-founded"
-    if before == 0 or any(one.name == founded and one.action is Action.MAKE for one in case.changes):
+    if before == 0 or any(one.name == founded and one.action is ResourceAction.MAKE for one in case.changes):
         return
-    gone = [change for change in own if change.action is Action.DESTROY]
-    replaced = [change for change in own if change.action is Action.REPLACE]
+    gone = [change for change in own if change.action is ResourceAction.DESTROY]
+    replaced = [change for change in own if change.action is ResourceAction.REPLACE]
     leaving = [*gone, *replaced]
     unguarded = [change for change in leaving if not change.guarded]
     guarded = 1 if len(leaving) > len(unguarded) else 0
@@ -128,10 +128,10 @@ def _lost(case: Case) -> Iterator[Finding]:
             found = [one for one in case.changes if kind_of(one) is kind and one.action is action]
             if kind is Kind.GROUP:
                 found = [one for one in found if case.places.of(one).site in case.after.sites]
-            if action is Action.DESTROY and case.after.control_plane.etcd.learner is None:
+            if action is ResourceAction.DESTROY and case.after.control_plane.etcd.learner is None:
                 found = [one for one in found if not _is_learners(one)]
             if found:
-                verb = "destroyed" if action is Action.DESTROY else "replaced"
+                verb = "destroyed" if action is ResourceAction.DESTROY else "replaced"
                 yield Finding(
                     severity=Severity.PROBLEM,
                     what=f"{counted(len(found), kind.value).capitalize()} would be {verb}.",
@@ -192,7 +192,7 @@ def _settings(case: Case) -> Iterator[tuple[Settings, Settings]]:
     if case.stateless and case.base is not None:
         yield settings(case.base, plan(case.base)), settings(case.after, plan(case.after))
     for change in case.changes:
-        if change.short_type == "Held" and change.action is Action.CHANGE:
+        if change.short_type == "Held" and change.action is ResourceAction.CHANGE:
             yield change.before.get("facts") or {}, change.after.get("facts") or {}
 
 
@@ -230,11 +230,11 @@ def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of
 
 
 def _replaced_pools(case: Case) -> set[str]:
-    groups = (one for one in case.changes if kind_of(one) is Kind.POOL and one.action is Action.REPLACE)
+    groups = (one for one in case.changes if kind_of(one) is Kind.POOL and one.action is ResourceAction.REPLACE)
     return {case.places.of(one).part for one in groups}
 
 
-def _removed(row: Row, *, whole: bool) -> int:
+def _removed(row: CapacityRow, *, whole: bool) -> int:
     if row.before is None:
         return 0
     if whole or row.after is None:
@@ -243,7 +243,7 @@ def _removed(row: Row, *, whole: bool) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refusal:
+class PlanRefusal:
     """One kind of refusal. ``longhaul plan`` and ``longhaul up`` apply all kinds, the engine's guards only some."""
 
     id: str
@@ -253,22 +253,24 @@ class Refusal:
 
 
 REFUSALS = (
-    Refusal(
+    PlanRefusal(
         id="quorum", look=_quorum, engine="the member whose machine would go while the etcd cluster cannot spare it"
     ),
-    Refusal(
+    PlanRefusal(
         id="lost",
         look=_lost,
         engine="the vault, shared secrets, stores of data, a site's group; not authorities or disks",
     ),
-    Refusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
-    Refusal(id="in-use", look=_held, engine="all of it"),
-    Refusal(id="links", look=refused, engine="nothing"),
-    Refusal(id="versions", look=lacking, engine="nothing: the first machine that is replaced does not become ready"),
-    Refusal(id="steps", look=steps, engine="nothing"),
-    Refusal(id="skew", look=skew, engine="nothing"),
-    Refusal(id="apis", look=removed_apis, engine="nothing"),
-    Refusal(id="nodes", look=_nodes, engine="nothing"),
-    Refusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),
+    PlanRefusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
+    PlanRefusal(id="in-use", look=_held, engine="all of it"),
+    PlanRefusal(id="links", look=refused, engine="nothing"),
+    PlanRefusal(
+        id="versions", look=lacking, engine="nothing: the first machine that is replaced does not become ready"
+    ),
+    PlanRefusal(id="steps", look=steps, engine="nothing"),
+    PlanRefusal(id="skew", look=skew, engine="nothing"),
+    PlanRefusal(id="apis", look=removed_apis, engine="nothing"),
+    PlanRefusal(id="nodes", look=_nodes, engine="nothing"),
+    PlanRefusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),
 )
 """Refusals in the order in which a plan reports them; docs/plan.md has the table. Policies are judged separately."""

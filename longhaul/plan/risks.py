@@ -18,11 +18,11 @@ from components.model.network.links import LinkKind, links
 from components.model.nodes.rdma import pool_rdma
 from components.model.sites.places import place_of
 from longhaul.plan.case import Case
-from longhaul.plan.changes import Action, Change
+from longhaul.plan.changes import Change, ResourceAction
 from longhaul.plan.kinds import is_whole_network, kind_of
 from longhaul.plan.properties import changes_only
 
-_MADE = (Action.MAKE, Action.ADOPT)
+_MADE = (ResourceAction.MAKE, ResourceAction.ADOPT)
 _ONE_ZONE = "one-zone"
 
 
@@ -47,7 +47,7 @@ def standing(case: Case) -> tuple[Finding, ...]:
 
 def new_sites(case: Case) -> set[str]:
     """Return the sites that this change makes. Nothing runs there yet that a new rule could cut off."""
-    made = (change for change in case.changes if change.action is Action.MAKE)
+    made = (change for change in case.changes if change.action is ResourceAction.MAKE)
     return {case.places.of(change).site for change in made if is_whole_network(change)}
 
 
@@ -132,7 +132,7 @@ def _makes(change: Change, *, only: bool) -> bool:
     kind = kind_of(change)
     if change.action in _MADE:
         return kind in (Kind.TUNNEL, Kind.VPN_GATEWAY)
-    changes = kind is Kind.VPN_GATEWAY and change.action is Action.CHANGE and not changes_only(change, "tags")
+    changes = kind is Kind.VPN_GATEWAY and change.action is ResourceAction.CHANGE and not changes_only(change, "tags")
     return changes and not only
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from clouds.base.findings import Finding
-from longhaul.plan.capacity import Capacity, Row, total
+from longhaul.plan.capacity import CapacityRow, PlannedCapacity, total
 from longhaul.plan.lines import blocks, summary
 from longhaul.plan.plan import VERDICTS, Plan
 from longhaul.report.programs import document
@@ -83,7 +83,7 @@ def _cut(line: str) -> list[str]:
     return wrapped(line.lstrip(), indent=indent, hanging=indent + "    ")
 
 
-def capacity_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+def capacity_table(rows: Sequence[CapacityRow]) -> list[tuple[str, ...]]:
     """Return a head, the rows that change and the sum; empty when there are no pools and no hosts."""
     if not rows:
         return []
@@ -96,12 +96,12 @@ def capacity_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return [("POOL", "SITE", "NODES", "GPUS", "CORES"), *lines]
 
 
-def _sides(before: Capacity | None, after: Capacity | None) -> tuple[str, str, str]:
+def _sides(before: PlannedCapacity | None, after: PlannedCapacity | None) -> tuple[str, str, str]:
     old, new = _cells(before), _cells(after)
     return (_side(old[0], new[0]), _side(old[1], new[1]), _side(old[2], new[2]))
 
 
-def _cells(one: Capacity | None) -> tuple[str, str, str]:
+def _cells(one: PlannedCapacity | None) -> tuple[str, str, str]:
     if one is None:
         return ("0", "0", "0")
     return (str(one.nodes), str(one.gpus), "?" if one.cores is None else str(one.cores))

@@ -10,13 +10,13 @@ from components.model import Role
 from components.model.versions.section import belonging
 from components.model.versions.steps import SKEW, TITLES, image_faults, is_taken_back, minor, step_refused
 from longhaul.plan.case import Case
-from longhaul.plan.changes import Action
+from longhaul.plan.changes import ResourceAction
 from longhaul.plan.earlier import role_changes
 from longhaul.plan.texts import machine_files
 
 _NODE = "/etc/longhaul/node.json"
 
-_THERE = (Action.CHANGE, Action.REPLACE, Action.DESTROY, Action.FORGET)
+_THERE = (ResourceAction.CHANGE, ResourceAction.REPLACE, ResourceAction.DESTROY, ResourceAction.FORGET)
 """Actions on machines that run now."""
 
 

@@ -14,7 +14,7 @@ from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
 from components.model.loading.document import Document, read_document
 from components.model.loading.errors import ConfigurationError, Problem
 from components.model.loading.validate import validate
-from longhaul.prices.entries import Entry, HostEntry, MachineEntry, PartEntry, PriceFile
+from longhaul.prices.entries import HostEntry, MachineEntry, PartEntry, PriceEntry, PriceFile
 from longhaul.prices.names import name_of
 
 
@@ -76,7 +76,7 @@ class PriceBook:
         return PriceBook({**self.prices, **prices})
 
 
-def _price(entry: Entry) -> Price:
+def _price(entry: PriceEntry) -> Price:
     return Price(
         amount=Decimal(entry.amount),
         currency=entry.currency,
@@ -87,7 +87,7 @@ def _price(entry: Entry) -> Price:
     )
 
 
-def _entries(file: PriceFile) -> Iterator[tuple[Location, Key, Entry]]:
+def _entries(file: PriceFile) -> Iterator[tuple[Location, Key, PriceEntry]]:
     """Yield every entry with its place in the file and its key."""
     yield from ((("machines", index), _machine(entry), entry) for index, entry in enumerate(file.machines))
     yield from ((("parts", index), _part(entry), entry) for index, entry in enumerate(file.parts))

@@ -18,7 +18,7 @@ from clouds.base.prices import HostKey, Price
 from components.model import Environment
 from longhaul.prices.book import PriceBook
 from longhaul.prices.money import Money, total
-from longhaul.prices.needs import POOL, Need, needs
+from longhaul.prices.needs import POOL, PricedNeed, needs
 
 STANDS_IN = "the ordinary price, for want of one for spot"
 
@@ -45,7 +45,7 @@ class Cost:
 class CostLine:
     """Cost of one need."""
 
-    need: Need
+    need: PricedNeed
     price: Price | None
     """Price of one; None when the book has none."""
     assumed: str = ""
@@ -188,7 +188,7 @@ def difference(before: EnvironmentCost, after: EnvironmentCost) -> CostDifferenc
     )
 
 
-def _line(need: Need, book: PriceBook, pools: Mapping[str, Price | None]) -> CostLine:
+def _line(need: PricedNeed, book: PriceBook, pools: Mapping[str, Price | None]) -> CostLine:
     price, stands_in = book.applied(need.key)
     return CostLine(
         need=need,

@@ -14,7 +14,7 @@ FORMAT = 1
 """Version of the file's format."""
 
 
-class Entry(Section):
+class PriceEntry(Section):
     """One price."""
 
     amount: str = Field(
@@ -44,7 +44,7 @@ class Entry(Section):
     """Any further remark."""
 
 
-class MachineEntry(Entry):
+class MachineEntry(PriceEntry):
     """Price of a machine type in a region."""
 
     cloud: CloudKind
@@ -57,7 +57,7 @@ class MachineEntry(Entry):
     """True when this is the price of spare capacity (spot)."""
 
 
-class PartEntry(Entry):
+class PartEntry(PriceEntry):
     """Price of a part of a network in a region."""
 
     cloud: CloudKind
@@ -68,7 +68,7 @@ class PartEntry(Entry):
     """Part of the network that has this price."""
 
 
-class HostEntry(Entry):
+class HostEntry(PriceEntry):
     """Price of each bare-metal host of a site."""
 
     site: Name = Field(examples=["colo"])

@@ -33,7 +33,7 @@ NOT_COUNTED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Need:
+class PricedNeed:
     """A number of one thing that has a price."""
 
     group: str
@@ -56,7 +56,7 @@ class Need:
         return f"{self.group}: {self.what} ({name_of(self.key).removeprefix(f'{self.what}, ')})"
 
 
-def needs(environment: Environment) -> tuple[Need, ...]:
+def needs(environment: Environment) -> tuple[PricedNeed, ...]:
     """Return everything that has a price, in the order of the file: the control plane, pools, sites, hosts."""
     return (
         *_control_plane(environment),
@@ -78,7 +78,7 @@ def wanted(environment: Environment) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def _control_plane(environment: Environment) -> Iterator[Need]:
+def _control_plane(environment: Environment) -> Iterator[PricedNeed]:
     """Yield the members of the etcd clusters, the learner, the API servers, the VPN machines, and one internal
     load balancer (``components/azure/load_balancer.py``)."""
     control = environment.control_plane
@@ -94,17 +94,17 @@ def _control_plane(environment: Environment) -> Iterator[Need]:
         *([("machines of the laptops' VPN", MACHINES, vpn.machine_type)] if vpn else []),
     ):
         key = MachineKey(cloud=site.kind, region=site.region, machine_type=machine_type)
-        yield Need(group=CONTROL_PLANE, what=what, key=key, least=count, most=count)
+        yield PricedNeed(group=CONTROL_PLANE, what=what, key=key, least=count, most=count)
     yield _part(CONTROL_PLANE, site, "load-balancer", 1)
 
 
-def _pools(environment: Environment) -> Iterator[Need]:
+def _pools(environment: Environment) -> Iterator[PricedNeed]:
     for name, pool in environment.pools.items():
         site = environment.sites[pool.site]
         if not cloud_of(site).rents:
             continue
         key = MachineKey(cloud=site.kind, region=site.region, machine_type=pool.machine_type, spot=pool.spot)
-        yield Need(
+        yield PricedNeed(
             group=f"{POOL}{name}",
             what="machines",
             key=key,
@@ -114,7 +114,7 @@ def _pools(environment: Environment) -> Iterator[Need]:
         )
 
 
-def _networks(environment: Environment) -> Iterator[Need]:
+def _networks(environment: Environment) -> Iterator[PricedNeed]:
     for name, site in environment.sites.items():
         remote = remote_addresses(environment, name)
         for part, count in cloud_of(site).parts.hourly_parts(place_of(environment, name), remote):
@@ -122,14 +122,14 @@ def _networks(environment: Environment) -> Iterator[Need]:
                 yield _part(f"site {name}", site, part, count)
 
 
-def _part(group: str, site: SiteBase, part: Part, count: int) -> Need:
+def _part(group: str, site: SiteBase, part: Part, count: int) -> PricedNeed:
     key = PartKey(cloud=site.kind, region=site.region, part=part)
-    return Need(group=group, what=part_name(part), key=key, least=count, most=count)
+    return PricedNeed(group=group, what=part_name(part), key=key, least=count, most=count)
 
 
-def _hosts(environment: Environment) -> Iterator[Need]:
+def _hosts(environment: Environment) -> Iterator[PricedNeed]:
     counts = Counter(host.site for host in environment.hosts)
     for name in environment.sites:
         if counts[name]:
             key = HostKey(site=name)
-            yield Need(group=f"racks {name}", what="hosts", key=key, least=counts[name], most=counts[name])
+            yield PricedNeed(group=f"racks {name}", what="hosts", key=key, least=counts[name], most=counts[name])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from clouds.base.prices import plain
-from longhaul.prices.age import Check
+from longhaul.prices.age import PriceBookCheck
 from longhaul.prices.cost import Cost, CostLine, EnvironmentCost
 from longhaul.prices.gather import Gathered
 from longhaul.prices.money import total
@@ -48,7 +48,7 @@ def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[
     }
 
 
-def check_text(found: Check, *, path: Path, days: int) -> str:
+def check_text(found: PriceBookCheck, *, path: Path, days: int) -> str:
     """Report which prices are missing or old."""
     lines = [f"{path}: {found.good} good, {len(found.missing)} missing, {len(found.old)} older than {days} days"]
     lines += (f"  missing  {name_of(key)}, for {', '.join(groups)}" for key, groups in found.missing.items())
@@ -59,7 +59,7 @@ def check_text(found: Check, *, path: Path, days: int) -> str:
     return "\n".join(line for whole in lines for line in wrapped(whole, hanging=" " * 6))
 
 
-def check_json(found: Check, *, path: Path, days: int) -> dict[str, Any]:
+def check_json(found: PriceBookCheck, *, path: Path, days: int) -> dict[str, Any]:
     """Return the same for programs."""
     return {
         "file": str(path),

@@ -16,7 +16,7 @@ CLOSE_TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class NodeExposure:
     """Everything that whoever is root on a node can be and read, each as ``namespace/name``."""
 
     pods: tuple[str, ...]
@@ -26,10 +26,10 @@ class Seen:
     """Secrets of its pods. They stay known."""
 
 
-def seen(api: Api, node: str) -> Seen:
+def seen(api: Api, node: str) -> NodeExposure:
     """Return what the pods of a node give away."""
     pods = list(_pods(api, node))
-    return Seen(
+    return NodeExposure(
         pods=_named((pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods),
         accounts=_named(
             (pod["metadata"]["namespace"], pod["spec"].get("serviceAccountName") or "default") for pod in pods

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 
-class Record(VaultRecord):
+class QuarantineVault(VaultRecord):
     """The vault of an environment, as far as a quarantine needs it."""
 
     def read(self) -> Quarantine:
@@ -49,14 +49,14 @@ class Record(VaultRecord):
         self.write_text(QUARANTINE, text)
 
 
-def record_of(environment: Environment) -> Record:
+def record_of(environment: Environment) -> QuarantineVault:
     """Return the record of an environment; ``CommandError`` where its control plane's cloud has no vault for it."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
         said = f"the control plane is on {place.site.kind}, where no machine can be put into quarantine yet"
         raise CommandError(said, code=Exit.USAGE)
-    return Record(control=control, place=place, environment=environment)
+    return QuarantineVault(control=control, place=place, environment=environment)
 
 
 def has_list(state: Mapping[str, Any]) -> bool:

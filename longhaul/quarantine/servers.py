@@ -24,7 +24,7 @@ LOAD_S = 150
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refusal:
+class RefusalList:
     """A list of those whom API servers refuse."""
 
     ask: str
@@ -33,8 +33,8 @@ class Refusal:
     """Words for an empty list."""
 
 
-MACHINES = Refusal(ask="longhaul-node quarantine", nobody="no machine")
-PEOPLE = Refusal(ask="longhaul-node revoked", nobody="nobody")
+MACHINES = RefusalList(ask="longhaul-node quarantine", nobody="no machine")
+PEOPLE = RefusalList(ask="longhaul-node revoked", nobody="nobody")
 
 
 def hand_out(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
@@ -44,7 +44,9 @@ def hand_out(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], 
         tell(f"{server} refuses {', '.join(hand_to(vault, server, lambda: names, MACHINES)) or MACHINES.nobody}")
 
 
-def hand_to(vault: VaultRecord, server: str, wanted: Callable[[], Sequence[str]], refusal: Refusal) -> Sequence[str]:
+def hand_to(
+    vault: VaultRecord, server: str, wanted: Callable[[], Sequence[str]], refusal: RefusalList
+) -> Sequence[str]:
     """Have one API server refuse those whom ``wanted`` names, and return their names; ``CommandError`` when it does
     not. ``wanted`` is asked again when the server has another list: others may have changed it."""
     answer: Mapping[str, Any] = {}
@@ -65,7 +67,7 @@ def digest_of(names: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
-def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: Refusal = MACHINES) -> None:
+def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: RefusalList = MACHINES) -> None:
     """Start the servers anew that have connections from before, one after the other."""
     for server in servers(vault):
         answer = asked(vault, server, f"{refusal.ask} --end-connections")

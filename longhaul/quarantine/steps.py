@@ -21,15 +21,15 @@ from longhaul.report.text import counted
 
 if TYPE_CHECKING:
     from longhaul.kubernetes.api import Api
-    from longhaul.quarantine.record import Record
+    from longhaul.quarantine.record import QuarantineVault
     from longhaul.quarantine.target import PoolMachine
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steps:
+class QuarantineRun:
     """One run."""
 
-    record: Record
+    record: QuarantineVault
     api: Api
     tell: Callable[[str], None]
     now: Callable[[], datetime]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clouds.base.place import Place
     from clouds.base.quarantine import PoolQuarantine, Suspect
     from components.model import Environment
-    from longhaul.quarantine.record import Record
+    from longhaul.quarantine.record import QuarantineVault
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachin
     return PoolMachine(place=place, pool=entry.pool, suspect=suspect, cloud=cloud)
 
 
-def begun(record: Record, name: str, *, now: datetime) -> tuple[Quarantined, PoolMachine | None]:
+def begun(record: QuarantineVault, name: str, *, now: datetime) -> tuple[Quarantined, PoolMachine | None]:
     """Return the entry of the list with which a run begins, or goes on, and the machine, None for a host and for one
     that is gone; ``CommandError`` when no machine can have had the name, or when it was released."""
     entry = record.read().find(name)

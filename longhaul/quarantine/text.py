@@ -10,14 +10,14 @@ from longhaul.report.text import counted
 
 if TYPE_CHECKING:
     from components.model.access.quarantine import Quarantined
-    from longhaul.quarantine.node import Seen
+    from longhaul.quarantine.node import NodeExposure
     from longhaul.quarantine.target import PoolMachine
 
 SHOWN = 20
 """Number of Secrets that the text names; ``--json`` has all."""
 
 
-def told(entry: Quarantined, machine: PoolMachine | None, seen: Seen, *, sites: Collection[str]) -> list[str]:
+def told(entry: Quarantined, machine: PoolMachine | None, seen: NodeExposure, *, sites: Collection[str]) -> list[str]:
     """Return a line for each thing that will be done, and for what stays to be done by people. ``sites`` are those of
     the environment's file."""
     if machine is not None:
@@ -74,7 +74,7 @@ def released(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
     ]
 
 
-def document(entry: Quarantined, seen: Seen | None) -> dict[str, Any]:
+def document(entry: Quarantined, seen: NodeExposure | None) -> dict[str, Any]:
     """Return the outcome for programs."""
     return {"machine": asdict(entry), "known": asdict(seen) if seen else None}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from longhaul.backups.listing import Backup
+from longhaul.backups.listing import ListedBackup
 from longhaul.backups.opened import BUMP
 from longhaul.exits import CommandError, Exit
 
@@ -14,7 +14,7 @@ FAR = 10**12
 1,500 writes a second. More is told by a machine that is not itself, and would use the revisions up."""
 
 
-def chosen(etcd: str, found: Sequence[Backup], *, at: datetime | None, names: Sequence[str]) -> Backup:
+def chosen(etcd: str, found: Sequence[ListedBackup], *, at: datetime | None, names: Sequence[str]) -> ListedBackup:
     """Return the backup of an etcd cluster to restore: the one that is named, else the one made last ``at`` a time,
     else the one with the highest revision, which a learner that was behind does not make; ``CommandError`` when there
     is none without a flaw. ``found`` has the one first that was made last."""
@@ -36,32 +36,32 @@ def chosen(etcd: str, found: Sequence[Backup], *, at: datetime | None, names: Se
     return good[0] if at is not None else furthest(good[0], good)
 
 
-def furthest(backup: Backup, found: Sequence[Backup]) -> Backup:
+def furthest(backup: ListedBackup, found: Sequence[ListedBackup]) -> ListedBackup:
     """Return the backup of the same etcd cluster that has the highest revision, of those without a flaw and not
     :data:`FAR` off."""
     mine = [one for one in found if one.etcd == backup.etcd and not one.flaw]
     return max([backup, *mine], key=lambda one: one.revision if believed(one.revision, backup) else 0)
 
 
-def believed(revision: int, backup: Backup) -> bool:
+def believed(revision: int, backup: ListedBackup) -> bool:
     """Return whether a revision may belong to a backup's etcd cluster."""
     return revision <= backup.revision + FAR
 
 
-def unknown(names: Iterable[str], found: Sequence[Backup]) -> list[str]:
+def unknown(names: Iterable[str], found: Sequence[ListedBackup]) -> list[str]:
     """Return the names that no backup has."""
     known = {one.name for one in found}
     return [name for name in names if name not in known]
 
 
-def newest_known(backup: Backup, found: Sequence[Backup], told: Iterable[int]) -> int:
+def newest_known(backup: ListedBackup, found: Sequence[ListedBackup], told: Iterable[int]) -> int:
     """Return the newest revision that is known of a backup's etcd cluster: members tell theirs, and backups have one. A
     backup with a flaw is not believed, and nothing that is :data:`FAR` off."""
     others = (one.revision for one in found if one.etcd == backup.etcd and not one.flaw)
     return max(one for one in (backup.revision, *told, *others) if believed(one, backup))
 
 
-def bump(backup: Backup, newest: int) -> int:
+def bump(backup: ListedBackup, newest: int) -> int:
     """Return by how much the backup's revision is raised, so that no client ever sees an older one than it has seen:
     :data:`BUMP` more than the newest one that is known, since nobody knows what was written after that."""
     return BUMP + max(0, newest - backup.revision)

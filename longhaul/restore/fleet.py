@@ -27,7 +27,7 @@ class RefusedStepError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class PlaceMachines:
     """The machines of a place."""
 
     control: ControlAccess[Any]

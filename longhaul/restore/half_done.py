@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SECRET = "restore"  # noqa: S105  (the name of a secret, not its value)
 
 
-class State(StrEnum):
+class RestoreState(StrEnum):
     """State of a restore."""
 
     RUNNING = "running"
@@ -49,7 +49,7 @@ class HalfDone:
     """A restore that was begun."""
 
     id: str
-    state: State
+    state: RestoreState
     clusters: Mapping[str, Choice] = field(default_factory=dict)
     """By name of the etcd cluster."""
     revisions: Mapping[str, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Book:
             revisions = {name: int(one) for name, one in raw["revisions"].items()}
             return HalfDone(
                 id=str(raw["id"]),
-                state=State(raw["state"]),
+                state=RestoreState(raw["state"]),
                 clusters=clusters,
                 revisions=revisions,
                 although_healthy=bool(raw.get("although_healthy", False)),
@@ -130,7 +130,7 @@ def refuse_half_restored(environment: Environment) -> None:
         if error.code is Exit.UNREACHABLE:
             return
         raise
-    if found is not None and found.state is State.RUNNING:
+    if found is not None and found.state is RestoreState.RUNNING:
         raise CommandError(
             f"a restore of {', '.join(found.clusters)} is half done (its id is {found.id}), so nothing was done: "
             f"`longhaul restore --env {environment.name} --key KEYFILE` goes on with it, and `longhaul restore --env "

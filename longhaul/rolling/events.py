@@ -11,14 +11,14 @@ from enum import StrEnum
 from longhaul.exits import Exit
 from longhaul.report.printable import one_line
 from longhaul.report.programs import line
-from longhaul.rolling.plan import State
+from longhaul.rolling.plan import RollState
 from longhaul.say import say
 
 SHOWN = 40
 """Number of machines that the text names at the end; ``--json`` has all."""
 
 
-class Kind(StrEnum):
+class RollEventKind(StrEnum):
     """Kind of event."""
 
     CORDONED = "cordoned"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 class Event:
     """One event."""
 
-    kind: Kind
+    kind: RollEventKind
     detail: str
     node: str = ""
     machine: str = ""
@@ -50,13 +50,13 @@ Tell = Callable[[Event], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class RollReport:
     """State of a pool when a roll ends, for whatever reason."""
 
     environment: str
     pool: str
     target: str
-    states: Mapping[str, State]
+    states: Mapping[str, RollState]
     """States by node's name."""
     reasons: Mapping[str, str]
     """Reasons why machines are not current, by node's name."""
@@ -76,7 +76,7 @@ class Report:
     @property
     def old(self) -> list[str]:
         """Return the nodes whose machine is not current, or not in service."""
-        return sorted(name for name, state in self.states.items() if state is not State.CURRENT)
+        return sorted(name for name, state in self.states.items() if state is not RollState.CURRENT)
 
     def exit_code(self) -> Exit:
         """Return the exit code of the command."""
@@ -98,7 +98,7 @@ def as_json(event: Event) -> None:
     _print({key: value for key, value in found.items() if value})
 
 
-def report_json(report: Report) -> None:
+def report_json(report: RollReport) -> None:
     """Print the report as the last line, for programs."""
     _print(
         {
@@ -117,10 +117,10 @@ def report_json(report: Report) -> None:
     )
 
 
-def report_text(report: Report) -> str:
+def report_text(report: RollReport) -> str:
     """Return the report for people, with every machine that is not current."""
     counts = Counter(report.states.values())
-    summary = ", ".join(f"{counts[state]} {state}" for state in State if counts[state]) or "no machines"
+    summary = ", ".join(f"{counts[state]} {state}" for state in RollState if counts[state]) or "no machines"
     lines = [f"{report.environment}, pool {report.pool}, {report.target}: {summary}; {report.replaced} replaced"]
     named = sorted({*report.old, *report.failed})
     for name in named[:SHOWN]:

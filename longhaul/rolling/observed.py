@@ -12,7 +12,7 @@ from typing import Any
 from clouds.base.fleet import Group, Life, Machine, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from contract.taints import CORDON
-from longhaul.drain import NODES, Pod, pods_on
+from longhaul.drain import NODES, DrainPod, pods_on
 from longhaul.kubernetes.api import Api, moment, path_of
 from longhaul.kubernetes.connection import Object
 
@@ -33,12 +33,12 @@ AT_ONCE = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class ObservedMachine:
     """One machine of the pool."""
 
     machine: Machine
     node: Object | None = None
-    pods: tuple[Pod, ...] = ()
+    pods: tuple[DrainPod, ...] = ()
     """Pods on its Node; asked for only while the machine is an old one."""
     taints: frozenset[tuple[str, str]] = frozenset()
     """Key and effect of the taints that the pool's nodes have permanently."""
@@ -69,12 +69,12 @@ class Seen:
         return self._note(ROLL_STAGE)
 
     @property
-    def work(self) -> tuple[Pod, ...]:
+    def work(self) -> tuple[DrainPod, ...]:
         """Return the pods that would lose something."""
         return tuple(pod for pod in self.pods if pod.work)
 
     @property
-    def left(self) -> tuple[Pod, ...]:
+    def left(self) -> tuple[DrainPod, ...]:
         """Return the pods that would have to leave."""
         return tuple(pod for pod in self.pods if not pod.stays)
 
@@ -110,7 +110,7 @@ class View:
     in_place: bool
     now: datetime
     """Time by the API servers' clock."""
-    seen: tuple[Seen, ...]
+    seen: tuple[ObservedMachine, ...]
 
 
 def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[str, str]]) -> View:
@@ -123,11 +123,13 @@ def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[
     return View(group=group, in_place=cloud.in_place, now=api.now(), seen=tuple(seen))
 
 
-def _seen(api: Api, machine: Machine, nodes: Mapping[str, Object], taints: frozenset[tuple[str, str]]) -> Seen:
+def _seen(
+    api: Api, machine: Machine, nodes: Mapping[str, Object], taints: frozenset[tuple[str, str]]
+) -> ObservedMachine:
     node = nodes.get(machine.node)
     old = not machine.current and machine.life is not Life.LEAVING
     if node is None and machine.life is not Life.LEAVING:
         # The label may be missing although work is there: a Node that is not in the list is asked for by name.
         node = api.find(NODES + path_of(machine.node))
-    asked: Sequence[Pod] = pods_on(api, machine.node) if old and node is not None else ()
-    return Seen(machine=machine, node=node, pods=tuple(asked), taints=taints)
+    asked: Sequence[DrainPod] = pods_on(api, machine.node) if old and node is not None else ()
+    return ObservedMachine(machine=machine, node=node, pods=tuple(asked), taints=taints)

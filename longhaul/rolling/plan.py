@@ -14,8 +14,8 @@ from datetime import timedelta
 from enum import StrEnum
 
 from clouds.base.fleet import Life
-from longhaul.drain import Pod
-from longhaul.rolling.observed import REBUILDING, Seen, View
+from longhaul.drain import DrainPod
+from longhaul.rolling.observed import REBUILDING, ObservedMachine, View
 
 CLOCKS = timedelta(minutes=1)
 """Largest difference between machines' clocks that is accepted. A checkpoint further in the future does not count: it
@@ -27,7 +27,7 @@ OVERDUE = timedelta(minutes=1)
 them, and the controllers that recreate them wait until they are gone."""
 
 
-class State(StrEnum):
+class RollState(StrEnum):
     """State of a machine in a roll."""
 
     CURRENT = "current"
@@ -54,7 +54,7 @@ class State(StrEnum):
     """An old machine that somebody wants left alone."""
 
 
-class Action(StrEnum):
+class RollAction(StrEnum):
     """Kind of step. Each may be repeated without harm."""
 
     CORDON = "cordon"
@@ -68,7 +68,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class RollLimits:
     """Limits of a roll."""
 
     at_once: int
@@ -78,20 +78,20 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class RollStep:
     """One step on a machine."""
 
-    action: Action
-    seen: Seen
+    action: RollAction
+    seen: ObservedMachine
     reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class RollPlan:
     """Steps to do now, and the states of all machines."""
 
-    steps: tuple[Step, ...] = ()
-    states: dict[str, State] = field(default_factory=dict)
+    steps: tuple[RollStep, ...] = ()
+    states: dict[str, RollState] = field(default_factory=dict)
     """States by machine's id."""
     short: int = 0
     """Number of machines that the group should have and does not have."""
@@ -99,31 +99,31 @@ class Plan:
     """True when there is nothing left to do or to wait for."""
 
 
-def state_of(seen: Seen, view: View, limits: Limits) -> State:
+def state_of(seen: ObservedMachine, view: View, limits: RollLimits) -> RollState:
     """Return the state of one machine."""
     machine = seen.machine
     if machine.life is Life.LEAVING:
-        return State.REPLACING
+        return RollState.REPLACING
     if view.in_place and seen.stage:
-        return State.REPLACING
+        return RollState.REPLACING
     if machine.current:
         if seen.ours and not seen.unready:
-            return State.RETURNED
-        return State.JOINING if seen.unready or machine.life is Life.CHANGING else State.CURRENT
+            return RollState.RETURNED
+        return RollState.JOINING if seen.unready or machine.life is Life.CHANGING else RollState.CURRENT
     if seen.stage:
-        return State.REPLACING
+        return RollState.REPLACING
     if machine.keep_reason or why_kept(seen):
-        return State.KEPT
+        return RollState.KEPT
     if seen.node is None:
-        return State.ABSENT
+        return RollState.ABSENT
     if not seen.work:
-        return State.EMPTY if seen.ours else State.FREE
+        return RollState.EMPTY if seen.ours else RollState.FREE
     if not seen.ours:
-        return State.BUSY
-    return State.RELEASED if why_released(seen, view, limits) else State.WAITING
+        return RollState.BUSY
+    return RollState.RELEASED if why_released(seen, view, limits) else RollState.WAITING
 
 
-def why_kept(seen: Seen) -> str:
+def why_kept(seen: ObservedMachine) -> str:
     """Return why an old machine is left alone; empty when it is not."""
     if seen.machine.keep_reason:
         return seen.machine.keep_reason
@@ -134,7 +134,7 @@ def why_kept(seen: Seen) -> str:
     return ""
 
 
-def why_released(seen: Seen, view: View, limits: Limits) -> str:
+def why_released(seen: ObservedMachine, view: View, limits: RollLimits) -> str:
     """Return why a node's work may be ended; empty when it may not."""
     since = seen.since
     if since is None:
@@ -147,75 +147,80 @@ def why_released(seen: Seen, view: View, limits: Limits) -> str:
     return ""
 
 
-def plan(view: View, limits: Limits, *, failed: Collection[str] = ()) -> Plan:
+def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> RollPlan:
     """Return the steps to do now. ``failed`` are the ids of machines that are given up: nothing is done to them, and
     nothing waits for them."""
     states = {seen.machine.id: state_of(seen, view, limits) for seen in view.seen}
     mine = [seen for seen in view.seen if seen.machine.id not in failed]
     out, short = _out_of_service(view, states, failed)
     slots = max(0, limits.at_once - out)
-    by_state = {state: [seen for seen in mine if states[seen.machine.id] is state] for state in State}
+    by_state = {state: [seen for seen in mine if states[seen.machine.id] is state] for state in RollState}
     goes = [
-        *_settled_first(by_state[State.EMPTY]),
-        *_settled_first(by_state[State.RELEASED]),
-        *(seen for seen in by_state[State.ABSENT] if seen.machine.life is Life.PRESENT),
-        *sorted(by_state[State.FREE], key=lambda seen: not seen.unready),
+        *_settled_first(by_state[RollState.EMPTY]),
+        *_settled_first(by_state[RollState.RELEASED]),
+        *(seen for seen in by_state[RollState.ABSENT] if seen.machine.life is Life.PRESENT),
+        *sorted(by_state[RollState.FREE], key=lambda seen: not seen.unready),
     ]
     taken, later = goes[:slots], goes[slots:]
     steps = [
-        *(Step(action=Action.UNCORDON, seen=seen, reason="it is current") for seen in by_state[State.RETURNED]),
-        *(step for seen in by_state[State.REPLACING] for step in _onward(seen, view)),
+        *(
+            RollStep(action=RollAction.UNCORDON, seen=seen, reason="it is current")
+            for seen in by_state[RollState.RETURNED]
+        ),
+        *(step for seen in by_state[RollState.REPLACING] for step in _onward(seen, view)),
         *(_take(seen, states[seen.machine.id], view, limits) for seen in taken),
     ]
-    if not any(states[seen.machine.id] is State.FREE for seen in later):
-        waiting = len(by_state[State.WAITING]) + sum(states[seen.machine.id] is State.RELEASED for seen in later)
+    if not any(states[seen.machine.id] is RollState.FREE for seen in later):
+        waiting = len(by_state[RollState.WAITING]) + sum(
+            states[seen.machine.id] is RollState.RELEASED for seen in later
+        )
         room = max(0, slots - len(taken) - waiting)
         reason = "it is left until its work ends"
-        busy = sorted(by_state[State.BUSY], key=lambda seen: (len(seen.work), seen.name))
-        steps += [Step(action=Action.CORDON, seen=seen, reason=reason) for seen in busy[:room]]
-    finished = (State.CURRENT, State.KEPT)
+        busy = sorted(by_state[RollState.BUSY], key=lambda seen: (len(seen.work), seen.name))
+        steps += [RollStep(action=RollAction.CORDON, seen=seen, reason=reason) for seen in busy[:room]]
+    finished = (RollState.CURRENT, RollState.KEPT)
     done = short == 0 and all(states[seen.machine.id] in finished for seen in mine)
-    return Plan(steps=tuple(steps), states=states, short=short, done=done)
+    return RollPlan(steps=tuple(steps), states=states, short=short, done=done)
 
 
-def _out_of_service(view: View, states: dict[str, State], failed: Collection[str]) -> tuple[int, int]:
+def _out_of_service(view: View, states: dict[str, RollState], failed: Collection[str]) -> tuple[int, int]:
     """Return the number of machines that are missing in the pool, and how many of these the cloud has not made."""
     staying = [seen for seen in view.seen if seen.machine.life is not Life.LEAVING]
     short = max(0, view.group.wanted - len(staying))
-    coming = [seen for seen in staying if states[seen.machine.id] in (State.JOINING, State.REPLACING)]
+    coming = [seen for seen in staying if states[seen.machine.id] in (RollState.JOINING, RollState.REPLACING)]
     return short + sum(seen.machine.id not in failed for seen in coming), short
 
 
-def _settled_first(group: list[Seen]) -> list[Seen]:
+def _settled_first(group: list[ObservedMachine]) -> list[ObservedMachine]:
     """Sort machines whose pods are already leaving to the front, so that what was begun is finished; then by the time
     of their cordon."""
     return sorted(group, key=lambda seen: (not any(pod.leaving for pod in seen.left), str(seen.since)))
 
 
-def _take(seen: Seen, state: State, view: View, limits: Limits) -> Step:
-    if state is State.ABSENT:
-        return Step(action=Action.REMAKE, seen=seen, reason="it is no node, so nobody works on it")
-    if state is State.FREE:
-        return Step(action=Action.CORDON, seen=seen, reason="nobody works on it")
+def _take(seen: ObservedMachine, state: RollState, view: View, limits: RollLimits) -> RollStep:
+    if state is RollState.ABSENT:
+        return RollStep(action=RollAction.REMAKE, seen=seen, reason="it is no node, so nobody works on it")
+    if state is RollState.FREE:
+        return RollStep(action=RollAction.CORDON, seen=seen, reason="nobody works on it")
     if any(_awaited(pod, seen, view) for pod in seen.left):
-        reason = why_released(seen, view, limits) if state is State.RELEASED else "nobody works on it"
-        return Step(action=Action.EMPTY, seen=seen, reason=reason)
-    return Step(action=Action.REPLACE, seen=seen, reason="it is empty")
+        reason = why_released(seen, view, limits) if state is RollState.RELEASED else "nobody works on it"
+        return RollStep(action=RollAction.EMPTY, seen=seen, reason=reason)
+    return RollStep(action=RollAction.REPLACE, seen=seen, reason="it is empty")
 
 
-def _awaited(pod: Pod, seen: Seen, view: View) -> bool:
+def _awaited(pod: DrainPod, seen: ObservedMachine, view: View) -> bool:
     """Return whether it makes sense to wait until a pod is gone."""
     return not (seen.unready and pod.ends_at is not None and view.now - pod.ends_at > OVERDUE)
 
 
-def _onward(seen: Seen, view: View) -> Iterator[Step]:
+def _onward(seen: ObservedMachine, view: View) -> Iterator[RollStep]:
     """Yield the next step of a replacement that this run or another has begun."""
     machine = seen.machine
     if machine.life is not Life.PRESENT or not seen.stage:
         return
     if not view.in_place or not machine.current:
-        yield Step(action=Action.REPLACE, seen=seen, reason="its replacement was begun")
+        yield RollStep(action=RollAction.REPLACE, seen=seen, reason="its replacement was begun")
     elif seen.stage == REBUILDING:
-        yield Step(action=Action.FORGET, seen=seen, reason="it was made anew, and joins as a new node")
+        yield RollStep(action=RollAction.FORGET, seen=seen, reason="it was made anew, and joins as a new node")
     else:
-        yield Step(action=Action.REBUILD, seen=seen, reason="it has taken over the new model")
+        yield RollStep(action=RollAction.REBUILD, seen=seen, reason="it has taken over the new model")

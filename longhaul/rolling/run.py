@@ -18,9 +18,9 @@ from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from longhaul.drain import NODES, annotate, cordon, evict_all, told, uncordon
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling.events import Event, Kind, Tell
-from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, Seen, View, observe
-from longhaul.rolling.plan import Action, Limits, Plan, State, Step, plan, why_kept, why_released
+from longhaul.rolling.events import Event, RollEventKind, Tell
+from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, ObservedMachine, View, observe
+from longhaul.rolling.plan import RollAction, RollLimits, RollPlan, RollState, RollStep, plan, why_kept, why_released
 
 LOOK_S = 3.0
 """Least interval between two looks at the pool, seconds."""
@@ -36,7 +36,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class RollSettings:
     """Settings of a roll."""
 
     at_once: Callable[[int], int]
@@ -51,10 +51,10 @@ class Settings:
     taints: frozenset[tuple[str, str]]
     """Key and effect of the taints that the pool's nodes have permanently."""
 
-    def limits(self, view: View) -> Limits:
+    def limits(self, view: View) -> RollLimits:
         """Return the limits for the pool as it is."""
         total = max(view.group.wanted, len(view.seen))
-        return Limits(at_once=max(1, self.at_once(total)), deadline=self.deadline)
+        return RollLimits(at_once=max(1, self.at_once(total)), deadline=self.deadline)
 
 
 @dataclass(kw_only=True)
@@ -63,7 +63,7 @@ class Roll:
 
     cloud: Rolled
     api: Api
-    settings: Settings
+    settings: RollSettings
     tell: Tell
     clock: Callable[[], float] = time.monotonic
     wait: Callable[[float], None] = time.sleep
@@ -71,12 +71,12 @@ class Roll:
     """Tells whether this run still holds the pool's lease."""
     view: View | None = None
     """The last view of the pool."""
-    plan: Plan = field(default_factory=Plan)
+    plan: RollPlan = field(default_factory=RollPlan)
     failed: dict[str, str] = field(default_factory=dict)
     """Machines that are given up, by id, with the reason."""
     replaced: set[str] = field(default_factory=set)
     """Ids of machines whose replacement this run began."""
-    _states: dict[str, State] = field(default_factory=dict)
+    _states: dict[str, RollState] = field(default_factory=dict)
     _begun: dict[tuple[str, str], float] = field(default_factory=dict)
     """Start times of waits, by machine and the awaited event."""
     _blocked: dict[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Roll:
             except (ApiError, CloudError) as error:
                 if not error.passing or self.clock() > until:
                     raise
-                self.tell(Event(kind=Kind.RETRY, detail=f"{error}; asked again"))
+                self.tell(Event(kind=RollEventKind.RETRY, detail=f"{error}; asked again"))
                 self.wait(LOOK_S)
 
     def look_back(self) -> None:
@@ -140,20 +140,20 @@ class Roll:
             if state is self._states.get(seen.machine.id):
                 continue
             self._states[seen.machine.id] = state
-            if state is State.WAITING:
-                self._say(Kind.WAITING, seen, f"waits for {_names(seen)}")
-            elif state is State.RELEASED:
-                self._say(Kind.RELEASED, seen, why_released(seen, view, limits))
-            elif state is State.JOINING:
-                self._say(Kind.JOINING, seen, "is made from the new model, and not in service yet")
-            elif state is State.KEPT:
-                self._say(Kind.KEPT, seen, f"is left alone: {why_kept(seen)}")
-            elif state is State.CURRENT and not first:
-                self._say(Kind.READY, seen, "is in service")
+            if state is RollState.WAITING:
+                self._say(RollEventKind.WAITING, seen, f"waits for {_names(seen)}")
+            elif state is RollState.RELEASED:
+                self._say(RollEventKind.RELEASED, seen, why_released(seen, view, limits))
+            elif state is RollState.JOINING:
+                self._say(RollEventKind.JOINING, seen, "is made from the new model, and not in service yet")
+            elif state is RollState.KEPT:
+                self._say(RollEventKind.KEPT, seen, f"is left alone: {why_kept(seen)}")
+            elif state is RollState.CURRENT and not first:
+                self._say(RollEventKind.READY, seen, "is in service")
 
     def _judge(self, view: View) -> None:
         """Give up machines that take too long, and stop when these are too many."""
-        waited: dict[tuple[str, str], tuple[Seen | None, str]] = {
+        waited: dict[tuple[str, str], tuple[ObservedMachine | None, str]] = {
             (seen.machine.id, what): (seen, reason) for seen, what, reason in self._awaited(view)
         }
         if self.plan.short:
@@ -171,98 +171,98 @@ class Roll:
         if len(self.failed) > self.settings.budget:
             self._stop(view, f"{len(self.failed)} failed, and {self.settings.budget} may")
 
-    def _awaited(self, view: View) -> Iterable[tuple[Seen, str, str]]:
+    def _awaited(self, view: View) -> Iterable[tuple[ObservedMachine, str, str]]:
         """Yield what should now happen by itself: machine, awaited event, and why it has not happened."""
         acting = {step.seen.machine.id: step.action for step in self.plan.steps}
         for seen in view.seen:
             if seen.machine.id in self.failed:
                 continue
             state = self.plan.states[seen.machine.id]
-            if state is State.JOINING:
+            if state is RollState.JOINING:
                 yield seen, "joining", seen.unready or "the cloud still makes it"
-            elif state is State.REPLACING:
+            elif state is RollState.REPLACING:
                 yield seen, "replacing", "the cloud has not replaced it"
-            elif state is State.ABSENT and seen.machine.life is not Life.PRESENT:
+            elif state is RollState.ABSENT and seen.machine.life is not Life.PRESENT:
                 yield seen, "absent", "the cloud still makes it"
-            elif acting.get(seen.machine.id) is Action.EMPTY:
+            elif acting.get(seen.machine.id) is RollAction.EMPTY:
                 blocked = self._blocked.get(seen.machine.id)
                 yield seen, "empty", f"it is not empty: {blocked or 'its pods have not ended'}"
 
-    def _try(self, step: Step, view: View) -> None:
+    def _try(self, step: RollStep, view: View) -> None:
         """Do a step. A failure that may pass is retried by itself; any other makes the machine fail."""
         try:
             self._do(step, view)
         except (ApiError, CloudError) as error:
             if error.passing:
-                self._say(Kind.RETRY, step.seen, f"{error}; asked again")
+                self._say(RollEventKind.RETRY, step.seen, f"{error}; asked again")
             else:
                 self._fail(step.seen, str(error))
 
-    def _do(self, step: Step, view: View) -> None:
+    def _do(self, step: RollStep, view: View) -> None:
         seen, machine, node = step.seen, step.seen.machine, step.seen.node
         match step.action, node:
-            case Action.REMAKE, _:
+            case RollAction.REMAKE, _:
                 self.replaced.add(machine.id)
-                self._say(Kind.REPLACING, seen, f"is replaced: {step.reason}")
+                self._say(RollEventKind.REPLACING, seen, f"is replaced: {step.reason}")
                 self.cloud.remake(machine)
-            case Action.REPLACE, _:
+            case RollAction.REPLACE, _:
                 self._replace(step)
-            case Action.REBUILD, _:
+            case RollAction.REBUILD, _:
                 self.cloud.rebuild(machine)
                 self._note(seen, REBUILDING)
-            case Action.EMPTY, _:
+            case RollAction.EMPTY, _:
                 self._empty(step)
             case _, None:
                 pass
-            case Action.CORDON, _:
+            case RollAction.CORDON, _:
                 since = view.now.isoformat(timespec="seconds")
                 if cordon(self.api, node, annotations={ROLL: view.group.target, ROLL_SINCE: since}):
-                    self._say(Kind.CORDONED, seen, f"is cordoned: {step.reason}")
-            case Action.UNCORDON, _:
+                    self._say(RollEventKind.CORDONED, seen, f"is cordoned: {step.reason}")
+            case RollAction.UNCORDON, _:
                 self._give_back(seen, step.reason)
-            case Action.FORGET, _:
+            case RollAction.FORGET, _:
                 self.api.delete(NODES + path_of(seen.name), uid=node["metadata"]["uid"])
 
-    def _replace(self, step: Step) -> None:
+    def _replace(self, step: RollStep) -> None:
         seen, machine = step.seen, step.seen.machine
         if not seen.stage:
             if not self._note(seen, REPLACING):
                 return
-            self._say(Kind.REPLACING, seen, "is replaced")
+            self._say(RollEventKind.REPLACING, seen, "is replaced")
         self.replaced.add(machine.id)
         self.cloud.replace(machine)
 
-    def _empty(self, step: Step) -> None:
+    def _empty(self, step: RollStep) -> None:
         seen = step.seen
         if seen.machine.id not in self._blocked:
             self._blocked[seen.machine.id] = ""
-            self._say(Kind.EMPTYING, seen, f"is emptied: {step.reason}")
+            self._say(RollEventKind.EMPTYING, seen, f"is emptied: {step.reason}")
         left = {pod: reason for pod, reason in evict_all(self.api, seen.left).items() if reason}
         blocked = told(left)
         if blocked and blocked != self._blocked[seen.machine.id]:
-            self._say(Kind.BLOCKED, seen, f"may not be emptied yet: {blocked}")
+            self._say(RollEventKind.BLOCKED, seen, f"may not be emptied yet: {blocked}")
         self._blocked[seen.machine.id] = blocked
 
-    def _note(self, seen: Seen, stage: str) -> bool:
+    def _note(self, seen: ObservedMachine, stage: str) -> bool:
         return seen.node is not None and annotate(self.api, seen.node, {ROLL_STAGE: stage})
 
-    def _give_back(self, seen: Seen, reason: str) -> bool:
+    def _give_back(self, seen: ObservedMachine, reason: str) -> bool:
         done = seen.node is not None and uncordon(self.api, seen.node, annotations=ANNOTATIONS)
         if done:
-            self._say(Kind.UNCORDONED, seen, f"takes pods again: {reason}")
+            self._say(RollEventKind.UNCORDONED, seen, f"takes pods again: {reason}")
         return done
 
-    def _fail(self, seen: Seen, reason: str) -> None:
+    def _fail(self, seen: ObservedMachine, reason: str) -> None:
         """Give a machine up. If it was only cordoned, it takes pods again."""
         self.failed[seen.machine.id] = reason
-        self._say(Kind.FAILED, seen, reason)
+        self._say(RollEventKind.FAILED, seen, reason)
         self.give_back([seen], "it was given up")
 
     def _stop(self, view: View, reason: str) -> None:
         self.give_back(view.seen, "the roll has stopped")
         raise StoppedError(reason)
 
-    def give_back(self, seen: Iterable[Seen], reason: str) -> None:
+    def give_back(self, seen: Iterable[ObservedMachine], reason: str) -> None:
         """Uncordon machines that the roll cordoned but did not begin to replace. Machines whose replacement was begun
         cannot take work; another run goes on with them."""
         for first in (one for one in seen if not one.machine.current):
@@ -272,29 +272,29 @@ class Roll:
                 while one.ours and one.cordoned and not one.stage and not self._give_back(one, reason):
                     one = replace(one, node=self.api.find(NODES + path_of(one.name)))
             except ApiError as error:
-                self._say(Kind.RETRY, one, f"stays cordoned: {error}")
+                self._say(RollEventKind.RETRY, one, f"stays cordoned: {error}")
 
-    def _say(self, kind: Kind, seen: Seen, detail: str) -> None:
+    def _say(self, kind: RollEventKind, seen: ObservedMachine, detail: str) -> None:
         self.tell(Event(kind=kind, node=seen.name, machine=seen.machine.id, detail=detail))
 
 
-def reasons(view: View, states: Mapping[str, State], limits: Limits) -> dict[str, str]:
+def reasons(view: View, states: Mapping[str, RollState], limits: RollLimits) -> dict[str, str]:
     """Return why machines are not current, by node's name."""
     found = {}
     for seen in view.seen:
         match states[seen.machine.id]:
-            case State.WAITING | State.BUSY:
+            case RollState.WAITING | RollState.BUSY:
                 found[seen.name] = f"works on {_names(seen)}"
-            case State.KEPT:
+            case RollState.KEPT:
                 found[seen.name] = why_kept(seen)
-            case State.JOINING:
+            case RollState.JOINING:
                 found[seen.name] = seen.unready
-            case State.RELEASED:
+            case RollState.RELEASED:
                 found[seen.name] = why_released(seen, view, limits)
     return found
 
 
-def _names(seen: Seen) -> str:
+def _names(seen: ObservedMachine) -> str:
     """Return a machine's work in a few words."""
     first = ", ".join(map(str, seen.work[:3]))
     return f"{first} and {len(seen.work) - 3} others" if len(seen.work) > 3 else first

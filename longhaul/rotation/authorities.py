@@ -37,7 +37,7 @@ RELOAD_SERVERS = timedelta(seconds=330)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lasting:
+class RotationTimes:
     """Times of an authority's rotation."""
 
     learn: timedelta
@@ -48,23 +48,25 @@ class Lasting:
 
 
 TIMES = {
-    ADMINISTRATORS: Lasting(
+    ADMINISTRATORS: RotationTimes(
         learn=RELOAD, life=timedelta(hours=ADMINISTRATOR_HOURS), signed="administrators' certificates"
     ),
-    NODES: Lasting(learn=RELOAD_SERVERS, life=timedelta(days=NODE_DAYS), signed="nodes' certificates"),
-    FRONT_PROXY: Lasting(learn=RELOAD, life=timedelta(0), signed="API servers' certificates for extension servers"),
+    NODES: RotationTimes(learn=RELOAD_SERVERS, life=timedelta(days=NODE_DAYS), signed="nodes' certificates"),
+    FRONT_PROXY: RotationTimes(
+        learn=RELOAD, life=timedelta(0), signed="API servers' certificates for extension servers"
+    ),
     # Programs start anew with these authorities, and read certificates at each handshake (etcd 3.6,
     # client/pkg/transport/listener.go).
     **{
-        str(role): Lasting(learn=timedelta(0), life=timedelta(0), signed="members' certificates")
+        str(role): RotationTimes(learn=timedelta(0), life=timedelta(0), signed="members' certificates")
         for role in (Role.ETCD, Role.EVENTS)
     },
-    KUBERNETES: Lasting(
+    KUBERNETES: RotationTimes(
         learn=RELOAD_SERVERS,
         life=timedelta(hours=ADMINISTRATOR_HOURS),
         signed="certificates of `longhaul up`, and copies of the break-glass one,",
     ),
-    ETCD_CLIENT: Lasting(
+    ETCD_CLIENT: RotationTimes(
         learn=timedelta(0), life=timedelta(0), signed="API servers' certificates for the etcd clusters"
     ),
 }

@@ -16,7 +16,7 @@ from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import ApiError
 from longhaul.report.text import counted
 from longhaul.rotation import machines
-from longhaul.rotation.record import Record, names
+from longhaul.rotation.record import EncryptionVault, names
 
 if TYPE_CHECKING:
     from longhaul.kubernetes.api import Api
@@ -32,7 +32,7 @@ TOLD_EVERY = 1000
 class Rotation:
     """One run."""
 
-    record: Record
+    record: EncryptionVault
     api: Api
     new_key: Callable[[], str]
     """Makes a key."""

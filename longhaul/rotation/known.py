@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RotationArguments:
     """Arguments of a run."""
 
     what: str
@@ -55,13 +55,13 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class KnownRotation:
     """Something that can be rotated."""
 
     name: str
     what: str
     """Its description, for the command's help."""
-    run: Callable[[Asked], dict[str, Any]]
+    run: Callable[[RotationArguments], dict[str, Any]]
     """Goes on with the rotation, and returns how far it is, for programs."""
     takes: frozenset[str] = frozenset()
     """Options that are for it."""
@@ -69,18 +69,18 @@ class Known:
     """True when the run cannot use an administrator's certificate, because it ends in the midst."""
 
 
-def _encryption(asked: Asked) -> dict[str, Any]:
+def _encryption(asked: RotationArguments) -> dict[str, Any]:
     from components.control_plane.issuing import new_encryption_key
     from longhaul.rotation.encryption import Rotation
-    from longhaul.rotation.record import Record, for_programs
+    from longhaul.rotation.record import EncryptionVault, for_programs
 
-    record = Record(control=asked.control, place=asked.place, environment=asked.environment)
+    record = EncryptionVault(control=asked.control, place=asked.place, environment=asked.environment)
     rotation = Rotation(record=record, api=asked.api, new_key=new_encryption_key, tell=asked.tell, held=asked.held)
     keys = rotation.readmit(asked.readmit) if asked.readmit else rotation.run()
     return for_programs(keys, record.retired())
 
 
-def _service_accounts(asked: Asked) -> dict[str, Any]:
+def _service_accounts(asked: RotationArguments) -> dict[str, Any]:
     from longhaul.rotation.overlap import Overlap, Standings
     from longhaul.rotation.servers import digests
     from longhaul.rotation.service_accounts import ServiceAccounts
@@ -91,7 +91,7 @@ def _service_accounts(asked: Asked) -> dict[str, Any]:
     return _told(standing, digests("".join(subject.keys().verifies)))
 
 
-def _authority(asked: Asked) -> dict[str, Any]:
+def _authority(asked: RotationArguments) -> dict[str, Any]:
     from longhaul.rotation.authorities import AuthorityRotation
     from longhaul.rotation.overlap import Overlap, Standings
     from longhaul.rotation.servers import digests
@@ -102,7 +102,7 @@ def _authority(asked: Asked) -> dict[str, Any]:
     return _told(standing, digests("".join(subject.believed())))
 
 
-def _kubernetes(asked: Asked) -> dict[str, Any]:
+def _kubernetes(asked: RotationArguments) -> dict[str, Any]:
     from components.model.secrets.rotations import READ_VARIABLE
     from longhaul.rotation.followers import Followers
     from longhaul.rotation.kubernetes import KubernetesRotation, StackMachines
@@ -122,7 +122,7 @@ def _kubernetes(asked: Asked) -> dict[str, Any]:
     return _told(standing, digests("".join(subject.believed())))
 
 
-def _tunnels(asked: Asked) -> dict[str, Any]:
+def _tunnels(asked: RotationArguments) -> dict[str, Any]:
     from components.model.network.tunnel_keys import READ_VARIABLE
     from longhaul.rotation.overlap import Overlap, Standings
     from longhaul.rotation.tunnel_ends import StackEnds
@@ -142,27 +142,29 @@ def _told(standing: Standing, keys: tuple[str, ...]) -> dict[str, Any]:
 
 _NOW = frozenset({"now"})
 _ALL = (
-    Known(name=ENCRYPTION, what="the key of Secrets at rest", run=_encryption, takes=frozenset({"readmit"})),
-    Known(name=SERVICE_ACCOUNTS, what="the key of pods' tokens", run=_service_accounts, takes=_NOW),
-    Known(
+    KnownRotation(name=ENCRYPTION, what="the key of Secrets at rest", run=_encryption, takes=frozenset({"readmit"})),
+    KnownRotation(name=SERVICE_ACCOUNTS, what="the key of pods' tokens", run=_service_accounts, takes=_NOW),
+    KnownRotation(
         name=AUTHORITY + ADMINISTRATORS,
         what="the authority of people's certificates",
         run=_authority,
         takes=_NOW,
         master=True,
     ),
-    Known(name=AUTHORITY + FRONT_PROXY, what="the authority for extension servers", run=_authority, takes=_NOW),
-    Known(name=AUTHORITY + NODES, what="the authority of kubelets' certificates", run=_authority, takes=_NOW),
-    Known(
+    KnownRotation(name=AUTHORITY + FRONT_PROXY, what="the authority for extension servers", run=_authority, takes=_NOW),
+    KnownRotation(name=AUTHORITY + NODES, what="the authority of kubelets' certificates", run=_authority, takes=_NOW),
+    KnownRotation(
         name=AUTHORITY + KUBERNETES,
         what="the authority of API servers, and of the programs that they know by certificate",
         run=_kubernetes,
         takes=_NOW | {"without"},
     ),
-    Known(name=AUTHORITY + "etcd", what="the authority of etcd members", run=_authority, takes=_NOW),
-    Known(name=AUTHORITY + "events", what="the authority of the events' etcd members", run=_authority, takes=_NOW),
-    Known(name=AUTHORITY + ETCD_CLIENT, what="the authority of etcd's clients", run=_authority, takes=_NOW),
-    Known(name=TUNNELS, what="the keys of IPsec tunnels between sites", run=_tunnels),
+    KnownRotation(name=AUTHORITY + "etcd", what="the authority of etcd members", run=_authority, takes=_NOW),
+    KnownRotation(
+        name=AUTHORITY + "events", what="the authority of the events' etcd members", run=_authority, takes=_NOW
+    ),
+    KnownRotation(name=AUTHORITY + ETCD_CLIENT, what="the authority of etcd's clients", run=_authority, takes=_NOW),
+    KnownRotation(name=TUNNELS, what="the keys of IPsec tunnels between sites", run=_tunnels),
 )
 KNOWN = {one.name: one for one in _ALL}
 """All that can be rotated, by name."""

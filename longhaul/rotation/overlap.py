@@ -39,7 +39,7 @@ class OfServers:
         """Do nothing: the same."""
 
 
-class Subject(Protocol):
+class RotationSubject(Protocol):
     """Subject of a rotation. Every method may be called again after it was interrupted."""
 
     @property
@@ -121,7 +121,7 @@ class Overlap:
     """One run."""
 
     record: Standings
-    subject: Subject
+    subject: RotationSubject
     tell: Callable[[str], None]
     held: Callable[[], bool] = field(default=lambda: True)
     """Tells whether this run is still the only one."""

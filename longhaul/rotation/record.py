@@ -13,7 +13,7 @@ from longhaul.vault_record import unusable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record(RotationVault):
+class EncryptionVault(RotationVault):
     """The vault's encryption keys."""
 
     def keys(self) -> Keys:

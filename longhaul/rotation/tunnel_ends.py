@@ -15,10 +15,10 @@ from longhaul.hosts.rolling import RunOptions, roll
 from longhaul.hosts.text import to_text
 from longhaul.plan.places import TUNNEL_KEY
 from longhaul.rotation.stack import AGAIN, Stack
-from longhaul.rotation.tunnels import Tunnel
+from longhaul.rotation.tunnels import KeyedTunnel
 
 
-def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[Tunnel, ...]:
+def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...]:
     """Return the tunnels among a state's resources. Parts of a tunnel that get a key depend on its resource, or on a
     part that does. ``ValueError`` when the keys of one are not known yet."""
     keys = [one for one in resources if one["type"] == TUNNEL_KEY]
@@ -31,7 +31,7 @@ def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[Tunnel, ...]:
         names = ", ".join(urn.rpartition("::")[2] for urn in carrying)
         raise ValueError(f"the keys of {names} are not known yet")
     return tuple(
-        Tunnel(
+        KeyedTunnel(
             secret=str(key["inputs"]["secret"]),
             resource=key["urn"],
             users=users[key["urn"]],
@@ -63,7 +63,7 @@ class StackEnds:
 
     stack: Stack
 
-    def tunnels(self) -> tuple[Tunnel, ...]:
+    def tunnels(self) -> tuple[KeyedTunnel, ...]:
         """Return the tunnels of the state."""
         try:
             return tunnels_in(self.stack.resources())

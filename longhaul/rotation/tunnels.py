@@ -23,7 +23,7 @@ from longhaul.rotation.vault import RotationVault
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tunnel:
+class KeyedTunnel:
     """Keys of a tunnel, as the state has them."""
 
     secret: str
@@ -39,7 +39,7 @@ class Tunnel:
 class Ends(Protocol):
     """Ends of all tunnels."""
 
-    def tunnels(self) -> tuple[Tunnel, ...]:
+    def tunnels(self) -> tuple[KeyedTunnel, ...]:
         """Return the tunnels; ``CommandError`` when one is not known yet."""
 
     def apply(self, resources: Iterable[str]) -> None:
@@ -126,7 +126,7 @@ class TunnelRotation(OfServers):
     def end(self) -> None:
         """Do nothing: each new key has left its place when it came into use."""
 
-    def _give(self, tunnels: Iterable[Tunnel]) -> None:
+    def _give(self, tunnels: Iterable[KeyedTunnel]) -> None:
         """Have the gateways of racks take the keys of some tunnels, unless this run has had them take those already."""
         now = {tunnel.secret: self._keys(tunnel).text() for tunnel in tunnels}
         new = [tunnel for tunnel in tunnels if self._handed.get(tunnel.secret) != now[tunnel.secret]]
@@ -135,8 +135,8 @@ class TunnelRotation(OfServers):
             self.ends.settle_gateways()
             self._handed |= now
 
-    def _keys(self, tunnel: Tunnel) -> TunnelKeys:
+    def _keys(self, tunnel: KeyedTunnel) -> TunnelKeys:
         return TunnelKeys.parse(self.vault.text(tunnel.secret))
 
-    def _next(self, tunnel: Tunnel) -> str:
+    def _next(self, tunnel: KeyedTunnel) -> str:
         return str(json.loads(self.vault.text(next_secret(tunnel.secret)) or "{}").get("key", ""))

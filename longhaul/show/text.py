@@ -17,7 +17,7 @@ from longhaul.report.programs import document
 from longhaul.report.text import INDENT, counted, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
-from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, SiteView, Totals, folded, where
+from longhaul.show.overview import CloudName, ControlRole, Overview, PoolOverview, SiteView, Totals, folded, where
 from longhaul.show.people_text import people_lines, team_lines
 
 DRAWN, LISTED = 5, 8
@@ -175,7 +175,7 @@ def _of_site(overview: Overview, site: str, *, everything: bool) -> Iterator[tup
     yield from _rest(own[len(shown) :], site)
 
 
-def _rest(hidden: Sequence[PoolView], site: str) -> Iterator[tuple[str, ...]]:
+def _rest(hidden: Sequence[PoolOverview], site: str) -> Iterator[tuple[str, ...]]:
     """Yield a row for the pools that are not shown."""
     if hidden:
         nodes, gpus = total(pool.nodes for pool in hidden), by_model(pool.gpus for pool in hidden)

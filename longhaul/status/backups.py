@@ -10,7 +10,7 @@ from components.model.backups.section import BackupClass
 from longhaul.backups.overdue import is_overdue, overdue
 from longhaul.report.ages import age
 from longhaul.report.text import counted
-from longhaul.status.fleet import Verdict
+from longhaul.status.fleet import StatusVerdict
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -26,7 +26,7 @@ members have failed to make one."""
 class BackupStatus:
     """Verdict on the backups of one etcd cluster."""
 
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     age_s: int | None = None
     """Age of the newest backup in seconds; None when none is known."""
@@ -52,13 +52,13 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
     rejected = int(last.get("rejected", 0))
     if newest is None:
         said = "; ".join([f"there is no backup: {_why(told)}", *warnings])
-        return BackupStatus(verdict=Verdict.DEGRADED, reason=said, rejected=rejected)
+        return BackupStatus(verdict=StatusVerdict.DEGRADED, reason=said, rejected=rejected)
     age_s = max(0, round(observed.now.timestamp() - _made(newest)))
     took_s = float(last.get("took_s", 0.0))
     late = age_s > LATE * (60 * environment.backups.every_minutes + took_s)
     said = f"newest backup {age(age_s)} old" + (f": {_why(told)}" if late else "")
     return BackupStatus(
-        verdict=Verdict.DEGRADED if late or warnings else Verdict.OK,
+        verdict=StatusVerdict.DEGRADED if late or warnings else StatusVerdict.OK,
         reason="; ".join([said, *warnings]),
         age_s=age_s,
         took_s=took_s,

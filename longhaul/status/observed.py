@@ -92,7 +92,7 @@ class CloudView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class ApiEndpoint:
     """Answer of the API through its load balancer."""
 
     url: str
@@ -147,7 +147,7 @@ class ClusterView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupView:
+class ReportedGroups:
     """All groups of a pool, as its cloud reports them."""
 
     machines: tuple[Machine, ...] = ()
@@ -169,12 +169,12 @@ class Observed:
     """Machines by name."""
     answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
     """Answers by machine, of those that run."""
-    endpoint: Endpoint
+    endpoint: ApiEndpoint
     tunnels: tuple[TunnelView, ...] = ()
     blind: Mapping[str, str] = field(default_factory=dict)
     """Sites whose cloud could not be asked for tunnels, with the reason."""
     cluster: ClusterView = field(default_factory=ClusterView)
-    groups: Mapping[str, GroupView] = field(default_factory=dict)
+    groups: Mapping[str, ReportedGroups] = field(default_factory=dict)
     """Groups by pool."""
     knocks: Mapping[str, Knock] = field(default_factory=dict)
     """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node or late."""

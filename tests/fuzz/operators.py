@@ -86,7 +86,7 @@ def verdicts(folder: Path) -> Target:
     """Read what became of each host, as Ansible's callback wrote it."""
     from components.model import load, plan
     from longhaul.hosts.inventory import machines
-    from longhaul.hosts.verdicts import Account, read
+    from longhaul.hosts.verdicts import HostResults, read
 
     environment = load(REPOSITORY / "stacks" / STACK)
     hosts = list(machines(environment, plan(environment)))
@@ -104,7 +104,7 @@ def verdicts(folder: Path) -> Target:
 
     def account(data: bytes) -> None:
         path.write_bytes(data)
-        found = Account()
+        found = HostResults()
         found.add(read(path), hosts, code=2)
         found.exit_code()
 

@@ -36,9 +36,9 @@ from components.model.backups.section import Backups
 from components.model.secrets.vault import SecretKind
 from longhaul.backups.listing import control_of
 from longhaul.restore.age_header import identities
-from longhaul.restore.fleet import Fleet
+from longhaul.restore.fleet import PlaceMachines
 from longhaul.restore.half_done import Book
-from longhaul.restore.prepare import Wanted, prepare
+from longhaul.restore.prepare import RestoreArguments, prepare
 from longhaul.restore.sealed import sealed
 from longhaul.restore.steps import Restoration
 from tests.images.machines import Control, Place, eventually
@@ -173,12 +173,12 @@ class World:
         names = [one.name for one in control_machines(self.environment, plan(self.environment))]
         return [MachineView(name=n, provisioning="Succeeded", power="running") for n in names if n not in self.gone]
 
-    def restore(self, wanted: Wanted | None = None) -> Restoration:
+    def restore(self, wanted: RestoreArguments | None = None) -> Restoration:
         """Do as `longhaul restore --yes` does."""
         control, place = control_of(self.environment)
         book = Book(control=control, place=place, environment=self.environment)
-        fleet = Fleet(control=control, place=place)
-        found = prepare(self.environment, book, fleet, wanted or Wanted())
+        fleet = PlaceMachines(control=control, place=place)
+        found = prepare(self.environment, book, fleet, wanted or RestoreArguments())
         keys = identities(self.key)
         restoration = Restoration(
             half=found.half,

@@ -15,7 +15,7 @@ from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
 from longhaul.exits import CommandError
 from longhaul.rotation.followers import DEPLOYMENTS, FIELD, NODES, ROOT, Followers
 from longhaul.rotation.kubernetes import KubernetesRotation
-from longhaul.rotation.overlap import Subject
+from longhaul.rotation.overlap import RotationSubject
 from longhaul.rotation.servers import digests
 from longhaul.rotation.webhooks import KINDS
 from tests.longhaul.overlap_world import SERVERS, World
@@ -176,7 +176,7 @@ class KubernetesWorld(World):
         self.state = self.vault["trust-kubernetes"]
         self.check()
 
-    def rotation(self, name: str) -> Subject:
+    def rotation(self, name: str) -> RotationSubject:
         tell = self.told.append
         followers = Followers(api=self, tell=tell, without=self.without, clock=lambda: self.now, sleep=self.sleep)
         return KubernetesRotation.of(self.record, name, api=self, tell=tell, followers=followers, new_machines=self)

@@ -26,7 +26,7 @@ from components.model.sites.places import place_of
 from components.render import api_server, etcd
 from components.render.secrets import SecretFile
 from longhaul.rotation.authorities import AuthorityRotation
-from longhaul.rotation.overlap import Overlap, Standings, Subject
+from longhaul.rotation.overlap import Overlap, RotationSubject, Standings
 from longhaul.rotation.published import PUBLISHED
 from longhaul.rotation.servers import digests
 from longhaul.rotation.service_accounts import ServiceAccounts
@@ -255,13 +255,13 @@ class World:
         return Standings(control=stand_in, place=place, environment=self.environment)
 
     @cached_property
-    def subject(self) -> Subject:
+    def subject(self) -> RotationSubject:
         if self.what == SERVICE_ACCOUNTS:
             stand_in: Any = self
             return ServiceAccounts(vault=self.record, api=stand_in, tell=self.told.append)
         return self.rotation(self.what.removeprefix(AUTHORITY))
 
-    def rotation(self, name: str) -> Subject:
+    def rotation(self, name: str) -> RotationSubject:
         return AuthorityRotation.of(self.record, name, api=self, tell=self.told.append)
 
     def run(self, *, now: bool = False, held: Callable[[], bool] = lambda: True) -> Standing:

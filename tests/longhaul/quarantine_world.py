@@ -16,9 +16,9 @@ from components.model.access.quarantine import Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
 from components.model.sites.places import place_of
 from longhaul.exits import CommandError
-from longhaul.quarantine.record import Record
+from longhaul.quarantine.record import QuarantineVault
 from longhaul.quarantine.servers import digest_of
-from longhaul.quarantine.steps import Steps
+from longhaul.quarantine.steps import QuarantineRun
 from longhaul.quarantine.target import PoolMachine
 
 SERVERS = ("lab-api-0", "lab-api-1")
@@ -154,15 +154,15 @@ class World:
         suspect = Suspect(node=NODE, group="lab-cpu", machine=NODE, wanted=2)
         return PoolMachine(place=place_of(self.environment, "use1"), pool="cpu", suspect=suspect, cloud=stand_in)
 
-    def record(self) -> Record:
+    def record(self) -> QuarantineVault:
         stand_in: Any = self
         place = place_of(self.environment, self.environment.control_plane.site)
-        return Record(control=stand_in, place=place, environment=self.environment)
+        return QuarantineVault(control=stand_in, place=place, environment=self.environment)
 
-    def run(self, *, now: datetime = NOW, held: bool = True, keep_disk: bool = True) -> Steps:
+    def run(self, *, now: datetime = NOW, held: bool = True, keep_disk: bool = True) -> QuarantineRun:
         self.keeps = keep_disk
         stand_in: Any = self
-        return Steps(
+        return QuarantineRun(
             record=self.record(),
             api=stand_in,
             tell=self.said.append,

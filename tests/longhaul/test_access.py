@@ -24,10 +24,10 @@ from components.model.identity.sign_in import settings
 from components.model.secrets.vault import REVOKED, VPN_REMOTES
 from components.model.sites.places import place_of
 from components.model.vpn.section import Vpn, operator_name, remotes
-from longhaul.access.people import People, require_person
+from longhaul.access.people import PeopleVault, require_person
 from longhaul.access.profile import profile_of
 from longhaul.access.show import document, text, views
-from longhaul.access.steps import Steps
+from longhaul.access.steps import AccessRun
 from longhaul.client.profile import Inside, read_profile
 from longhaul.commands import access as command
 from longhaul.exits import CommandError, Exit
@@ -98,13 +98,15 @@ class World:
             self.meanwhile.pop(0)()
         return CommandOutput(stdout=json.dumps({"digest": digest_of(self.lists[machine]), "loaded": loaded}), stderr="")
 
-    def people(self) -> People:
+    def people(self) -> PeopleVault:
         control: Any = self
         place = place_of(self.environment, self.environment.control_plane.site)
-        return People(control=control, place=place, environment=self.environment)
+        return PeopleVault(control=control, place=place, environment=self.environment)
 
-    def run(self) -> Steps:
-        return Steps(people=self.people(), tell=self.said.append, now=lambda: NOW, clock=lambda: 0.0, turn=self.turn)
+    def run(self) -> AccessRun:
+        return AccessRun(
+            people=self.people(), tell=self.said.append, now=lambda: NOW, clock=lambda: 0.0, turn=self.turn
+        )
 
     @contextmanager
     def turn(self) -> Iterator[None]:

@@ -21,13 +21,13 @@ from longhaul.hosts.knock import answer
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.status import cluster, tunnels
-from longhaul.status.fleet import Verdict, judge_addons, judge_links, judge_nodes
-from longhaul.status.observed import AddonView, ClusterView, Endpoint, Observed
+from longhaul.status.fleet import StatusVerdict, judge_addons, judge_links, judge_nodes
+from longhaul.status.observed import AddonView, ApiEndpoint, ClusterView, Observed
 from longhaul.status.pools import judge_pools
 from tests.longhaul.test_status import CLUSTER, TUNNELS, node, tunnel
 
 SEEN = Observed(
-    cloud={}, endpoint=Endpoint(url="", reached=True, ready=True), tunnels=TUNNELS, blind={}, cluster=CLUSTER
+    cloud={}, endpoint=ApiEndpoint(url="", reached=True, ready=True), tunnels=TUNNELS, blind={}, cluster=CLUSTER
 )
 
 
@@ -36,13 +36,13 @@ def _environment(root: Path) -> Environment:
     return load(root / "stacks" / "Pulumi.lab.yaml")
 
 
-def verdicts(parts: Any) -> dict[str, Verdict]:
+def verdicts(parts: Any) -> dict[str, StatusVerdict]:
     return {part.name: part.verdict for part in parts}
 
 
 def test_links_that_are_up(environment: Environment) -> None:
     found = {link.name: link for link in judge_links(environment, SEEN)}
-    assert set(verdicts(found.values()).values()) == {Verdict.OK}
+    assert set(verdicts(found.values()).values()) == {StatusVerdict.OK}
     assert (found["weu-use1"].bytes_in, found["weu-use1"].bytes_out) == (3 * 2**20, 10)
     assert found["weu-use1"].since == "2026-01-02T03:04:06+00:00"
     assert (found["use1-rack"].up, found["use1-rack"].tunnels, found["use1-rack"].bytes_in) == (2, 2, None)
@@ -52,10 +52,10 @@ def test_a_link_is_as_well_as_the_end_that_sees_it_worst(environment: Environmen
     worse = (*TUNNELS[:-1], tunnel("use1-rack", "use1", up=False))
     links = {link.name: link for link in judge_links(environment, replace(SEEN, tunnels=worse))}
     link = links["use1-rack"]
-    assert (link.verdict, link.up, link.tunnels) == (Verdict.DEGRADED, 1, 2)
+    assert (link.verdict, link.up, link.tunnels) == (StatusVerdict.DEGRADED, 1, 2)
     assert "it is down" in link.reason
     none = (tunnel("weu-use1", "weu"), tunnel("weu-use1", "use1", up=False))
-    assert judge_links(environment, replace(SEEN, tunnels=none))[0].verdict is Verdict.DOWN
+    assert judge_links(environment, replace(SEEN, tunnels=none))[0].verdict is StatusVerdict.DOWN
 
 
 @pytest.mark.parametrize(
@@ -77,33 +77,33 @@ def test_racks_count_what_no_cloud_counts(
 
 def test_a_cloud_that_does_not_say_leaves_its_links_unknown(environment: Environment) -> None:
     blind = replace(SEEN, tunnels=(), blind={"use1": "AWS us-east-1: no credentials"})
-    assert {link.verdict for link in judge_links(environment, blind)} == {Verdict.UNKNOWN}
+    assert {link.verdict for link in judge_links(environment, blind)} == {StatusVerdict.UNKNOWN}
     assert "no credentials" in judge_links(environment, blind)[0].reason
 
 
 def test_a_host_that_is_no_node_is_missing(environment: Environment) -> None:
     without = replace(SEEN, cluster=replace(CLUSTER, nodes=CLUSTER.nodes[:1]))
-    assert verdicts(judge_nodes(environment, without)) == {"i-1": Verdict.OK, "lab-node-0": Verdict.MISSING}
-    assert verdicts(judge_pools(environment, without)) == {"cpu": Verdict.OK, "hosts": Verdict.DOWN}
+    assert verdicts(judge_nodes(environment, without)) == {"i-1": StatusVerdict.OK, "lab-node-0": StatusVerdict.MISSING}
+    assert verdicts(judge_pools(environment, without)) == {"cpu": StatusVerdict.OK, "hosts": StatusVerdict.DOWN}
 
 
 def test_an_unready_node_says_why_and_counts_for_its_pool(environment: Environment) -> None:
     nodes = (node("i-1", pool="cpu", site="use1", ready=False), *CLUSTER.nodes[1:])
     unready = replace(SEEN, cluster=replace(CLUSTER, nodes=nodes))
     found = judge_nodes(environment, unready)[0]
-    assert (found.verdict, found.reason) == (Verdict.UNHEALTHY, "the kubelet says nothing")
-    assert verdicts(judge_pools(environment, unready))["cpu"] is Verdict.DOWN
+    assert (found.verdict, found.reason) == (StatusVerdict.UNHEALTHY, "the kubelet says nothing")
+    assert verdicts(judge_pools(environment, unready))["cpu"] is StatusVerdict.DOWN
 
 
 @pytest.mark.parametrize(
     ("addons", "verdict"),
     [
-        ((), Verdict.MISSING),
-        ((AddonView(name="coredns", ready=1, wanted=2),), Verdict.DEGRADED),
-        ((AddonView(name="coredns", ready=0, wanted=2),), Verdict.DOWN),
+        ((), StatusVerdict.MISSING),
+        ((AddonView(name="coredns", ready=1, wanted=2),), StatusVerdict.DEGRADED),
+        ((AddonView(name="coredns", ready=0, wanted=2),), StatusVerdict.DOWN),
     ],
 )
-def test_dns_has_to_be_there(environment: Environment, addons: tuple[AddonView, ...], verdict: Verdict) -> None:
+def test_dns_has_to_be_there(environment: Environment, addons: tuple[AddonView, ...], verdict: StatusVerdict) -> None:
     found = judge_addons(environment, replace(SEEN, cluster=replace(CLUSTER, addons=addons)))
     assert verdicts(found) == {"coredns": verdict}
 
@@ -111,14 +111,14 @@ def test_dns_has_to_be_there(environment: Environment, addons: tuple[AddonView, 
 def test_without_nodes_dns_has_nowhere_to_run(environment: Environment) -> None:
     none = environment.model_copy(update={"pools": {}, "hosts": ()})
     waiting = ClusterView(addons=(AddonView(name="coredns", ready=0, wanted=2),))
-    assert verdicts(judge_addons(none, replace(SEEN, cluster=waiting))) == {"coredns": Verdict.UNKNOWN}
+    assert verdicts(judge_addons(none, replace(SEEN, cluster=waiting))) == {"coredns": StatusVerdict.UNKNOWN}
 
 
 def test_an_api_that_does_not_say_is_no_fault_of_the_nodes(environment: Environment) -> None:
     silent = replace(SEEN, cluster=ClusterView(error="not reachable from here"))
     assert judge_nodes(environment, silent) == ()
     parts = (*judge_pools(environment, silent), *judge_addons(environment, silent))
-    assert {part.verdict for part in parts} == {Verdict.UNKNOWN}
+    assert {part.verdict for part in parts} == {StatusVerdict.UNKNOWN}
     assert {part.reason for part in parts} == {"not reachable from here"}
 
 
@@ -274,15 +274,20 @@ def test_hosts_are_called_so_whatever_their_label_says() -> None:
 @pytest.mark.parametrize(
     ("verdict", "tainted", "verdict_is", "said"),
     [
-        (None, True, Verdict.UNHEALTHY, "its GPUs have not been tested yet"),
-        (("False", "XidFatal", "Xid 79 at 0000:18:00"), True, Verdict.UNHEALTHY, "XidFatal: Xid 79 at 0000:18:00"),
-        (("Unknown", "GpusInUse", "waits"), True, Verdict.UNHEALTHY, "GpusInUse: waits"),
-        (("True", "GpusHealthy", "2 GPUs"), True, Verdict.UNHEALTHY, "wait for the node controller"),
-        (("True", "GpusHealthy", "2 GPUs"), False, Verdict.OK, "ready"),
+        (None, True, StatusVerdict.UNHEALTHY, "its GPUs have not been tested yet"),
+        (
+            ("False", "XidFatal", "Xid 79 at 0000:18:00"),
+            True,
+            StatusVerdict.UNHEALTHY,
+            "XidFatal: Xid 79 at 0000:18:00",
+        ),
+        (("Unknown", "GpusInUse", "waits"), True, StatusVerdict.UNHEALTHY, "GpusInUse: waits"),
+        (("True", "GpusHealthy", "2 GPUs"), True, StatusVerdict.UNHEALTHY, "wait for the node controller"),
+        (("True", "GpusHealthy", "2 GPUs"), False, StatusVerdict.OK, "ready"),
     ],
 )
 def test_a_node_whose_gpus_are_held_back_is_not_well(
-    environment: Environment, verdict: tuple[str, str, str] | None, tainted: bool, verdict_is: Verdict, said: str
+    environment: Environment, verdict: tuple[str, str, str] | None, tainted: bool, verdict_is: StatusVerdict, said: str
 ) -> None:
     taints = [{"key": "longhaul.dev/preflight", "effect": "NoSchedule"}] if tainted else []
     one = item("a", "True", taints=taints)

@@ -20,7 +20,7 @@ from longhaul.context import Context, state_folder
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.kubernetes.api import identity_of
-from longhaul.phases import Job, Phase, run_phase, run_side_by_side
+from longhaul.phases import Phase, UpJob, run_phase, run_side_by_side
 from longhaul.project import Project
 from tests.longhaul.conftest import Checkout
 
@@ -150,7 +150,7 @@ def test_up_needs_no_rights_that_it_declares_itself(
     options = argparse.Namespace(yes=True, json=False, no_refresh=False, max_removed=None)
     environment = where.project.load("dev")
     environ = {"HOME": str(checkout.home)}
-    job = Job(where=where, environment=environment, environ=environ, options=options, rest=(), log=None, began=0.0)
+    job = UpJob(where=where, environment=environment, environ=environ, options=options, rest=(), log=None, began=0.0)
     outcomes = run_side_by_side(job, [Phase.OBJECTS]) if side_by_side else [run_phase(job, Phase.OBJECTS)]
     assert [one.code for one in outcomes] == [Exit.FAILED]
     assert asked == [True]

@@ -16,7 +16,7 @@ from cryptography import x509
 from components.control_plane import issuing
 from longhaul.kubernetes import connection
 from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import ApiError, Client
+from longhaul.kubernetes.connection import ApiClient, ApiError
 
 
 class Server(ThreadingHTTPServer):
@@ -145,10 +145,10 @@ def test_only_who_wants_to_asks_again_later(server: Server, api: Api) -> None:
     assert (refused.value.status, refused.value.reason) == (429, "TooManyRequests")
     assert refused.value.passing
     server.answers = [busy]
-    assert Client(api.access, tries=2).send("GET", "/one") == {"kind": "Test"}
+    assert ApiClient(api.access, tries=2).send("GET", "/one") == {"kind": "Test"}
     server.answers = [busy, busy]
     with pytest.raises(ApiError, match="too many"):
-        Client(api.access, tries=2).send("GET", "/one")
+        ApiClient(api.access, tries=2).send("GET", "/one")
 
 
 def test_an_answer_that_is_no_json_is_an_error(server: Server, api: Api) -> None:

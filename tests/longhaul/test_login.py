@@ -13,7 +13,7 @@ import pytest
 from longhaul.cli import main
 from longhaul.client.kubeconfig import KUBELOGIN
 from longhaul.client.profile import Profile
-from longhaul.client.tokens import Store, Tokens
+from longhaul.client.tokens import Tokens, TokenStore
 from longhaul.exits import Exit
 from tests.longhaul.client.test_profile import CORP, PROFILE
 from tests.support.programs import write_program
@@ -40,7 +40,7 @@ def login(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
 
 
 def test_who_is_signed_in_gets_a_kubeconfig_without_a_checkout(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Store(CORP, PROFILE.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
+    TokenStore(CORP, PROFILE.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
     code, found, _ = login(capsys)
     kept = home / "config/longhaul/lab/profile.json"
     assert code == Exit.OK
@@ -56,7 +56,7 @@ def test_kubelogin_is_used_where_kubectl_finds_it(home: Path, capsys: pytest.Cap
     code, found, said = login(capsys)
     assert (code, found["users"][0]["user"]["exec"]["command"]) == (Exit.OK, "kubectl")
     assert "kubelogin signs in" in said
-    Store(CORP, PROFILE.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
+    TokenStore(CORP, PROFILE.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
     _, found, _ = login(capsys, "--no-kubelogin")
     assert found["users"][0]["user"]["exec"]["args"][:3] == ["-I", "-m", "longhaul.client"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longhaul.engine.events import Diagnostic
+from longhaul.engine.events import EngineDiagnostic
 from longhaul.engine.pending import EXISTS, Pending, existing
 
 URN = "urn:pulumi:dev::longhaul::longhaul:Cluster$azure-native:compute:VirtualMachine::dev-etcd-0"
@@ -38,5 +38,5 @@ def test_only_what_was_pending_is_found() -> None:
     message = f"cannot create already existing resource '{IDENTITY}'"
     other = URN.replace("etcd-0", "etcd-1")
     errors = [(other, message), (URN, "something else"), (URN, message)]
-    found = existing([Diagnostic(urn=urn, message=said) for urn, said in errors], [make()])
+    found = existing([EngineDiagnostic(urn=urn, message=said) for urn, said in errors], [make()])
     assert found == {make(): IDENTITY}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.exits import Exit
-from longhaul.outcome import Outcome, summed_up
+from longhaul.outcome import PhaseOutcome, summed_up
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.fake_ansible import FakeAnsible
 from tests.longhaul.test_progress import begins, ends
@@ -255,7 +255,7 @@ def test_ansible_without_a_vault_goes_on_without_the_api(checkout: Checkout, ans
     ],
 )
 def test_one_code_for_all(codes: tuple[Exit, Exit], code: Exit) -> None:
-    assert summed_up([Outcome(title="one", code=one, seconds=1.0) for one in codes]) is code
+    assert summed_up([PhaseOutcome(title="one", code=one, seconds=1.0) for one in codes]) is code
 
 
 def test_a_preview_counts_both_stacks(checkout: Checkout, engine: FakeEngine) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longhaul import progress as subject
-from longhaul.engine.events import Events
+from longhaul.engine.events import EngineEvents
 from longhaul.hosts.tasks import Tasks
 from longhaul.output import Output
 from longhaul.progress import Progress
@@ -39,16 +39,16 @@ def says(severity: str, message: str, name: str = "") -> dict[str, Any]:
     return {"diagnosticEvent": {"severity": severity, "message": message, "urn": urn}}
 
 
-def told(events: Events, *given: dict[str, Any]) -> list[str]:
+def told(events: EngineEvents, *given: dict[str, Any]) -> list[str]:
     return [line for event in given for line in events.take(event)]
 
 
 @pytest.fixture(name="events")
-def _events() -> Events:
-    return Events(said=set())
+def _events() -> EngineEvents:
+    return EngineEvents(said=set())
 
 
-def test_changes_are_shown_by_name_and_counted(events: Events) -> None:
+def test_changes_are_shown_by_name_and_counted(events: EngineEvents) -> None:
     lines = told(
         events,
         begins("same", "dev", STACK),
@@ -66,27 +66,27 @@ def test_changes_are_shown_by_name_and_counted(events: Events) -> None:
     assert events.counts()["created"] == 7
 
 
-def test_of_a_new_stack_its_machines_alone_are_shown(events: Events) -> None:
+def test_of_a_new_stack_its_machines_alone_are_shown(events: EngineEvents) -> None:
     given = [begins("create", "dev", STACK), begins("create", "etcd"), ends("create", "etcd")]
     assert told(events, *given) == []
     lines = told(events, begins("create", "etcd-ready", READINESS), ends("create", "etcd-ready", READINESS))
     assert lines == ["etcd is ready, after 0 s"]
 
 
-def test_many_changes_are_no_flood(events: Events) -> None:
+def test_many_changes_are_no_flood(events: EngineEvents) -> None:
     lines = told(events, begins("same", "dev", STACK), *(ends("create", f"m-{number}") for number in range(200)))
     assert len(lines) == 21
     assert lines[-1] == "further changes are counted; the log names each"
 
 
-def test_what_a_refresh_or_a_preview_looks_at_is_no_change(events: Events) -> None:
+def test_what_a_refresh_or_a_preview_looks_at_is_no_change(events: EngineEvents) -> None:
     given = [begins("refresh", "one"), ends("update", "one"), begins("create", "two", planning=True)]
     assert told(events, *given, ends("create", "two")) == []
     assert sum(events.counts().values()) == 0
     assert events.state().startswith("previewing")
 
 
-def test_what_takes_longest_is_named_first(events: Events, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_longest_is_named_first(events: EngineEvents, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "starts" in events.state()
     now = time.monotonic()
     for number in range(5):
@@ -99,19 +99,19 @@ def test_what_takes_longest_is_named_first(events: Events, monkeypatch: pytest.M
     assert awaited == f"awaiting m-1 {label} 99 s, m-2 {label} 98 s, m-3 {label} 97 s and 1 more"
 
 
-def test_each_error_is_shown_once_and_in_full(events: Events) -> None:
+def test_each_error_is_shown_once_and_in_full(events: EngineEvents) -> None:
     given = [says("error", "the cloud says no\nfor a reason\n", "m-0")] * 2
     lines = told(events, *given, says("error", "update failed\n"), says("debug", "a word"))
     assert lines == ["error: m-0 (VirtualMachine):\nthe cloud says no\nfor a reason"]
     assert {one.message for one in events.errors} == {"the cloud says no\nfor a reason"}
 
 
-def test_a_plugin_on_path_is_no_warning(events: Events) -> None:
+def test_a_plugin_on_path_is_no_warning(events: EngineEvents) -> None:
     warning = "using pulumi-resource-aws from $PATH at /a/pulumi-resource-aws\n"
     assert told(events, says("warning", warning), says("warning", "old")) == ["warning: old"]
 
 
-def test_tags_of_colours_are_left_out(events: Events) -> None:
+def test_tags_of_colours_are_left_out(events: EngineEvents) -> None:
     assert told(events, says("error", "<{%fg 13%}>no<{%reset%}> such cloud")) == ["error: no such cloud"]
 
 
@@ -181,7 +181,7 @@ def test_an_event_of_another_form_ends_nothing(tmp_path: Path, capsys: pytest.Ca
     path.write_text(
         '{"summaryEvent": []}\n{"diagnosticEvent": 1}\n[]\nno JSON\n' + json.dumps(says("error", "no")) + "\n"
     )
-    with Progress(title="x", output=Output(log=None), began=0).following(Events(said=set()), path) as followed:
+    with Progress(title="x", output=Output(log=None), began=0).following(EngineEvents(said=set()), path) as followed:
         followed.look()
     assert shown(capsys) == ["no"]
 
@@ -197,7 +197,7 @@ def test_where_the_program_writes_on_the_terminal_nothing_is_added(
     assert capsys.readouterr().err == ""
 
 
-def test_certificates_that_were_issued_anew_are_kept_account_of(events: Events) -> None:
+def test_certificates_that_were_issued_anew_are_kept_account_of(events: EngineEvents) -> None:
     told(
         events,
         begins("update", "lab-etcd-0-member", "x:y:Certificate", planning=True),

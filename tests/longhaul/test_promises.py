@@ -11,7 +11,7 @@ import pytest
 from components.model.loading.load import load
 from longhaul.cli import main
 from longhaul.exits import Exit
-from longhaul.plan.plan import Terms, make_plan
+from longhaul.plan.plan import PlanTerms, make_plan
 from longhaul.plan.text import to_text
 from tests.longhaul.plan.steps import changes
 from tests.longhaul.plan.test_files import STACK
@@ -41,6 +41,6 @@ def test_a_bad_file_is_told_as_a_whole_and_is_never_safe(
         assert main(["plan", "--env", "test", "--project", str(tmp_path)]) == Exit.USAGE
         planned = "".join(capsys.readouterr())
     else:
-        planned = to_text(make_plan(load(path), changes(NEW_STACK), Terms(against="compared with nothing")))
+        planned = to_text(make_plan(load(path), changes(NEW_STACK), PlanTerms(against="compared with nothing")))
     assert all(words in " ".join(planned.split()) for words in (*problems.values(), *warnings.values())), planned
     assert "safe" not in told + planned

@@ -15,9 +15,9 @@ from longhaul import phases
 from longhaul.cli import parse, parser
 from longhaul.context import Context
 from longhaul.exits import Exit
-from longhaul.outcome import Done
+from longhaul.outcome import PhaseResult
 from longhaul.output import Output
-from longhaul.phases import Job, Phase, run_side_by_side
+from longhaul.phases import Phase, UpJob, run_side_by_side
 from longhaul.progress import Progress
 from longhaul.project import Project
 from longhaul.run_log import KEPT, new_log
@@ -310,13 +310,13 @@ def test_every_option_of_up_reaches_every_phase(
     options = parse(["up", *given]).options
     assert all(getattr(options, one.dest) != one.default for one in actions)
 
-    def noted(job: Job, phase: Phase, _: Progress) -> Done:
+    def noted(job: UpJob, phase: Phase, _: Progress) -> PhaseResult:
         (tmp_path / phase).write_text(repr(sorted(vars(job.options).items())))
-        return Done(code=Exit.OK)
+        return PhaseResult(code=Exit.OK)
 
     monkeypatch.setattr(phases, "_work", noted)
     where = Context(project=Project(root=checkout.path), env="dev", lab=None)
-    job = Job(
+    job = UpJob(
         where=where,
         environment=where.project.load("dev"),
         environ=os.environ,

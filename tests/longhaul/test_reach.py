@@ -18,7 +18,7 @@ from longhaul import reach
 from longhaul.cluster import GIVEN, kubeconfig
 from longhaul.context import Context
 from longhaul.exits import CommandError, Exit
-from longhaul.phases import Job, Phase, run_phase
+from longhaul.phases import Phase, UpJob, run_phase
 from longhaul.project import Project
 from longhaul.reach import require_api
 from tests.longhaul.conftest import Checkout
@@ -140,7 +140,7 @@ def test_the_objects_do_not_begin_before(
     where = Context(project=Project(root=checkout.path), env="dev", lab=None)
     (port,) = free_ports(1)
     options = argparse.Namespace(yes=True, json=False, no_refresh=False, max_removed=None)
-    job = Job(
+    job = UpJob(
         where=where,
         environment=where.project.load("dev"),
         environ={"HOME": str(checkout.home), GIVEN: str(written(tmp_path, port))},

@@ -16,9 +16,9 @@ import pytest
 
 from longhaul.engine import processes
 from longhaul.engine.backend import Lock
-from longhaul.engine.processes import Process
+from longhaul.engine.processes import ProcessIdentity
 from longhaul.engine.recovery import Holder, holder
-from longhaul.engine.runs import VARIABLE, Records, Run, new_run, with_engine
+from longhaul.engine.runs import VARIABLE, Run, RunFile, new_run, with_engine
 from longhaul.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
 
@@ -137,7 +137,7 @@ def test_only_what_the_dead_run_started_is_ended(
     checkout.run(*UP)
     mine, another = orphans
     digest = next((checkout.home / ".local" / "state" / "longhaul").iterdir())
-    Records(path=digest / "dev.json").write(dead_run())
+    RunFile(path=digest / "dev.json").write(dead_run())
     done = checkout.run(*UP)
     assert done.returncode == Exit.OK
     assert f"sleep (process {mine.pid})" in done.stderr
@@ -153,7 +153,7 @@ def test_a_run_of_another_boot_has_nothing_alive() -> None:
 
 
 def test_records_survive_being_damaged(tmp_path: Path) -> None:
-    records = Records(path=tmp_path / "deep" / "r.json")
+    records = RunFile(path=tmp_path / "deep" / "r.json")
     assert records.read() is None
     run = new_run("up")
     records.write(run)
@@ -172,7 +172,7 @@ def test_a_process_that_will_not_listen_is_made_to_end() -> None:
         process.stdout.readline()
         start = processes.started(process.pid)
         assert start is not None
-        found = Process(pid=process.pid, started=start, name="stubborn")
+        found = ProcessIdentity(pid=process.pid, started=start, name="stubborn")
         processes.end([found], grace_s=0.2)
         assert not processes.is_alive(found)
         assert process.wait(LIMIT_S) == -9
@@ -181,7 +181,7 @@ def test_a_process_that_will_not_listen_is_made_to_end() -> None:
 def test_a_number_that_became_anothers_is_left_alone(sleeper: subprocess.Popen[bytes]) -> None:
     start = processes.started(sleeper.pid)
     assert start is not None
-    processes.end([Process(pid=sleeper.pid, started=start - 1, name="gone")])
+    processes.end([ProcessIdentity(pid=sleeper.pid, started=start - 1, name="gone")])
     assert sleeper.poll() is None
 
 

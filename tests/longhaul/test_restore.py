@@ -18,17 +18,17 @@ from clouds.base.control import BackupView, CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.backups.section import Backups
 from longhaul import cli
-from longhaul.backups.listing import Backup, control_of
+from longhaul.backups.listing import ListedBackup, control_of
 from longhaul.backups.opened import BUMP
 from longhaul.exits import CommandError, Exit
 from longhaul.restore.age_header import KeyFileError, identities, wrapped
 from longhaul.restore.choice import bump, chosen, newest_known
-from longhaul.restore.fleet import Fleet
-from longhaul.restore.half_done import Book, Choice, HalfDone, State, refuse_half_restored
+from longhaul.restore.fleet import PlaceMachines
+from longhaul.restore.half_done import Book, Choice, HalfDone, RestoreState, refuse_half_restored
 from longhaul.restore.loss import told
-from longhaul.restore.prepare import Prepared, Wanted, prepare
+from longhaul.restore.prepare import Prepared, RestoreArguments, prepare
 from longhaul.restore.sealed import sealed
-from longhaul.restore.seen import MemberSeen, Seen, Step, may_go_on
+from longhaul.restore.seen import MemberSeen, MemberStep, ObservedPlane, may_go_on
 from tests.longhaul.conftest import Checkout
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
@@ -49,8 +49,8 @@ TOLD = {
 }
 
 
-def backup(minutes: int, *, etcd: str = "etcd", revision: int = 700, flaw: str = "") -> Backup:
-    return Backup(
+def backup(minutes: int, *, etcd: str = "etcd", revision: int = 700, flaw: str = "") -> ListedBackup:
+    return ListedBackup(
         etcd=etcd,
         kept="daily",
         name=f"daily/{etcd}/{minutes}",
@@ -95,7 +95,7 @@ def test_the_newest_good_backup_is_chosen_unless_another_is_asked_for(wanted: di
     ],
     ids=["none", "flawed", "flawed-named", "too-early"],
 )
-def test_without_a_good_backup_the_reason_is_told(found: list[Backup], wanted: dict[str, Any], said: str) -> None:
+def test_without_a_good_backup_the_reason_is_told(found: list[ListedBackup], wanted: dict[str, Any], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         chosen("etcd", found, **{"at": None, "names": [], **wanted})
 
@@ -217,7 +217,7 @@ class Cloud:
     def prepare(self, **wanted: Any) -> Prepared:
         found, place = control_of(self.environment)
         book = Book(control=found, place=place, environment=self.environment)
-        return prepare(self.environment, book, Fleet(control=found, place=place), Wanted(**wanted))
+        return prepare(self.environment, book, PlaceMachines(control=found, place=place), RestoreArguments(**wanted))
 
 
 @pytest.fixture(name="cloud")
@@ -316,7 +316,7 @@ def test_a_backup_that_cannot_be_opened_is_told_before_anything_is_stopped(
 
 HALF = HalfDone(
     id="abc",
-    state=State.RUNNING,
+    state=RestoreState.RUNNING,
     clusters={"etcd": Choice(backup="", bump=7)},
     revisions={"etcd": 5 * BUMP},
 )
@@ -362,16 +362,16 @@ def test_another_backup_begins_anew_and_says_so(cloud: Cloud) -> None:
 )
 def test_data_is_never_made_anew_beside_a_member_that_runs(steps: tuple[int, ...], goes_on: bool) -> None:
     members = [
-        MemberSeen(name=str(number), quorum=False, revision=0, id="abc" if step >= 0 else "", step=Step(step))
+        MemberSeen(name=str(number), quorum=False, revision=0, id="abc" if step >= 0 else "", step=MemberStep(step))
         for number, step in enumerate(steps)
     ]
-    assert may_go_on(HALF, Seen(members={Role.ETCD: members}, servers=())) is goes_on
+    assert may_go_on(HALF, ObservedPlane(members={Role.ETCD: members}, servers=())) is goes_on
 
 
 def test_a_restore_that_is_done_or_waits_lets_up_in(cloud: Cloud) -> None:
     found, place = control_of(cloud.environment)
     book = Book(control=found, place=place, environment=cloud.environment)
-    for state in (State.DONE, State.PAUSED):
+    for state in (RestoreState.DONE, RestoreState.PAUSED):
         book.write(replace(HALF, state=state))
         refuse_half_restored(cloud.environment)
     cloud.secrets["restore"] = "?"

@@ -14,13 +14,13 @@ from longhaul.backups.at_once import behind
 from longhaul.backups.listing import control_of
 from longhaul.exits import CommandError, Exit
 from longhaul.restore.choice import FAR, chosen
-from longhaul.restore.fleet import Fleet
+from longhaul.restore.fleet import PlaceMachines
 from longhaul.restore.give_up import given_up
-from longhaul.restore.half_done import Book, State, refuse_half_restored
+from longhaul.restore.half_done import Book, RestoreState, refuse_half_restored
 from longhaul.restore.loss import revisions_lost, told
 from longhaul.restore.prepare import Prepared
-from longhaul.restore.sealed import Sealed
-from longhaul.restore.seen import MemberSeen, Seen, Step, may_go_on
+from longhaul.restore.sealed import SealedBackup
+from longhaul.restore.seen import MemberSeen, MemberStep, ObservedPlane, may_go_on
 from longhaul.restore.steps import Restoration
 from tests.longhaul.test_restore import HALF, Cloud, _cloud, backup, half_done
 
@@ -66,9 +66,9 @@ def restoration(cloud: Cloud, found: Prepared, said: list[str]) -> Restoration:
     control, place = control_of(cloud.environment)
     return Restoration(
         half=found.half,
-        sealed={role: Sealed(backup=one, skip=0, file_key=bytes(16)) for role, one in found.backups.items()},
+        sealed={role: SealedBackup(backup=one, skip=0, file_key=bytes(16)) for role, one in found.backups.items()},
         seen=found.seen,
-        fleet=Fleet(control=control, place=place),
+        fleet=PlaceMachines(control=control, place=place),
         book=Book(control=control, place=place, environment=cloud.environment),
         before=found.before,
         say=said.append,
@@ -89,8 +89,8 @@ def test_an_etcd_cluster_that_came_back_before_the_answer_is_left_alone(cloud: C
     assert (refused.value.code, said, cloud.secrets) == (Exit.REFUSED, [], {})
 
 
-@pytest.mark.parametrize("state", State)
-def test_another_operators_restore_is_not_replaced(cloud: Cloud, state: State) -> None:
+@pytest.mark.parametrize("state", RestoreState)
+def test_another_operators_restore_is_not_replaced(cloud: Cloud, state: RestoreState) -> None:
     found, said = cloud.prepare(roles=[Role.ETCD]), list[str]()
     run = restoration(cloud, found, said)
     run.book.write(replace(HALF, state=state))
@@ -149,17 +149,20 @@ def test_a_machine_that_is_made_anew_joins_what_was_restored(cloud: Cloud) -> No
 
 def test_new_data_that_is_lost_after_its_start_is_not_made_again() -> None:
     gone = [
-        MemberSeen(name=str(n), quorum=False, revision=0, id="abc", step=Step.STOPPED, noted=Step.STARTED)
+        MemberSeen(name=str(n), quorum=False, revision=0, id="abc", step=MemberStep.STOPPED, noted=MemberStep.STARTED)
         for n in range(3)
     ]
-    assert not may_go_on(HALF, Seen(members={Role.ETCD: gone}, servers=()))
-    never = [replace(one, noted=Step.REBUILT) for one in gone]
-    assert may_go_on(HALF, Seen(members={Role.ETCD: never}, servers=()))
+    assert not may_go_on(HALF, ObservedPlane(members={Role.ETCD: gone}, servers=()))
+    never = [replace(one, noted=MemberStep.REBUILT) for one in gone]
+    assert may_go_on(HALF, ObservedPlane(members={Role.ETCD: never}, servers=()))
 
 
 def test_a_restore_is_given_up_only_before_there_is_new_data(cloud: Cloud) -> None:
     control, place = control_of(cloud.environment)
-    book, fleet = Book(control=control, place=place, environment=cloud.environment), Fleet(control=control, place=place)
+    book, fleet = (
+        Book(control=control, place=place, environment=cloud.environment),
+        PlaceMachines(control=control, place=place),
+    )
     with pytest.raises(CommandError, match="no restore is half done"):
         given_up(book, fleet, lambda _half: None)
     half = half_done(cloud)
@@ -168,7 +171,7 @@ def test_a_restore_is_given_up_only_before_there_is_new_data(cloud: Cloud) -> No
         given_up(book, fleet, lambda _half: None)
     at(cloud, 1, 1, -1)
     assert given_up(book, fleet, lambda _half: None) == half
-    assert book.last() == replace(half, state=State.DONE)
+    assert book.last() == replace(half, state=RestoreState.DONE)
 
 
 @pytest.mark.parametrize(

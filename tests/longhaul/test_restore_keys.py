@@ -16,7 +16,7 @@ from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
 from components.model.sites.places import place_of
 from longhaul.exits import CommandError
 from longhaul.restore.former_keys import readmit_former
-from longhaul.rotation.record import Record
+from longhaul.rotation.record import EncryptionVault
 
 
 class World:
@@ -49,7 +49,7 @@ class World:
     def readmit(self) -> None:
         stand_in: Any = self
         place = place_of(self.environment, self.environment.control_plane.site)
-        record = Record(control=stand_in, place=place, environment=self.environment)
+        record = EncryptionVault(control=stand_in, place=place, environment=self.environment)
         readmit_former(record, say=self.said.append)
 
     @property

@@ -12,8 +12,8 @@ from components.model import Role, load
 from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
 from longhaul.backups.opened import BUMP
-from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
-from longhaul.restore.half_done import State
+from longhaul.restore.fleet import Answer, PlaceMachines, RefusedStepError
+from longhaul.restore.half_done import RestoreState
 from tests.longhaul.test_restore import OTHER, Cloud
 from tests.longhaul.test_restore_changed import restoration
 
@@ -71,18 +71,18 @@ def test_a_learner_that_cannot_be_stopped_is_told_of_and_left_out(
     name, said = "lab-etcd-learner", list[str]()
     run = restoration(with_learner, with_learner.prepare(roles=[Role.ETCD]), said)
 
-    def ask(_fleet: Fleet, machine: str, words: str, **_: Any) -> Answer:
+    def ask(_fleet: PlaceMachines, machine: str, words: str, **_: Any) -> Answer:
         if machine == name and not words.startswith("restore look"):
             raise RefusedStepError("no disk is mounted")
         if words.startswith("restore look"):
             return with_learner.answer(machine)
         return {"cluster": "c1", "ready": True}
 
-    monkeypatch.setattr(Fleet, "ask", ask)
+    monkeypatch.setattr(PlaceMachines, "ask", ask)
     run.run()
     half = run.book.last()
     assert half is not None
-    assert half.state is State.DONE
+    assert half.state is RestoreState.DONE
     told = [line for line in said if line.startswith(f"{name}: not ")]
     assert [line.split(":")[1] for line in told] == [" not stopped, and left out", " not started, and left out"]
     assert all("no disk is mounted" in line for line in told)

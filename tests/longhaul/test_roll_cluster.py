@@ -25,9 +25,9 @@ from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.lease import LEASES
-from longhaul.rolling.events import Event, Kind
+from longhaul.rolling.events import Event, RollEventKind
 from longhaul.rolling.pool_lock import pool_lock
-from longhaul.rolling.run import Roll, Settings
+from longhaul.rolling.run import Roll, RollSettings
 from tests.support.api_server import ApiServer, api_server
 
 pytestmark = pytest.mark.engine
@@ -254,11 +254,11 @@ def test_a_pool_is_rolled(api: Api) -> None:
 
     def tell(event: Event) -> None:
         events.append(event)
-        if event.kind is Kind.WAITING:
+        if event.kind is RollEventKind.WAITING:
             announced = {"metadata": {"annotations": {CHECKPOINT: api.now().isoformat()}}}
             api.patch(f"/api/v1/namespaces/{TEAM}/pods/job", announced)
 
-    settings = Settings(
+    settings = RollSettings(
         at_once=lambda _total: 1,
         deadline=None,
         within_s=60,
@@ -270,6 +270,12 @@ def test_a_pool_is_rolled(api: Api) -> None:
     with kubelets(api):
         roll.run()
     assert [machine.node for machine in cloud.machines] == ["new-b", "new-a"]
-    assert [event.node for event in events if event.kind is Kind.WAITING] == ["a"]
+    assert [event.node for event in events if event.kind is RollEventKind.WAITING] == ["a"]
     kinds: list[Any] = [event.kind for event in events if event.node == "a"]
-    assert kinds == [Kind.CORDONED, Kind.WAITING, Kind.RELEASED, Kind.EMPTYING, Kind.REPLACING]
+    assert kinds == [
+        RollEventKind.CORDONED,
+        RollEventKind.WAITING,
+        RollEventKind.RELEASED,
+        RollEventKind.EMPTYING,
+        RollEventKind.REPLACING,
+    ]

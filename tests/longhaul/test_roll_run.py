@@ -12,7 +12,7 @@ from clouds.base.errors import CloudError
 from clouds.base.fleet import Machine
 from contract.annotations import ROLL, ROLL_STAGE
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling.events import Kind
+from longhaul.rolling.events import RollEventKind
 from longhaul.rolling.run import PATIENCE_S, StoppedError
 from tests.support.rolled import Pool
 
@@ -48,7 +48,7 @@ def test_work_goes_on_until_it_ends(pool: Pool) -> None:
     assert pool.cluster.evicted == []
     assert [call.split()[1] for call in pool.cloud.calls if call.startswith("replace")] == ["b", "a"]
     assert pool.cluster.seconds >= 5000
-    assert pool.first(Kind.WAITING) == "waits for team/job"
+    assert pool.first(RollEventKind.WAITING) == "waits for team/job"
 
 
 def test_work_is_ended_at_its_checkpoint_and_not_at_an_old_one(pool: Pool) -> None:
@@ -60,7 +60,7 @@ def test_work_is_ended_at_its_checkpoint_and_not_at_an_old_one(pool: Pool) -> No
     assert pool.all_new()
     assert pool.cluster.evicted == ["job"]
     assert 3000 <= pool.cluster.seconds < 3200
-    assert pool.first(Kind.RELEASED) == "all of its work has written a checkpoint"
+    assert pool.first(RollEventKind.RELEASED) == "all of its work has written a checkpoint"
 
 
 def test_work_is_ended_at_the_deadline(pool: Pool) -> None:
@@ -114,7 +114,7 @@ def test_a_machine_that_may_not_be_emptied_is_given_up_and_takes_pods_again(pool
         roll.run()
     (reason,) = roll.failed.values()
     assert reason.startswith("it is not empty: kube-system/dns: Cannot evict")
-    assert pool.first(Kind.BLOCKED).startswith("may not be emptied yet: kube-system/dns: Cannot evict")
+    assert pool.first(RollEventKind.BLOCKED).startswith("may not be emptied yet: kube-system/dns: Cannot evict")
     assert "unschedulable" not in pool.cluster.nodes["a"]["spec"]
     assert pool.cloud.calls == []
 
@@ -223,7 +223,7 @@ def test_silence_is_waited_out(pool: Pool, which: str) -> None:
     pool.meanwhile[300.0] = lambda: setattr(getattr(pool, which), "down", None)
     pool.roll().run()
     assert pool.all_new()
-    assert pool.first(Kind.RETRY) == "no answer; asked again"
+    assert pool.first(RollEventKind.RETRY) == "no answer; asked again"
 
 
 def test_silence_that_lasts_ends_the_run(pool: Pool) -> None:

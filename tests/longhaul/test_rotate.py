@@ -17,10 +17,10 @@ from components.model.sites.places import place_of
 from longhaul.exits import CommandError
 from longhaul.kubernetes.connection import ApiError
 from longhaul.rotation.encryption import ROUNDS, Rotation
-from longhaul.rotation.record import Record
+from longhaul.rotation.record import EncryptionVault
 from longhaul.status.collect import parse_answer
-from longhaul.status.fleet import Verdict
-from longhaul.status.observed import Endpoint, Observed
+from longhaul.status.fleet import StatusVerdict
+from longhaul.status.observed import ApiEndpoint, Observed
 from longhaul.status.rotations import judge_rotations
 
 SERVERS = ("lab-api-0", "lab-api-1")
@@ -94,7 +94,7 @@ class World:
     def rotation(self, *, held: Callable[[], bool] = lambda: True) -> Rotation:
         place = place_of(self.environment, self.environment.control_plane.site)
         stand_in: Any = self
-        record = Record(control=stand_in, place=place, environment=self.environment)
+        record = EncryptionVault(control=stand_in, place=place, environment=self.environment)
         return Rotation(record=record, api=stand_in, new_key=self.new_key, tell=lambda _line: None, held=held)
 
     def retired(self) -> tuple[str, ...]:
@@ -219,21 +219,21 @@ def told(*keys: str, loaded: bool = True, error: str = "") -> Any:
 
 def judged(**answers: Any) -> Any:
     named = {name.replace("_", "-"): answer for name, answer in answers.items()}
-    endpoint = Endpoint(url="", reached=True)
+    endpoint = ApiEndpoint(url="", reached=True)
     return judge_rotations("lab", Observed(cloud={}, answers=named, endpoint=endpoint))
 
 
 def test_status_tells_a_rotation_that_is_half_done() -> None:
     assert judged(a=told("key1"), b=told("key1"), c=parse_answer('{"ready": true}', "")) == ()
     (found,) = judged(a=told("key2", "key1"), b=told("key2", "key1"))
-    assert (found.verdict, found.phase) == (Verdict.OK, "use")
+    assert (found.verdict, found.phase) == (StatusVerdict.OK, "use")
     assert found.reason == ("key2 encrypts, key1 only decrypts: `longhaul rotate --env lab secrets-encryption` goes on")
 
 
 def test_status_tells_servers_that_differ_or_lag() -> None:
     (found,) = judged(a=told("key1"), b=told("key1", "key2"))
-    assert found.verdict is Verdict.DEGRADED
+    assert found.verdict is StatusVerdict.DEGRADED
     assert found.reason.startswith("a has key1; b has key1, key2: they fetch")
     (found,) = judged(a=told("key1", loaded=False), b=told("key1"))
-    assert (found.verdict, found.phase) == (Verdict.DEGRADED, "steady")
+    assert (found.verdict, found.phase) == (StatusVerdict.DEGRADED, "steady")
     assert judged(a=told("key1", loaded=False, error="403")) == ()

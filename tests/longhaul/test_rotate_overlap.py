@@ -32,8 +32,8 @@ from longhaul.rotation.servers import digests
 from longhaul.rotation.service_accounts import TOKEN_HOURS
 from longhaul.status.cluster import node
 from longhaul.status.collect import parse_answer
-from longhaul.status.fleet import Verdict
-from longhaul.status.observed import ClusterView, Endpoint, Observed
+from longhaul.status.fleet import StatusVerdict
+from longhaul.status.observed import ApiEndpoint, ClusterView, Observed
 from longhaul.status.rotations import judge_rotations
 from tests.longhaul.overlap_world import KilledError, World, first_vault
 
@@ -317,14 +317,16 @@ def told(*, role: str = "api", unused: tuple[str, ...] = (), **rotations: dict[s
 
 def judged(**answers: Any) -> Any:
     now = datetime(2026, 11, 1, tzinfo=UTC)
-    return judge_rotations("lab", Observed(cloud={}, answers=answers, endpoint=Endpoint(url="", reached=True), now=now))
+    return judge_rotations(
+        "lab", Observed(cloud={}, answers=answers, endpoint=ApiEndpoint(url="", reached=True), now=now)
+    )
 
 
 def test_status_tells_what_is_not_over_and_when_it_may_go_on() -> None:
     assert judged(a=told(), b=told(), c=parse_answer('{"ready": true}', "")) == ()
     waits = {"phase": "use", "until": "2026-11-02T03:04:05+00:00"}
     (found,) = judged(a=told(service_accounts=waits), b=told(service_accounts=waits))
-    assert (found.verdict, found.phase, found.until) == (Verdict.OK, "use", "2026-11-02T03:04:05+00:00")
+    assert (found.verdict, found.phase, found.until) == (StatusVerdict.OK, "use", "2026-11-02T03:04:05+00:00")
     assert found.reason == (
         "the new key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul rotate --env lab "
         "service-accounts` goes on"
@@ -340,13 +342,13 @@ def test_status_tells_what_is_not_over_and_when_it_may_go_on() -> None:
 def test_status_tells_servers_that_differ_or_use_other_keys() -> None:
     half = {"phase": "trust", "until": ""}
     (found,) = judged(a=told(authority_nodes=half), b=told())
-    assert found.verdict is Verdict.DEGRADED
+    assert found.verdict is StatusVerdict.DEGRADED
     assert found.reason.startswith("servers are in different phases (a: trust, b: steady), and fetch within fifteen")
     started = {"unused": ("kube-controller-manager.service",), "authority_kubernetes": half}
     (found,) = judged(a=told(**started), b=told(authority_kubernetes=half))
-    assert (found.name, found.verdict) == ("authority-kubernetes", Verdict.DEGRADED)
+    assert (found.name, found.verdict) == ("authority-kubernetes", StatusVerdict.DEGRADED)
     (found,) = judged(a=told(unused=("kube-apiserver.service",)), b=told())
-    assert (found.name, found.verdict) == (SERVICE_ACCOUNTS, Verdict.DEGRADED)
+    assert (found.name, found.verdict) == (SERVICE_ACCOUNTS, StatusVerdict.DEGRADED)
     assert found.reason.startswith("programs of a use something else than these machines have")
 
 
@@ -359,7 +361,7 @@ def test_status_names_nodes_that_have_not_followed() -> None:
     observed = Observed(
         cloud={},
         answers={"a": server},
-        endpoint=Endpoint(url="", reached=True),
+        endpoint=ApiEndpoint(url="", reached=True),
         cluster=ClusterView(nodes=tuple(map(node, nodes))),
         now=datetime(2026, 11, 1, tzinfo=UTC),
     )
@@ -372,7 +374,7 @@ def test_status_tells_members_that_use_another_authority() -> None:
     late = told(role="events", unused=("etcd.service",))
     half = {"phase": "distrust", "until": ""}
     (found,) = judged(a=told(authority_etcd_client=half), m=told(role="etcd"), e=late)
-    assert (found.name, found.verdict, found.phase) == ("authority-etcd-client", Verdict.DEGRADED, "distrust")
+    assert (found.name, found.verdict, found.phase) == ("authority-etcd-client", StatusVerdict.DEGRADED, "distrust")
     assert found.reason.startswith("programs of e use something else than these machines have: `longhaul rotate")
     (alone,) = judged(a=told(), e=late)
-    assert (alone.name, alone.verdict) == ("authority-events", Verdict.DEGRADED)
+    assert (alone.name, alone.verdict) == ("authority-events", StatusVerdict.DEGRADED)

@@ -19,7 +19,7 @@ from longhaul.plan.places import TUNNEL_KEY
 from longhaul.rotation import stack
 from longhaul.rotation.stack import Stack
 from longhaul.rotation.tunnel_ends import StackEnds, tunnels_in
-from longhaul.rotation.tunnels import Tunnel
+from longhaul.rotation.tunnels import KeyedTunnel
 from tests.longhaul.overlap_world import KilledError, first_vault
 from tests.longhaul.tunnel_world import TunnelWorld
 
@@ -121,9 +121,9 @@ def test_the_state_tells_who_has_which_key() -> None:
         ]
     )
     assert found == (
-        Tunnel(secret="tunnel-1", resource="urn::k1", users=("urn::c1",)),
-        Tunnel(secret="tunnel-2", resource="urn::k2", users=("urn::c2", "urn::c3"), of_cloud=True),
-        Tunnel(secret="tunnel-3", resource="urn::k3", users=()),
+        KeyedTunnel(secret="tunnel-1", resource="urn::k1", users=("urn::c1",)),
+        KeyedTunnel(secret="tunnel-2", resource="urn::k2", users=("urn::c2", "urn::c3"), of_cloud=True),
+        KeyedTunnel(secret="tunnel-3", resource="urn::k3", users=()),
     )
 
 

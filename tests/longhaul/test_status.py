@@ -23,23 +23,23 @@ from longhaul.exits import CommandError, Exit
 from longhaul.hosts.inventory import OnpremMachine
 from longhaul.hosts.knock import Knock
 from longhaul.status import collect
-from longhaul.status.fleet import LinkStatus, Verdict, judge_links
+from longhaul.status.fleet import LinkStatus, StatusVerdict, judge_links
 from longhaul.status.observed import (
     AddonView,
+    ApiEndpoint,
     CloudView,
     ClusterView,
-    Endpoint,
-    GroupView,
     NodeAnswer,
     NodeView,
     Observed,
+    ReportedGroups,
 )
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import Status, judge
 
 RUNNING = CloudView(provisioning="Succeeded", power="running")
 RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
-REACHED = Endpoint(url="https://api/readyz", reached=True, ready=True)
+REACHED = ApiEndpoint(url="https://api/readyz", reached=True, ready=True)
 Judged = Callable[..., Status]
 
 
@@ -62,8 +62,8 @@ def test_a_second_tunnel_of_aws_that_azure_does_not_hold_is_no_fault(environment
         found = judge_links(environment, Observed(cloud={}, endpoint=REACHED, tunnels=ends))
         return next(one for one in found if one.name == "weu-use1")
 
-    assert (link(True, False).verdict, link(False, True).tunnels) == (Verdict.OK, 1)
-    assert (link(False, False).verdict, link(False, False).up) == (Verdict.DOWN, 0)
+    assert (link(True, False).verdict, link(False, True).tunnels) == (StatusVerdict.OK, 1)
+    assert (link(False, False).verdict, link(False, False).up) == (StatusVerdict.DOWN, 0)
 
 
 def node(name: str, *, pool: str, site: str, ready: bool = True) -> NodeView:
@@ -121,7 +121,7 @@ def _judged(environment: Environment) -> Judged:
     return judged
 
 
-def verdicts(status: Status) -> dict[str, Verdict]:
+def verdicts(status: Status) -> dict[str, StatusVerdict]:
     return {
         **{machine.name: machine.verdict for machine in status.machines},
         **{etcd.name: etcd.verdict for etcd in status.etcd_clusters},
@@ -140,7 +140,7 @@ def without(observed: Observed, *names: str, cloud: bool = True) -> Observed:
 def test_all_well(judged: Judged, machines: tuple[Machine, ...], healthy: Observed) -> None:
     status = judged(machines, healthy)
     assert status.healthy
-    assert set(verdicts(status).values()) == {Verdict.OK}
+    assert set(verdicts(status).values()) == {StatusVerdict.OK}
 
 
 def test_one_member_less_leaves_a_degraded_store(
@@ -148,16 +148,16 @@ def test_one_member_less_leaves_a_degraded_store(
 ) -> None:
     status = judged(machines, without(healthy, "lab-etcd-1"))
     found = verdicts(status)
-    assert found["lab-etcd-1"] is Verdict.MISSING
-    assert found["etcd"] is Verdict.DEGRADED
-    assert found["events"] is Verdict.OK
+    assert found["lab-etcd-1"] is StatusVerdict.MISSING
+    assert found["etcd"] is StatusVerdict.DEGRADED
+    assert found["events"] is StatusVerdict.OK
     assert not status.healthy
 
 
 def test_two_members_less_lose_quorum(judged: Judged, machines: tuple[Machine, ...], healthy: Observed) -> None:
     status = judged(machines, without(healthy, "lab-etcd-1", "lab-etcd-2"))
     etcd = next(etcd for etcd in status.etcd_clusters if etcd.name == "etcd")
-    assert etcd.verdict is Verdict.DOWN
+    assert etcd.verdict is StatusVerdict.DOWN
     assert etcd.reason == "1 of 3 members healthy, quorum is 2: quorum lost, and there are no backups"
 
 
@@ -168,7 +168,7 @@ def test_a_lost_quorum_is_told_with_its_way_back(
 
     def reason(observed: Observed) -> str:
         etcd = judge(saved, machines, observed, inside=False).etcd_clusters[0]
-        assert etcd.verdict is Verdict.DOWN
+        assert etcd.verdict is StatusVerdict.DOWN
         return etcd.reason.partition(": ")[2].partition("; there is no backup")[0]
 
     lost = without(healthy, "lab-etcd-1", "lab-etcd-2", cloud=False)
@@ -209,11 +209,11 @@ def test_a_learner_that_is_away_or_behind_is_a_warning(environment: Environment,
 
     found, said = status(without(seen, "lab-etcd-learner", cloud=False))
     assert said == "its machine does not run; 377 revisions behind"
-    assert found.etcd_clusters[0].verdict is Verdict.DEGRADED
+    assert found.etcd_clusters[0].verdict is StatusVerdict.DEGRADED
     assert found.etcd_clusters[0].reason.startswith(
         "3 of 3 members healthy; 1 more may be lost; the learner: its machine"
     )
-    assert verdicts(found)["lab-etcd-learner"] is Verdict.DEGRADED
+    assert verdicts(found)["lab-etcd-learner"] is StatusVerdict.DEGRADED
 
     # It is no member of a quorum.
     found, _ = status(without(seen, "lab-etcd-0", "lab-etcd-1"))
@@ -227,9 +227,9 @@ def test_a_stopped_machine_is_down_with_what_the_cloud_says(
     cloud = {**stopped.cloud, "lab-api-0": CloudView(provisioning="Succeeded", power="deallocated")}
     status = judged(machines, replace(stopped, cloud=cloud))
     machine = next(machine for machine in status.machines if machine.name == "lab-api-0")
-    assert machine.verdict is Verdict.DOWN
+    assert machine.verdict is StatusVerdict.DOWN
     assert "deallocated" in machine.reason
-    assert status.api.verdict is Verdict.DEGRADED
+    assert status.api.verdict is StatusVerdict.DEGRADED
 
 
 def test_an_unready_machine_says_which_checks_failed(
@@ -238,15 +238,15 @@ def test_an_unready_machine_says_which_checks_failed(
     bad = NodeAnswer(ready=False, checks=(("disk", False, "full"), ("time", True, ""), ("quorum", False, "")))
     status = judged(machines, replace(healthy, answers={**healthy.answers, "lab-events-0": bad}))
     machine = next(machine for machine in status.machines if machine.name == "lab-events-0")
-    assert (machine.verdict, machine.reason) == (Verdict.UNHEALTHY, "disk: full; quorum")
-    assert verdicts(status)["events"] is Verdict.DOWN
+    assert (machine.verdict, machine.reason) == (StatusVerdict.UNHEALTHY, "disk: full; quorum")
+    assert verdicts(status)["events"] is StatusVerdict.DOWN
 
 
 def test_a_machine_that_nobody_declared_is_unexpected(
     judged: Judged, machines: tuple[Machine, ...], healthy: Observed
 ) -> None:
     status = judged(machines, replace(healthy, cloud={**healthy.cloud, "lab-etcd-9": RUNNING}))
-    assert verdicts(status)["lab-etcd-9"] is Verdict.UNEXPECTED
+    assert verdicts(status)["lab-etcd-9"] is StatusVerdict.UNEXPECTED
     assert not status.healthy
 
 
@@ -257,8 +257,8 @@ def test_a_member_that_nobody_declared_is_unexpected(
     listed = replace(answer, members=(*answer.members, member("lab-etcd-7")))
     status = judged(machines, replace(healthy, answers={**healthy.answers, "lab-etcd-0": listed}))
     etcd = next(etcd for etcd in status.etcd_clusters if etcd.name == "etcd")
-    assert [(one.name, one.verdict) for one in etcd.members][-1] == ("lab-etcd-7", Verdict.UNEXPECTED)
-    assert etcd.verdict is Verdict.DEGRADED
+    assert [(one.name, one.verdict) for one in etcd.members][-1] == ("lab-etcd-7", StatusVerdict.UNEXPECTED)
+    assert etcd.verdict is StatusVerdict.DEGRADED
 
 
 def test_a_member_outside_its_own_list_is_not_well(
@@ -266,19 +266,24 @@ def test_a_member_outside_its_own_list_is_not_well(
 ) -> None:
     answer = replace(healthy.answers["lab-etcd-0"], members=(member("lab-etcd-1"), member("lab-etcd-2")))
     status = judged(machines, replace(healthy, answers={**healthy.answers, "lab-etcd-0": answer}))
-    assert verdicts(status)["etcd"] is Verdict.DEGRADED
+    assert verdicts(status)["etcd"] is StatusVerdict.DEGRADED
 
 
 @pytest.mark.parametrize(
     ("endpoint", "inside", "verdict"),
     [
-        (Endpoint(url="u", reached=False, reason="not reachable from here"), False, Verdict.OK),
-        (Endpoint(url="u", reached=False, reason="not reachable from here"), True, Verdict.UNHEALTHY),
-        (Endpoint(url="u", reached=True, reason="it answers 500"), False, Verdict.UNHEALTHY),
+        (ApiEndpoint(url="u", reached=False, reason="not reachable from here"), False, StatusVerdict.OK),
+        (ApiEndpoint(url="u", reached=False, reason="not reachable from here"), True, StatusVerdict.UNHEALTHY),
+        (ApiEndpoint(url="u", reached=True, reason="it answers 500"), False, StatusVerdict.UNHEALTHY),
     ],
 )
 def test_a_load_balancer_that_cannot_be_seen_is_no_fault(
-    judged: Judged, machines: tuple[Machine, ...], healthy: Observed, endpoint: Endpoint, inside: bool, verdict: Verdict
+    judged: Judged,
+    machines: tuple[Machine, ...],
+    healthy: Observed,
+    endpoint: ApiEndpoint,
+    inside: bool,
+    verdict: StatusVerdict,
 ) -> None:
     status = judged(machines, replace(healthy, endpoint=endpoint), inside=inside)
     assert status.api.verdict is verdict
@@ -341,7 +346,7 @@ def test_running_machines_are_asked_side_by_side(
 ) -> None:
     monkeypatch.setattr(control, "AzureApi", FakeAzure())
     monkeypatch.setattr(collect, "ask_tunnels", lambda _environment: ((), {}))
-    monkeypatch.setattr(collect, "ask_pool", lambda _environment, name, _cluster: GroupView(error=f"not {name}"))
+    monkeypatch.setattr(collect, "ask_pool", lambda _environment, name, _cluster: ReportedGroups(error=f"not {name}"))
     knocked: list[str] = []
 
     def knock(asked: Iterable[OnpremMachine]) -> dict[str, Knock]:
@@ -389,23 +394,23 @@ def backed_up(minutes: float, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("told", "verdict", "reason"),
     [
-        ([backed_up(4), backed_up(9)], Verdict.OK, "3 of 3 members healthy; newest backup 4 min old"),
-        ([backed_up(1, error="a hiccup")], Verdict.OK, "newest backup 60 s old"),
-        ([backed_up(16, error="PUT daily/x: the answer was 503")], Verdict.DEGRADED, "16 min old: PUT daily/x"),
-        ([backed_up(0, newest=None)], Verdict.DEGRADED, "there is no backup: its turn has not come yet"),
-        ([{"declared": False, "looked": 1.0}], Verdict.DEGRADED, "members are not told of backups yet"),
-        ([], Verdict.DEGRADED, "no member reports any"),
-        ([backed_up(20, took_s=600.0)], Verdict.OK, "newest backup 20 min old"),
-        ([backed_up(46, took_s=600.0)], Verdict.DEGRADED, "newest backup 46 min old: its turn"),
+        ([backed_up(4), backed_up(9)], StatusVerdict.OK, "3 of 3 members healthy; newest backup 4 min old"),
+        ([backed_up(1, error="a hiccup")], StatusVerdict.OK, "newest backup 60 s old"),
+        ([backed_up(16, error="PUT daily/x: the answer was 503")], StatusVerdict.DEGRADED, "16 min old: PUT daily/x"),
+        ([backed_up(0, newest=None)], StatusVerdict.DEGRADED, "there is no backup: its turn has not come yet"),
+        ([{"declared": False, "looked": 1.0}], StatusVerdict.DEGRADED, "members are not told of backups yet"),
+        ([], StatusVerdict.DEGRADED, "no member reports any"),
+        ([backed_up(20, took_s=600.0)], StatusVerdict.OK, "newest backup 20 min old"),
+        ([backed_up(46, took_s=600.0)], StatusVerdict.DEGRADED, "newest backup 46 min old: its turn"),
         (
             [backed_up(4, rejected=2, rejected_why="daily/x: it is empty")],
-            Verdict.DEGRADED,
+            StatusVerdict.DEGRADED,
             "4 min old; 2 blobs in the storage do not count as backups: daily/x: it is empty",
         ),
-        ([backed_up(4, oldest={"frequent": NOW.timestamp() - 3.9 * 86400})], Verdict.OK, "4 min old"),
+        ([backed_up(4, oldest={"frequent": NOW.timestamp() - 3.9 * 86400})], StatusVerdict.OK, "4 min old"),
         (
             [backed_up(4, oldest={"frequent": NOW.timestamp() - 4.1 * 86400})],
-            Verdict.DEGRADED,
+            StatusVerdict.DEGRADED,
             "nothing deletes old backups: the oldest frequent one is 4 d old, and 1 d are kept",
         ),
     ],
@@ -419,7 +424,7 @@ def test_an_etcd_cluster_is_degraded_when_its_newest_backup_is_too_old(
     machines: tuple[Machine, ...],
     healthy: Observed,
     told: list[dict[str, Any]],
-    verdict: Verdict,
+    verdict: StatusVerdict,
     reason: str,
 ) -> None:
     wanted = environment.model_copy(update={"backups": Backups(recipients=(RECIPIENT,))})

@@ -16,7 +16,7 @@ from components.model.secrets.certificates import LEAF_DAYS
 from longhaul.renewed import hand_out
 from longhaul.status.certificates import judge_certificates
 from longhaul.status.collect import parse_answer
-from longhaul.status.fleet import Verdict
+from longhaul.status.fleet import StatusVerdict
 from longhaul.status.observed import CertificateView
 
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
@@ -34,13 +34,13 @@ def _environment(root: Path) -> Environment:
 def test_what_up_will_renew_in_time_is_not_told() -> None:
     """The next `longhaul up` renews it, and there are two months for that."""
     found = (certificate("member", left=timedelta(days=100)), certificate("client", left=timedelta(days=62)))
-    assert judge_certificates("prod", found, NOW) == (Verdict.OK, "")
+    assert judge_certificates("prod", found, NOW) == (StatusVerdict.OK, "")
 
 
 def test_one_near_its_end_is_told_with_what_to_do() -> None:
     found = (certificate("member", left=timedelta(days=60)), certificate("client", left=timedelta(days=90)))
     assert judge_certificates("prod", found, NOW) == (
-        Verdict.DEGRADED,
+        StatusVerdict.DEGRADED,
         "its certificate member ends in 60 days (2026-05-03 05:06 UTC): `longhaul up --env prod` renews it",
     )
 
@@ -52,7 +52,7 @@ def test_those_that_have_ended_come_first() -> None:
         certificate("client", left=timedelta(hours=-5)),
     )
     verdict, said = judge_certificates("prod", found, NOW)
-    assert verdict is Verdict.UNHEALTHY
+    assert verdict is StatusVerdict.UNHEALTHY
     assert said.startswith("its certificates client, member: the first ended 5 h ago (2026-03-04 00:06 UTC)")
 
 

@@ -16,9 +16,9 @@ from components.model import Environment, load, plan
 from longhaul.hosts.inventory import Reach, machines
 from longhaul.hosts.knock import Knock, answer, knock
 from longhaul.status import groups
-from longhaul.status.fleet import Verdict, judge_addons, judge_nodes
+from longhaul.status.fleet import StatusVerdict, judge_addons, judge_nodes
 from longhaul.status.gateways import judge_gateways
-from longhaul.status.observed import AddonView, ClusterView, Endpoint, GroupView, Observed
+from longhaul.status.observed import AddonView, ApiEndpoint, ClusterView, Observed, ReportedGroups
 from longhaul.status.pools import judge_pools, judge_unjoined
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import judge
@@ -42,9 +42,9 @@ def seen(*absent: Machine, ready: int = 1, wanted: int = 0, **more: Any) -> Obse
     nodes = tuple(node(f"i-{number}", pool="cpu", site="use1") for number in range(ready))
     there = (*(machine(one.name) for one in nodes), *absent)
     refusals = more.pop("refusals", ())
-    group = GroupView(machines=there, wanted=wanted or len(there), **more)
+    group = ReportedGroups(machines=there, wanted=wanted or len(there), **more)
     cluster = ClusterView(nodes=(*nodes, CLUSTER.nodes[1]), addons=CLUSTER.addons, refusals=refusals)
-    endpoint = Endpoint(url="", reached=True, ready=True)
+    endpoint = ApiEndpoint(url="", reached=True, ready=True)
     return Observed(cloud={}, endpoint=endpoint, tunnels=TUNNELS, cluster=cluster, groups={"cpu": group}, now=NOW)
 
 
@@ -62,12 +62,12 @@ def test_five_of_ten_machines_that_never_joined_are_named(environment: Environme
         refusals=("i-5: 2026-01-02T03:59:00Z: WrongPool: asked from 10.0.0.1 as i-5: no",),
     )
     (pool, _hosts) = judge_pools(environment, observed)
-    assert (pool.verdict, pool.ready, pool.wanted, pool.machines) == (Verdict.DEGRADED, 5, 10, 10)
+    assert (pool.verdict, pool.ready, pool.wanted, pool.machines) == (StatusVerdict.DEGRADED, 5, 10, 10)
     assert pool.reason == "5 ready of 10 machines, 1 at least; 5 not joined"
     status = judge(environment, (), observed, inside=False)
     assert not status.healthy
-    found = {one.name: one for one in status.nodes if one.verdict is not Verdict.OK}
-    assert {one.verdict for one in found.values()} == {Verdict.MISSING}
+    found = {one.name: one for one in status.nodes if one.verdict is not StatusVerdict.OK}
+    assert {one.verdict for one in found.values()} == {StatusVerdict.MISSING}
     assert found["i-5"].reason == (
         "it has not joined, and was refused: 2026-01-02T03:59:00Z: WrongPool: asked from 10.0.0.1 as i-5: no; "
         "what it says itself: `console i-5`"
@@ -80,36 +80,36 @@ def test_five_of_ten_machines_that_never_joined_are_named(environment: Environme
 @pytest.mark.parametrize(
     ("life", "made", "refusal", "verdict"),
     [
-        (Life.PRESENT, ago(minutes=14), "", Verdict.JOINING),
-        (Life.PRESENT, ago(minutes=16), "", Verdict.MISSING),
-        (Life.PRESENT, "", "", Verdict.MISSING),
-        (Life.CHANGING, "", "", Verdict.JOINING),
-        (Life.PRESENT, ago(seconds=9), "csr: now: UnknownMachine: there is no machine i-77", Verdict.MISSING),
-        (Life.PRESENT, ago(seconds=9), "csr: now: UnknownMachine: there is no machine i-778", Verdict.JOINING),
+        (Life.PRESENT, ago(minutes=14), "", StatusVerdict.JOINING),
+        (Life.PRESENT, ago(minutes=16), "", StatusVerdict.MISSING),
+        (Life.PRESENT, "", "", StatusVerdict.MISSING),
+        (Life.CHANGING, "", "", StatusVerdict.JOINING),
+        (Life.PRESENT, ago(seconds=9), "csr: now: UnknownMachine: there is no machine i-77", StatusVerdict.MISSING),
+        (Life.PRESENT, ago(seconds=9), "csr: now: UnknownMachine: there is no machine i-778", StatusVerdict.JOINING),
         (Life.LEAVING, ago(hours=9), "", None),
     ],
     ids=["young", "old", "of unknown age", "being made", "young and refused", "another refused", "leaving"],
 )
 def test_a_machine_has_some_time_to_join_unless_it_is_refused(
-    environment: Environment, life: Life, made: str, refusal: str, verdict: Verdict | None
+    environment: Environment, life: Life, made: str, refusal: str, verdict: StatusVerdict | None
 ) -> None:
     observed = seen(machine("i-77", life), made={"i-77": made} if made else {}, refusals=(refusal,), wanted=1)
     assert [one.verdict for one in judge_unjoined(environment, observed)] == ([verdict] if verdict else [])
     pool = judge_pools(environment, observed)[0]
-    assert pool.verdict is (Verdict.DEGRADED if verdict is Verdict.MISSING else Verdict.OK)
+    assert pool.verdict is (StatusVerdict.DEGRADED if verdict is StatusVerdict.MISSING else StatusVerdict.OK)
 
 
 def test_what_the_cloud_has_not_made_is_counted(environment: Environment) -> None:
     pool = judge_pools(environment, seen(wanted=3))[0]
     assert (pool.verdict, pool.reason) == (
-        Verdict.DEGRADED,
+        StatusVerdict.DEGRADED,
         "1 ready of 3 machines, 1 at least; 2 not made by the cloud",
     )
 
 
 def test_a_cloud_that_does_not_say_leaves_the_nodes(environment: Environment) -> None:
-    pool = judge_pools(environment, replace(seen(), groups={"cpu": GroupView(error="no credentials")}))[0]
-    assert pool.verdict is Verdict.OK
+    pool = judge_pools(environment, replace(seen(), groups={"cpu": ReportedGroups(error="no credentials")}))[0]
+    assert pool.verdict is StatusVerdict.OK
     assert pool.reason.endswith("its machines are not known: no credentials")
 
 
@@ -154,17 +154,22 @@ def test_the_age_of_unjoined_alone_is_asked_for(environment: Environment, monkey
 @pytest.mark.parametrize(
     ("knocked", "up", "verdict", "says"),
     [
-        (Knock(reached=True), True, Verdict.OK, "its services run"),
-        (Knock(reached=True, said="Permission denied"), True, Verdict.UNKNOWN, "Permission denied"),
-        (Knock(reached=True, troubles=("strongswan.service has failed: no",)), True, Verdict.UNHEALTHY, "failed: no"),
-        (SILENT, False, Verdict.UNREACHABLE, "Connection timed out"),
-        (SILENT, True, Verdict.UNKNOWN, "all tunnels of rack are up"),
-        (Knock(reached=None, said="no key"), False, Verdict.UNKNOWN, "no key"),
-        (None, False, Verdict.UNKNOWN, "not asked"),
+        (Knock(reached=True), True, StatusVerdict.OK, "its services run"),
+        (Knock(reached=True, said="Permission denied"), True, StatusVerdict.UNKNOWN, "Permission denied"),
+        (
+            Knock(reached=True, troubles=("strongswan.service has failed: no",)),
+            True,
+            StatusVerdict.UNHEALTHY,
+            "failed: no",
+        ),
+        (SILENT, False, StatusVerdict.UNREACHABLE, "Connection timed out"),
+        (SILENT, True, StatusVerdict.UNKNOWN, "all tunnels of rack are up"),
+        (Knock(reached=None, said="no key"), False, StatusVerdict.UNKNOWN, "no key"),
+        (None, False, StatusVerdict.UNKNOWN, "not asked"),
     ],
 )
 def test_a_gateway_has_a_row_of_its_own(
-    environment: Environment, knocked: Knock | None, up: bool, verdict: Verdict, says: str
+    environment: Environment, knocked: Knock | None, up: bool, verdict: StatusVerdict, says: str
 ) -> None:
     tunnels = TUNNELS if up else (*TUNNELS[:-1], tunnel("use1-rack", "use1", up=False))
     observed = replace(seen(), tunnels=tunnels, knocks={"lab-gw-0": knocked} if knocked else {})
@@ -172,7 +177,7 @@ def test_a_gateway_has_a_row_of_its_own(
     assert (found.name, found.site, found.address, found.verdict) == ("lab-gw-0", "rack", "198.51.100.20", verdict)
     assert says in found.reason
     if knocked is SILENT:
-        assert judge_gateways(environment, observed, inside=True)[0].verdict is Verdict.UNREACHABLE
+        assert judge_gateways(environment, observed, inside=True)[0].verdict is StatusVerdict.UNREACHABLE
     status = judge(environment, (), observed, inside=False)
     assert json.loads(to_json(status))["gateways"][0]["verdict"] == verdict
     assert "GATEWAY" in to_text(status, colour=False)
@@ -191,25 +196,27 @@ def test_a_host_says_why_it_is_no_ready_node(environment: Environment, there: bo
     host = node("lab-node-0", pool="hosts", site="rack", ready=False)
     observed = replace(seen(), cluster=ClusterView(nodes=(host,) if there else ()), knocks={"lab-node-0": knocked})
     (found,) = judge_nodes(environment, observed)
-    usual = Verdict.UNHEALTHY if there else Verdict.MISSING
-    assert found.verdict is (Verdict.UNREACHABLE if knocked is SILENT else usual)
+    usual = StatusVerdict.UNHEALTHY if there else StatusVerdict.MISSING
+    assert found.verdict is (StatusVerdict.UNREACHABLE if knocked is SILENT else usual)
     assert says in found.reason
 
 
 def test_a_host_that_went_silent_is_unreachable_before_the_api_knows(environment: Environment) -> None:
     host = node("lab-node-0", pool="hosts", site="rack")
     observed = replace(seen(), cluster=ClusterView(nodes=(host,)), knocks={"lab-node-0": SILENT})
-    assert judge_nodes(environment, observed)[0].verdict is Verdict.UNREACHABLE
+    assert judge_nodes(environment, observed)[0].verdict is StatusVerdict.UNREACHABLE
     answers = replace(observed, knocks={"lab-node-0": Knock(reached=True)})
-    assert judge_nodes(environment, answers)[0].verdict is Verdict.OK
+    assert judge_nodes(environment, answers)[0].verdict is StatusVerdict.OK
 
 
 PLUGIN = AddonView(name="nvidia-device-plugin", ready=1, wanted=2, on_gpus=True)
 
 
-@pytest.mark.parametrize(("held", "verdict"), [("NvmlMissing: no", Verdict.UNKNOWN), ("", Verdict.DEGRADED)])
+@pytest.mark.parametrize(
+    ("held", "verdict"), [("NvmlMissing: no", StatusVerdict.UNKNOWN), ("", StatusVerdict.DEGRADED)]
+)
 def test_an_add_on_for_gpus_is_not_missed_where_they_are_not_in_service(
-    environment: Environment, held: str, verdict: Verdict
+    environment: Environment, held: str, verdict: StatusVerdict
 ) -> None:
     nodes = (replace(CLUSTER.nodes[0], gpus=held), CLUSTER.nodes[1])
     observed = replace(seen(), cluster=ClusterView(nodes=nodes, addons=(PLUGIN, *CLUSTER.addons)))
@@ -219,13 +226,13 @@ def test_an_add_on_for_gpus_is_not_missed_where_they_are_not_in_service(
 @pytest.mark.parametrize(
     ("said", "lab", "verdict"),
     [
-        ("NvmlMissing: no library", True, Verdict.UNKNOWN),
-        ("NvmlMissing: no library", False, Verdict.UNHEALTHY),
-        ("EccUncorrected: 3", True, Verdict.UNHEALTHY),
+        ("NvmlMissing: no library", True, StatusVerdict.UNKNOWN),
+        ("NvmlMissing: no library", False, StatusVerdict.UNHEALTHY),
+        ("EccUncorrected: 3", True, StatusVerdict.UNHEALTHY),
     ],
 )
 def test_a_lab_without_gpus_is_not_ill_for_ever(
-    environment: Environment, said: str, lab: bool, verdict: Verdict
+    environment: Environment, said: str, lab: bool, verdict: StatusVerdict
 ) -> None:
     nodes = (replace(CLUSTER.nodes[0], gpus=said), CLUSTER.nodes[1])
     found = judge_nodes(environment, replace(seen(), cluster=ClusterView(nodes=nodes)), lab=lab)

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from components.model import Environment
 from components.model.network.tunnel_keys import TUNNELS, TunnelKeys
-from longhaul.rotation.overlap import Subject
-from longhaul.rotation.tunnels import Tunnel, TunnelRotation
+from longhaul.rotation.overlap import RotationSubject
+from longhaul.rotation.tunnels import KeyedTunnel, TunnelRotation
 from tests.longhaul.overlap_world import World
 
 
@@ -76,12 +76,12 @@ class TunnelWorld(World):
             one.held = dict.fromkeys((*one.clouds, *one.gateways), (key,))
 
     @cached_property
-    def subject(self) -> Subject:
+    def subject(self) -> RotationSubject:
         return TunnelRotation(vault=self.record, ends=self, tell=self.told.append)
 
-    def tunnels(self) -> tuple[Tunnel, ...]:
+    def tunnels(self) -> tuple[KeyedTunnel, ...]:
         return tuple(
-            Tunnel(secret=one.secret, resource=one.secret, users=self._users(one), of_cloud=one.of_cloud)
+            KeyedTunnel(secret=one.secret, resource=one.secret, users=self._users(one), of_cloud=one.of_cloud)
             for one in self.ends.values()
         )
 

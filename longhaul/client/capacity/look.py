@@ -8,8 +8,8 @@ from typing import Any
 
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
-from longhaul.client.capacity.state import Capacity, Team
-from longhaul.kubernetes.api import Reader, path_of
+from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity
+from longhaul.kubernetes.api import ApiReader, path_of
 from longhaul.kubernetes.connection import ApiError, Object
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -24,11 +24,11 @@ MEMORY = ("longhaul-autoscaler", "memory")
 class Look:
     """One look at a cluster."""
 
-    def __init__(self, api: Reader) -> None:
+    def __init__(self, api: ApiReader) -> None:
         self._api = api
         self._hidden: list[str] = []
 
-    def capacity(self) -> Capacity:
+    def capacity(self) -> ClusterCapacity:
         """Return what may be seen. Raise ``ApiError`` when the API does not answer."""
         queues = self._some(f"{KUEUE}/clusterqueues", "teams and their queues")
         teams = tuple(self._teams(queues or ()))
@@ -41,9 +41,9 @@ class Look:
             self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON) if nodes is not None else None
         )
         found = pools(known, nodes or (), pods, memory=memory, now=self._api.now())
-        return Capacity(at=self._api.now(), teams=teams, pools=tuple(found), hidden=tuple(self._hidden))
+        return ClusterCapacity(at=self._api.now(), teams=teams, pools=tuple(found), hidden=tuple(self._hidden))
 
-    def _teams(self, queues: Iterable[Object]) -> Iterator[Team]:
+    def _teams(self, queues: Iterable[Object]) -> Iterator[TeamCapacity]:
         names = [queue["metadata"]["name"] for queue in queues]
         every = self._workloads(names)
         for queue in sorted(queues, key=lambda one: str(one["metadata"]["name"])):

@@ -70,7 +70,7 @@ def run(name: str, source: Source) -> None:
         with listening(path) as listener:
             log = folder / "openvpn.log"
             process = openvpn.start(program, settings.arguments(first, folder), socket=path, log=log)
-            session = Session(name=name, folder=folder, renew=lambda: source(csr, False), signal=signal, first=first)
+            session = VpnSession(name=name, folder=folder, renew=lambda: source(csr, False), signal=signal, first=first)
             try:
                 session.follow(accept(listener, runs=lambda: process.poll() is None))
             except EndedError:
@@ -82,7 +82,7 @@ def run(name: str, source: Source) -> None:
                     process.wait(END_S)
 
 
-class Session:
+class VpnSession:
     """Follower of a running OpenVPN: it tells the person what happens, and renews the certificate."""
 
     def __init__(

@@ -85,7 +85,7 @@ class Doors:
             authority=self.authority.certificate,
             tls_crypt=self.shared,
             expires=datetime.now(UTC) + timedelta(hours=1),
-            remotes=(admission.Remote(address=str(DOOR), port=PORT),),
+            remotes=(admission.VpnDoor(address=str(DOOR), port=PORT),),
             inside=self.told,
         )
         path = self.folder / f"{person}.ovpn"

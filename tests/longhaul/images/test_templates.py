@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from lab import tools
-from longhaul.engine.run import Result
+from longhaul.engine.run import EngineResult
 from longhaul.images import packer as packers
 from longhaul.images.packer import PLUGINS, TEMPLATES, Packer, find_packer
 from longhaul.toolchain.cache import cache_root
@@ -193,7 +193,7 @@ def program(copy: Copy, text: str) -> None:
     copy.variables["playbook_command"] = str(path)
 
 
-def build(copy: Copy, shown: io.BytesIO) -> Result:
+def build(copy: Copy, shown: io.BytesIO) -> EngineResult:
     return packers.run_packer(
         [str(copy.packer.binary), *copy.words("build", "null.here")],
         environ=copy.packer.environment(os.environ, folder=copy.folder),
