@@ -25,8 +25,6 @@ that is under way to end, as a reclaim that somebody broke off, of three members
 LIMIT_S = 3600.0
 """Time limit in seconds: seven members of 8 GiB, one after the other. Azure's agent gives a script 90 minutes
 (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
-UNKNOWN = "invalid choice: 'reclaim'"
-"""Part of what ``longhaul-node`` of an older image says, which does not have the command (Python's argparse)."""
 
 
 def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]) -> str:
@@ -72,12 +70,12 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
 
 
 def _told(output: CommandOutput) -> dict[str, Any]:
-    """Return the member's answer. One that does not know the command has begun nothing."""
+    """Return the member's answer, or a reason where it gave none."""
     try:
         told = json.loads(output.stdout)
     except ValueError:
         said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-        return {"reason": said[-1], "ask_another": UNKNOWN in said[-1]}
+        return {"reason": said[-1]}
     return told if isinstance(told, dict) else {}
 
 

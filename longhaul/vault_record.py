@@ -24,7 +24,7 @@ class VaultRecord:
     environment: Environment
 
     def text(self, name: str) -> str | None:
-        """Return the newest value of a secret; None when there is none, as in an environment of an earlier release."""
+        """Return the newest value of a secret; None when there is none."""
         try:
             return self.control.secret(self.place, vault_name(self.environment), name)
         except CloudError as error:

@@ -61,9 +61,8 @@ def of_document(document: Mapping[str, Any]) -> Memory:
     ``ValueError`` for anything else."""
     return Memory(
         asked=_read(document["asked"]),
-        # Those of an earlier version have neither.
-        sizes={name: int(count) for name, count in document.get("sizes", {}).items()},
-        lost=frozenset(map(str, document.get("lost", ()))),
+        sizes={name: int(count) for name, count in document["sizes"].items()},
+        lost=frozenset(map(str, document["lost"])),
         backoff={
             name: Backoff(
                 failures=int(one["failures"]), until=datetime.fromisoformat(one["until"]), reason=str(one["reason"])

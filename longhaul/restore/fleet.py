@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
     from clouds.base.place import Place
 
-OLD = "invalid choice: 'restore'"
-"""Part of what an image answers that is older than restores."""
-
 Answer = Mapping[str, Any]
 
 
@@ -42,8 +39,6 @@ class PlaceMachines:
         try:
             found = json.loads(output.stdout.strip().splitlines()[-1])
         except (ValueError, IndexError):
-            if OLD in output.stderr:
-                raise RefusedStepError("its image is older than restores (docs/restore.md, by hand)") from None
             said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
             raise RefusedStepError(said[-1]) from None
         if not isinstance(found, dict):

@@ -51,9 +51,8 @@ class KubernetesRotation(AuthorityRotation):
         if silent:
             env = self.vault.environment.name
             raise CommandError(
-                f"the nodes {', '.join(silent)} do not say which authorities they believe: their programs are of a "
-                f"former release (`longhaul roll --env {env}`, for hosts `longhaul up --env {env}`), or they are away. "
-                "To go on without them: --without NAME"
+                f"the nodes {', '.join(silent)} do not say which authorities they believe, or they are away "
+                f"(`longhaul status --env {env}`). To go on without them: --without NAME"
             )
         self.new_machines.refuse_other_changes()
         super().prepare()

@@ -118,7 +118,6 @@ def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
         return f"does not have {names} as the vault does: it could not fetch them (journalctl -u longhaul-secrets)"
     if answer.get("error"):
         return f"does not use what it has: {answer['error']}"
-    # A machine of a former release says nothing of its ports.
     shown = answer.get("shown") or {}
     if other := [name for name, found in wanted.items() if not {*shown.get(name, ())} <= {*found[:1]}]:
         return f"has {', '.join(other)} as the vault does, but a port shows another certificate: {_UNREAD}"

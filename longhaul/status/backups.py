@@ -94,7 +94,7 @@ def _looked(told: Mapping[str, Any]) -> float:
 def _why(told: Sequence[Mapping[str, Any]]) -> str:
     """Return why there is none, or no newer one, as the member says that looked last."""
     if not told:
-        return "no member reports any (an image of before backups?)"
+        return "no member reports any"
     last = max(told, key=_looked)
     failed = next((str(one["error"]) for one in [last, *told] if one.get("error")), "")
     if not any(one.get("declared") for one in told):

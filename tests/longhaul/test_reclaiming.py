@@ -17,8 +17,6 @@ from longhaul.reclaiming import PROBE, reclaim
 
 DONE = {"done": True, "reason": "3 members have room again", "sizes": {"lab-events-0": [16 << 20, 1 << 19]}}
 NO_QUORUM = {"done": False, "reason": "no member answers with a quorum", "sizes": {}, "ask_another": True}
-UNKNOWN = "longhaul-node: error: argument command: invalid choice: 'reclaim' (choose from 'ready', 'status')"
-"""Words of Python 3.11's argparse on standard error about a command that an older image does not have."""
 
 
 @pytest.fixture(name="environment")
@@ -68,11 +66,10 @@ def test_a_machine_that_is_off_or_gone_is_not_asked(
     assert asked == [("lab-events-1", "longhaul-node reclaim")]
 
 
-@pytest.mark.parametrize("said", [NO_QUORUM, UNKNOWN], ids=["no quorum", "unknown"])
 def test_the_next_member_is_asked_when_nothing_was_begun(
-    environment: Environment, monkeypatch: pytest.MonkeyPatch, said: Any
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = answers(monkeypatch, said, DONE)
+    asked = answers(monkeypatch, NO_QUORUM, DONE)
     assert reclaim(environment, Role.EVENTS, tell=print).startswith("3 members have room again")
     assert [machine for machine, _ in asked] == ["lab-events-0", "lab-events-1"]
 
@@ -113,8 +110,8 @@ def test_no_other_member_is_asked_while_the_first_may_be_at_it(
 
 
 def test_each_members_reason_is_told_when_none_does(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers(monkeypatch, NO_QUORUM, UNKNOWN, power={"lab-etcd-0": "deallocated"})
+    answers(monkeypatch, NO_QUORUM, NO_QUORUM, power={"lab-etcd-0": "deallocated"})
     with pytest.raises(CommandError) as failed:
         reclaim(environment, Role.ETCD, tell=print)
-    for reason in ("lab-etcd-0: it is deallocated", "lab-etcd-1: no member answers", "lab-etcd-2: longhaul-node: err"):
+    for reason in ("lab-etcd-0: it is deallocated", "lab-etcd-1: no member answers", "lab-etcd-2: no member answers"):
         assert reason in str(failed.value)

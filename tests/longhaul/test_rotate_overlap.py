@@ -251,7 +251,7 @@ def test_a_server_is_not_believed_before_it_uses_the_keys(
 def test_a_certificate_is_taken_over_once_the_port_shows_it(
     make: Make, monkeypatch: pytest.MonkeyPatch, what: str, deaf: str, file: str
 ) -> None:
-    """Whatever the machine's files are. One of a former release, which tells no ports, is judged by its files."""
+    """Whatever the machine's files are."""
     world = make(what)
     former = digests(world.servers[deaf].files[file])
     tell = world.run_command
