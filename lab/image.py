@@ -22,9 +22,9 @@ from typing import Any
 from lab import base, depot, depot_authority
 from lab.ansible.runner import ansible_version, play
 from lab.signing import KEY
-from longhaul.depot import contents
-from longhaul.depot.contents import Contents
-from longhaul.depot.serving import served
+from longhaul.artifacts import contents
+from longhaul.artifacts.contents import Contents
+from longhaul.artifacts.serving import served
 from longhaul.toolchain import autoscaler
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file, write_json
 from longhaul.toolchain.debian import tidy

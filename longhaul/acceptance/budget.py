@@ -9,10 +9,10 @@ from decimal import Decimal
 
 from components.model import Environment, control_machines, plan
 from longhaul.acceptance.scaling import scaled_pool
-from longhaul.prices.cost import CostLine
-from longhaul.prices.known import KnownPrices
-from longhaul.prices.money import Money, total
-from longhaul.prices.needs import POOL
+from longhaul.costs.cost import CostLine
+from longhaul.costs.known import KnownPrices
+from longhaul.costs.money import Money, total
+from longhaul.costs.needs import POOL
 
 
 @dataclass(frozen=True, kw_only=True)

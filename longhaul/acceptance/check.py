@@ -12,8 +12,8 @@ from clouds.base.errors import CloudError
 from longhaul.acceptance.limit import Deadline, LateError
 from longhaul.acceptance.outcome import StepOutcome, StepResult
 from longhaul.acceptance.waiting import Clock
-from longhaul.exits import CommandError
 from longhaul.kubernetes.connection import ApiError
+from longhaul.terminal.exits import CommandError
 
 
 class NotSoError(Exception):

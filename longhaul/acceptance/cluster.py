@@ -12,11 +12,11 @@ from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import must
 from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.drain import NODES
-from longhaul.exits import Exit
-from longhaul.hosts.inventory import has_hosts
 from longhaul.kubernetes.connection import Object
+from longhaul.racks.inventory import has_hosts
 from longhaul.status.cluster import node as node_view
 from longhaul.status.fleet import StatusVerdict
+from longhaul.terminal.exits import Exit
 
 COUNTS = ("create", "update", "replace", "delete")
 """Kinds of change that a preview counts."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 
 
 class StepResult(StrEnum):

@@ -16,8 +16,8 @@ from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
 from longhaul.acceptance.steps import Runs, must, require
 from longhaul.acceptance.waiting import Clock
-from longhaul.engine.runs import RunFile, new_run
-from longhaul.exits import CommandError, Exit
+from longhaul.engine.records import RunFile, new_run
+from longhaul.terminal.exits import CommandError, Exit
 
 DOWN_SHARE = 1 / 3
 """Share of the whole time that is kept for taking down."""

@@ -15,9 +15,9 @@ from typing import IO, Any, Protocol
 from longhaul.acceptance.check import NotSoError
 from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.waiting import TELL_S
-from longhaul.context import Context
-from longhaul.engine.run import start
-from longhaul.exits import MEANINGS, Exit, meanings
+from longhaul.engine.execution import start
+from longhaul.project.context import Context
+from longhaul.terminal.exits import MEANINGS, Exit, meanings
 
 TAIL = 12
 """Number of log lines that are shown of a failed step."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from components.model.access.revoked import Revoked, is_name
 from components.model.secrets.vault import REVOKED
 from components.model.vpn.section import OPERATOR
-from longhaul.exits import CommandError, Exit
-from longhaul.identity import control_of
-from longhaul.vault_record import VaultRecord, unusable
+from longhaul.cluster.identity import control_of
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.record import VaultRecord, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

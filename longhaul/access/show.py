@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from components.model.identity.sign_in import settings
-from longhaul.exits import CommandError
-from longhaul.quarantine.servers import asked, digest_of, servers
+from longhaul.control_plane.refusals import asked, digest_of, servers
 from longhaul.report.text import table
+from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from components.model import Environment

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from components.model.access.quarantine import moment
 from components.model.access.revoked import Person
-from longhaul.exits import CommandError
-from longhaul.quarantine.servers import PEOPLE, end_connections, hand_to, servers, vpn_machines
+from longhaul.control_plane.refusals import PEOPLE, end_connections, hand_to, servers, vpn_machines
+from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from components.model.access.revoked import Revoked

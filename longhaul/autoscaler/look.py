@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.autoscaler.actions import Decision
     from longhaul.autoscaler.pod_objects import Object
+    from longhaul.costs.book import PriceBook
     from longhaul.kubernetes.api import Api
-    from longhaul.prices.book import PriceBook
 
 Answers = Mapping[str, Sequence[Asked]]
 """Answers of clouds about groups, by pool."""

@@ -18,8 +18,8 @@ from longhaul.autoscaler.shapes import PODS, Apart, Kind, Requirement, Resources
 from longhaul.autoscaler.snapshot import Cordon, Health, LabelPairs, Moving, Node
 from longhaul.drain import DrainPod, pod_of
 from longhaul.kubernetes.api import moment
-from longhaul.rolling.observed import STARTING
-from longhaul.rolling.plan import OVERDUE
+from longhaul.roll.observed import STARTING
+from longhaul.roll.plan import OVERDUE
 
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
 """Taints of nodes that are full for the moment, and neither starting nor dead."""

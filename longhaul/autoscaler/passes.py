@@ -25,8 +25,8 @@ from longhaul.autoscaler.telling import Teller
 
 if TYPE_CHECKING:
     from components.model import Environment
+    from longhaul.costs.book import PriceBook
     from longhaul.kubernetes.api import Api
-    from longhaul.prices.book import PriceBook
 
 FRESH_S, KEPT_S = 0.8, 9.0
 """Time for which a cloud's answer is good, seconds: about a group that was asked for machines just now, and any other.

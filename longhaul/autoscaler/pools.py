@@ -29,7 +29,7 @@ from longhaul.kubernetes.api import moment
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.prices.book import PriceBook
+    from longhaul.costs.book import PriceBook
 
 GIB, MIB = 2**30, 2**20
 SEEN_SHARE = Decimal("0.925")

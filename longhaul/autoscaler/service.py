@@ -20,8 +20,8 @@ from longhaul.kubernetes.lease import holding
 
 if TYPE_CHECKING:
     from components.model import Environment
+    from longhaul.costs.book import PriceBook
     from longhaul.kubernetes.api import Api
-    from longhaul.prices.book import PriceBook
 
 EVERY_S = 10.0
 """Longest time between two passes, seconds."""

@@ -24,9 +24,9 @@ from components.model.loading.errors import ConfigurationError
 from longhaul.autoscaler.metrics import PORT, Metrics, served
 from longhaul.autoscaler.service import Terms
 from longhaul.autoscaler.service import serve as work
+from longhaul.costs.book import PriceBook
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
-from longhaul.prices.book import PriceBook
 
 log = logging.getLogger("autoscaler")
 

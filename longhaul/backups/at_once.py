@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from components.model import control_machines, plan
 from components.model.control_plane.machines import learners, members
-from longhaul.backups.listing import control_of
-from longhaul.exits import CommandError, Exit
-from longhaul.restore.choice import furthest
+from longhaul.etcd_backups.choice import furthest
+from longhaul.etcd_backups.listing import control_of
+from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model import Environment, Role
-    from longhaul.backups.listing import ListedBackup
+    from longhaul.etcd_backups.listing import ListedBackup
 
 COMMAND = "longhaul-node backup"
 LIMIT_S = 1800.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.client.errors import SignInError
 from longhaul.client.tokens import EARLY_S, Tokens, TokenStore
-from longhaul.say import say
+from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
     from longhaul.client.oidc import Provider

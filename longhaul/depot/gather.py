@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longhaul.depot import pull
-from longhaul.depot.build import DepotParts, fill, made_image
-from longhaul.depot.contents import ContainerImage
-from longhaul.depot.manifest import DepotReport, seal, verify
-from longhaul.depot.oci import Image
-from longhaul.depot.pull import Pulled
-from longhaul.depot.wanted import DepotContent
+from longhaul.artifacts import pull
+from longhaul.artifacts.build import DepotParts, fill, made_image
+from longhaul.artifacts.contents import ContainerImage
+from longhaul.artifacts.manifest import DepotReport, seal, verify
+from longhaul.artifacts.oci import Image
+from longhaul.artifacts.pull import Pulled
+from longhaul.artifacts.wanted import DepotContent
 from longhaul.toolchain import archive, debian, tools
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, remove, require_space, sha256_file
 from longhaul.toolchain.errors import SetupError

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from clouds.base.findings import Finding, NotAskedError, ok, unknown, warning
 from components.model import Role
 from components.model.secrets.vault import vault_name
-from longhaul.backups.listing import backups
 from longhaul.doctor.target import DoctorTarget
-from longhaul.exits import CommandError
-from longhaul.report.ages import age
+from longhaul.etcd_backups.listing import backups
 from longhaul.status.backups import LATE
+from longhaul.terminal.ages import age
+from longhaul.terminal.exits import CommandError
 
 CUSTODY = 'docs/backups.md, "Who keeps which key"'
 

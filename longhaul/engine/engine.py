@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from longhaul.context import Context, state_folder
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.events import EngineEvents
+from longhaul.engine.execution import EngineResult, ask_engine, run_engine
 from longhaul.engine.locate import engine_binary, engine_environment
-from longhaul.engine.run import EngineResult, ask_engine, run_engine
-from longhaul.engine.runs import RunFile
-from longhaul.exits import CommandError, Exit
-from longhaul.output import Output
-from longhaul.progress import Progress
-from longhaul.project import OBJECTS, PROJECT_FILE, Project
+from longhaul.engine.records import RunFile
+from longhaul.project.checkout import OBJECTS, PROJECT_FILE, Project
+from longhaul.project.context import Context, state_folder
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.output import Output
+from longhaul.terminal.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True)

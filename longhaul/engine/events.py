@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longhaul.engine.digest import GROUPS
-from longhaul.progress import awaited, counts
+from longhaul.terminal.progress import awaited, counts
 
 STACK = "pulumi:pulumi:Stack"
 """Type of the stack's own resource."""

@@ -21,8 +21,8 @@ from typing import Any
 
 from longhaul.engine.engine import Engine
 from longhaul.engine.events import EngineDiagnostic
-from longhaul.exits import CommandError
-from longhaul.say import say
+from longhaul.terminal.exits import CommandError
+from longhaul.terminal.say import say
 
 EXISTS = re.compile(r"cannot create already existing (?:sub)?resource [\"'](?P<id>[^\"']+)[\"']")
 """Pattern of that message: pulumi-azure-native, ``provider/pkg/azure/client.go`` and

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from longhaul.exits import CommandError
-from longhaul.hosts.inventory import OnpremMachine
+from longhaul.racks.inventory import OnpremMachine
+from longhaul.terminal.exits import CommandError
 
 KINDS = {"ssh-ed25519": "ed25519", "ecdsa-sha2-nistp256": "ecdsa", "ssh-rsa": "rsa"}
 """Types of keys that may be pinned, and their names for ssh-keyscan(1), ``-t``."""

@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from longhaul.context import Context
-from longhaul.exits import CommandError, Exit
-from longhaul.hosts.inventory import GATEWAYS, OnpremMachine
 from longhaul.hosts.pinning import pin_gateways, pin_hosts
 from longhaul.hosts.scan_keys import Scanned, ScanResult, keyscan, scan
-from longhaul.say import ask, say
+from longhaul.project.context import Context
+from longhaul.racks.inventory import GATEWAYS, OnpremMachine
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import ask, say
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -37,7 +37,7 @@ def scan_keys(
 
 def pin(where: Context, environment: Environment, found: Sequence[Scanned]) -> list[str]:
     """Write the keys into the environment's files, all or none; return the files' names."""
-    from longhaul.init.writing import write
+    from longhaul.project.writing import write
 
     stack = where.project.stack_file(where.env)
     gateways = {one.machine.declared: str(one.key) for one in found if one.machine.group == GATEWAYS}

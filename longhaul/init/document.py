@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
 from longhaul.init.answers import Answers, CloudSite, HostAnswer, Places, PoolAnswer, Rack
-from longhaul.init.images import kind, placeholder
 from longhaul.init.ranges import DEFAULT_PREFIX, prefixes
+from longhaul.project.image_placeholders import kind, placeholder
 
 SCHEMA = "# yaml-language-server: $schema=../docs/reference/{name}.schema.json"
 

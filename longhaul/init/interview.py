@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from longhaul.exits import CommandError, Exit
 from longhaul.init import parsing
 from longhaul.init.questions import InterviewQuestion
 from longhaul.report.text import wrapped
+from longhaul.terminal.exits import CommandError, Exit
 
 AnswerT = TypeVar("AnswerT")
 

@@ -25,8 +25,8 @@ Renew = Callable[[Mapping[str, str]], Mapping[str, str] | None]
 
 
 def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
-    """Return the identity in a kubeconfig made by :func:`longhaul.cluster.kubeconfig`: one cluster, everything
-    embedded. Raise ``LookupError``, ``TypeError`` or ``ValueError`` when it is another one."""
+    """Return the identity in a kubeconfig made by :func:`longhaul.cluster.api_access.kubeconfig`: one cluster,
+    everything embedded. Raise ``LookupError``, ``TypeError`` or ``ValueError`` when it is another one."""
     cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
     parts = {
         "issuer": cluster["certificate-authority-data"],
@@ -134,7 +134,7 @@ class Api(ApiReader):
         timeout_s: float = TIMEOUT_S,
         renew: Renew | None = None,
     ) -> Api:
-        """Return the API of a kubeconfig made by :func:`longhaul.cluster.kubeconfig`."""
+        """Return the API of a kubeconfig made by :func:`longhaul.cluster.api_access.kubeconfig`."""
         server = str(kubeconfig["clusters"][0]["cluster"]["server"])
         return cls(server, identity_of(kubeconfig), timeout_s=timeout_s, renew=renew)
 

@@ -7,9 +7,9 @@ from datetime import date
 
 from clouds.base.prices import HostKey, Key, MachineKey, Price
 from components.model import Environment
+from longhaul.costs.book import PriceBook
+from longhaul.costs.needs import needs
 from longhaul.prices import OLD_DAYS
-from longhaul.prices.book import PriceBook
-from longhaul.prices.needs import needs
 
 
 @dataclass(frozen=True, kw_only=True)

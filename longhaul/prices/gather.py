@@ -11,8 +11,8 @@ from clouds.base.prices import Asking, Batch, Key, Price, Say
 from clouds.base.web import Web, WebError
 from clouds.registry import clouds
 from components.model import Environment
-from longhaul.prices.book import PriceBook
-from longhaul.prices.needs import wanted
+from longhaul.costs.book import PriceBook
+from longhaul.costs.needs import wanted
 from longhaul.prices.write import save
 
 

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from clouds.base.findings import Severity
-from longhaul.report.printable import one_line
+from longhaul.terminal.printable import one_line
 
 WIDTH = 100
 """Maximum width of text, columns."""

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from clouds.base.control import ControlAccess

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from components.model.secrets.vault import KEYS_IN_USE
-from longhaul.rotation import machines
-from longhaul.rotation.record import EncryptionVault, names
+from longhaul.control_plane import encryption as machines
+from longhaul.vault.encryption_keys import EncryptionVault, names
 
 
 def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> None:

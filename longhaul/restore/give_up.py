@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from components.model import Role, control_machines, plan
-from longhaul.exits import CommandError, Exit
-from longhaul.restore.half_done import HalfDone, RestoreState
 from longhaul.restore.seen import MemberStep, ObservedPlane, look, roles_of
 from longhaul.restore.steps import STOP_S
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.half_restored import HalfDone, RestoreState
 
 if TYPE_CHECKING:
     from longhaul.restore.fleet import PlaceMachines
-    from longhaul.restore.half_done import Book
+    from longhaul.vault.half_restored import Book
 
 
 def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]) -> HalfDone:

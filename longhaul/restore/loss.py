@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longhaul.report.ages import age
-from longhaul.restore.choice import believed, furthest
-from longhaul.restore.half_done import HalfDone
+from longhaul.etcd_backups.choice import believed, furthest
 from longhaul.restore.seen import MemberStep, ObservedPlane
+from longhaul.terminal.ages import age
+from longhaul.vault.half_restored import HalfDone
 
 if TYPE_CHECKING:
     from components.model import Role
-    from longhaul.backups.listing import ListedBackup
+    from longhaul.etcd_backups.listing import ListedBackup
 
 
 def told(half: HalfDone, backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> str:

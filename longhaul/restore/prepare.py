@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from components.model import Role, control_machines, plan
-from longhaul.backups.listing import ListedBackup, backups
-from longhaul.exits import CommandError, Exit
-from longhaul.restore.choice import bump, chosen, newest_known, unknown
-from longhaul.restore.half_done import Book, Choice, HalfDone, RestoreState
+from longhaul.etcd_backups.choice import bump, chosen, newest_known, unknown
+from longhaul.etcd_backups.listing import ListedBackup, backups
 from longhaul.restore.seen import MemberStep, ObservedPlane, look, may_go_on, missing, roles_of
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.half_restored import Book, Choice, HalfDone, RestoreState
 
 if TYPE_CHECKING:
     from components.model import Environment

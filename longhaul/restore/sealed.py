@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from clouds.base.errors import CloudError
 from components.model.backups.storage import account_name
-from longhaul.backups.listing import ListedBackup, control_of
-from longhaul.exits import CommandError, Exit
+from longhaul.etcd_backups.listing import ListedBackup, control_of
 from longhaul.restore.age_header import HeaderError, header_of, unwrapped
+from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from components.model import Environment

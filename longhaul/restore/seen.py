@@ -11,13 +11,13 @@ from clouds.base.errors import CloudError
 from components.model import Role
 from components.model.control_plane.machines import learners
 from components.model.control_plane.machines import members as voters
-from longhaul.exits import CommandError, Exit
 from longhaul.restore.fleet import Answer, PlaceMachines, RefusedStepError
-from longhaul.restore.half_done import HalfDone
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.half_restored import HalfDone
 
 if TYPE_CHECKING:
     from components.model import Machine
-    from longhaul.backups.listing import ListedBackup
+    from longhaul.etcd_backups.listing import ListedBackup
 
 LOOK_S = 180.0
 """Time limit of a look in seconds: Azure's agent alone takes at least 20, and waits for the command before."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from components.model import Role, control_machines, plan
-from longhaul.exits import CommandError, Exit
 from longhaul.restore.age_header import HeaderError, wrapped
 from longhaul.restore.fleet import Answer, PlaceMachines, RefusedStepError
 from longhaul.restore.former_keys import readmit_former
-from longhaul.restore.half_done import Book, HalfDone, RestoreState
 from longhaul.restore.seen import LOOK_S, MemberSeen, MemberStep, ObservedPlane, look
-from longhaul.rotation.record import EncryptionVault
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.encryption_keys import EncryptionVault
+from longhaul.vault.half_restored import Book, HalfDone, RestoreState
 
 if TYPE_CHECKING:
     from longhaul.restore.sealed import SealedBackup

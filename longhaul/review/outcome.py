@@ -7,7 +7,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from clouds.base.findings import Severity
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 
 
 class ReviewOutcome(StrEnum):

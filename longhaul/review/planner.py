@@ -13,10 +13,10 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clouds.registry import clouds
-from longhaul.exits import CommandError, Exit
-from longhaul.project import Project
+from longhaul.project.checkout import Project
 from longhaul.review.outcome import ReviewOutcome
 from longhaul.review.sealed import SealedProject, sealed
+from longhaul.terminal.exits import CommandError, Exit
 
 
 def drift_words() -> tuple[str, ...]:

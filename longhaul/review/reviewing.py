@@ -6,8 +6,8 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from longhaul.plan.lines import WORDS
-from longhaul.project import STACKS, Project
+from longhaul.judgement.lines import WORDS
+from longhaul.project.checkout import STACKS, Project
 from longhaul.report.text import counted, seen_from
 from longhaul.review.affected import Side, affected, side
 from longhaul.review.git import Repository

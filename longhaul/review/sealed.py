@@ -24,8 +24,8 @@ from components.model.loading.errors import ConfigurationError
 from longhaul.engine.backend import current_backend
 from longhaul.engine.locate import engine_binary
 from longhaul.engine.throwaway import throwaway_backend
-from longhaul.exits import CommandError
-from longhaul.project import OBJECTS, PROJECT_FILE, Project
+from longhaul.project.checkout import OBJECTS, PROJECT_FILE, Project
+from longhaul.terminal.exits import CommandError
 
 PLACEHOLDER = '"taken out for this preview"'
 """Text in place of every secret's value. It is JSON, because a state holds the plain values of secrets as JSON."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from components.model.backups.section import BackupClass
-from longhaul.backups.overdue import is_overdue, overdue
-from longhaul.report.ages import age
+from longhaul.etcd_backups.overdue import is_overdue, overdue
 from longhaul.report.text import counted
 from longhaul.status.fleet import StatusVerdict
+from longhaul.terminal.ages import age
 
 if TYPE_CHECKING:
     from components.model import Environment

@@ -19,10 +19,8 @@ from components.model.access.quarantine import Quarantine
 from components.model.control_plane.health import READY_PATH
 from components.model.secrets.rotations import parse_standings
 from components.model.sites.places import place_of
-from longhaul.exits import CommandError, Exit
-from longhaul.hosts.inventory import GATEWAYS
-from longhaul.hosts.inventory import machines as onprem_machines
-from longhaul.quarantine.record import QuarantineVault
+from longhaul.racks.inventory import GATEWAYS
+from longhaul.racks.inventory import machines as onprem_machines
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.groups import ask_pool
 from longhaul.status.observed import (
@@ -36,13 +34,15 @@ from longhaul.status.observed import (
     Observed,
 )
 from longhaul.status.tunnels import ask_tunnels
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.quarantine import QuarantineVault
 
 if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
     from clouds.base.place import Place
     from components.model import Environment, Machine
-    from longhaul.hosts.inventory import OnpremMachine
-    from longhaul.hosts.knock import Knock
+    from longhaul.racks.inventory import OnpremMachine
+    from longhaul.status.knock import Knock
 
 AUTHORITIES = "kubernetes-ca.crt"
 """File of API server machines with the authorities of API servers."""

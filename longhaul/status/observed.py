@@ -11,7 +11,7 @@ from clouds.base.fleet import Machine
 from clouds.base.tunnels import TunnelView
 from components.model.access.quarantine import Quarantine
 from components.model.secrets.rotations import Standing
-from longhaul.hosts.knock import Knock
+from longhaul.status.knock import Knock
 
 STILL = ("stopped", "deallocated")
 """Power states that last until the machine is started (learn.microsoft.com, "States and billing of Azure Virtual

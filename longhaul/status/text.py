@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from clouds.base.findings import Severity
-from longhaul.report.ages import age
 from longhaul.report.programs import document
 from longhaul.report.text import MANY, Cell, Marked, painted, table
 from longhaul.status.fleet import NodeStatus, StatusVerdict
 from longhaul.status.verdicts import EtcdStatus, Status
+from longhaul.terminal.ages import age
 
 _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 

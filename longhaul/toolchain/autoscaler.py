@@ -32,12 +32,12 @@ MODULES = (
     "longhaul/drain.py",
     "longhaul/engine/__init__.py",
     "longhaul/engine/processes.py",
-    "longhaul/exits.py",
+    "longhaul/terminal",
     "longhaul/kubernetes",
-    "longhaul/prices",
-    "longhaul/quarantine",
+    "longhaul/costs",
+    "longhaul/machine",
     "longhaul/report",
-    "longhaul/rolling",
+    "longhaul/roll",
 )
 """Modules and packages of this checkout that the autoscaler imports."""
 

@@ -1,4 +1,4 @@
-"""Lookup of the tree that the autoscaler runs from, which is made for a machine's Python (longhaul/images)."""
+"""Lookup of the tree that the autoscaler runs from, which is made for a machine's Python (longhaul/image)."""
 
 from __future__ import annotations
 

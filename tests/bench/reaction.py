@@ -25,9 +25,9 @@ from lab import tools
 from longhaul.autoscaler.gang_objects import CLASS
 from longhaul.autoscaler.service import Terms, serve
 from longhaul.autoscaler.store import Store
+from longhaul.costs.book import PriceBook
 from longhaul.drain import NODES, PODS
 from longhaul.kubernetes.api import Api
-from longhaul.prices.book import PriceBook
 from tests.longhaul.autoscaler.acting import GROUPS, HAS, REQUESTS, SPEC, environment
 from tests.longhaul.autoscaler.test_cluster import REQUESTS as KIND
 from tests.longhaul.autoscaler.test_cluster import TOOLS

@@ -21,8 +21,8 @@ from clouds.base.refusals import Refusal
 from components.model import Environment
 from longhaul.autoscaler.metrics import PREFIX, Metrics
 from longhaul.autoscaler.service import Terms, serve
+from longhaul.costs.book import PriceBook
 from longhaul.kubernetes.api import Api
-from longhaul.prices.book import PriceBook
 from tests.support.api_server import ApiServer
 
 PROCESSES = multiprocessing.get_context("fork")

@@ -65,7 +65,7 @@ def depot_packages(folder: Path) -> Target:
 
 
 def _depot(folder: Path, changed: str, seed: Any, *, known: str = "depot.json") -> Target:
-    from longhaul.depot.manifest import verify
+    from longhaul.artifacts.manifest import verify
     from longhaul.toolchain.errors import SetupError
 
     path = folder / changed
@@ -85,8 +85,8 @@ def _depot(folder: Path, changed: str, seed: Any, *, known: str = "depot.json") 
 def verdicts(folder: Path) -> Target:
     """Read what became of each host, as Ansible's callback wrote it."""
     from components.model import load, plan
-    from longhaul.hosts.inventory import machines
-    from longhaul.hosts.verdicts import HostResults, read
+    from longhaul.racks.inventory import machines
+    from longhaul.racks.verdicts import HostResults, read
 
     environment = load(REPOSITORY / "stacks" / STACK)
     hosts = list(machines(environment, plan(environment)))

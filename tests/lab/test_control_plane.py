@@ -7,7 +7,7 @@ import json
 import pytest
 
 from components.control_plane import issuing
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import ENV, SharedLab
 

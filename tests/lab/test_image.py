@@ -14,7 +14,7 @@ import pytest
 
 from lab import image
 from lab.image import LabImages
-from longhaul.depot import contents
+from longhaul.artifacts import contents
 from longhaul.toolchain import debian
 from longhaul.toolchain.cache import remove, sha256_file
 from longhaul.toolchain.debian import host_sources

@@ -10,11 +10,11 @@ import pytest
 
 from components.model import ConfigurationError
 from longhaul.engine.throwaway import copy_stack_file
-from longhaul.exits import CommandError
-from longhaul.init.writing import encryption
-from longhaul.plan.texts import machine_files
-from longhaul.project import Project
+from longhaul.judgement.texts import machine_files
+from longhaul.project.checkout import Project
+from longhaul.project.writing import encryption
 from longhaul.review.sealed import sealed
+from longhaul.terminal.exits import CommandError
 
 ROOT = Path(__file__).parents[2]
 

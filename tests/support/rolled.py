@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from longhaul.rolling.events import Event, RollEventKind
-from longhaul.rolling.run import Roll, RollSettings
+from longhaul.roll.events import Event, RollEventKind
+from longhaul.roll.run import Roll, RollSettings
 from tests.support.pool import POOL, FakeCluster, FakeGroup
 
 

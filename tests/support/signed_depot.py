@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.build import DepotParts, fill
-from longhaul.depot.manifest import seal
-from longhaul.depot.oci import Image, copy_of
-from longhaul.depot.signature import sign
+from longhaul.artifacts.build import DepotParts, fill
+from longhaul.artifacts.manifest import seal
+from longhaul.artifacts.oci import Image, copy_of
+from longhaul.artifacts.signature import sign
 from longhaul.toolchain import archive
 from longhaul.toolchain.spec import load, machine_arch
 from tests.support.debs import make_deb

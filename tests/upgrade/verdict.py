@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from longhaul.plan.changes import Change, ResourceAction
+from longhaul.judgement.changes import Change, ResourceAction
 from tests.upgrade.names import is_kept
 from tests.upgrade.releases import Entry
 

@@ -8,8 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from longhaul.exits import CommandError, Exit
-from longhaul.say import say
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
     from longhaul.kubernetes.api import ApiReader

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity, TeamCapacity
-from longhaul.report.ages import age
-from longhaul.report.printable import one_line
+from longhaul.terminal.ages import age
+from longhaul.terminal.printable import one_line
 
 MANY = 20
 """Number of waiting jobs of a team above which only the oldest are shown."""

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from longhaul.client.profile import ProfileVpn
 from longhaul.client.vpn.admission import Admission, parse
-from longhaul.exits import CommandError, Exit
+from longhaul.terminal.exits import CommandError, Exit
 
 PATH = "/v1/certificate"
 CONNECT_S, ANSWER_S = 5.0, 30.0

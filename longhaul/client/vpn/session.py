@@ -19,8 +19,8 @@ from longhaul.client.vpn.endpoint import NotAdmittedError
 from longhaul.client.vpn.key import new_key, request
 from longhaul.client.vpn.management import EndedError, Management, accept, listening
 from longhaul.client.vpn.names import resolve
-from longhaul.exits import CommandError
-from longhaul.say import say
+from longhaul.terminal.exits import CommandError
+from longhaul.terminal.say import say
 
 Source = Callable[[str, bool], Admission]
 """Gives an admission for a request. It may ask the person if the second word is true."""

@@ -13,7 +13,7 @@ from longhaul.acceptance.check import AcceptanceCheck
 from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.runner import Checking, Runner
 from longhaul.acceptance.steps import FinishedCommand
-from longhaul.engine.runs import RunFile
+from longhaul.engine.records import RunFile
 
 SAYS = {
     "doctor": json.dumps({"counts": {"problem": 0, "ok": 13}, "findings": []}),

@@ -15,7 +15,7 @@ from clouds.base.machine_type import MachineType
 from components.model.pools.machine_types import known_machine_types
 from longhaul.acceptance.all_reduce import judge, read
 from longhaul.acceptance.outcome import StepResult
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 
 SAMPLE = Path(__file__).parent / "nccl" / "two-h100-machines.txt"

@@ -10,8 +10,8 @@ import pytest
 
 from components.model import Environment
 from longhaul.acceptance.budget import AcceptanceBudget, expected, refusals
-from longhaul.prices.book import PriceBook
-from longhaul.prices.known import KnownPrices
+from longhaul.costs.book import PriceBook
+from longhaul.costs.known import KnownPrices
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 from tests.longhaul.prices.conftest import price
 from tests.longhaul.prices.sample_book import CPU, book

@@ -16,9 +16,9 @@ from longhaul.acceptance.disruption import Calls, calling
 from longhaul.acceptance.limit import Deadline, LateError
 from longhaul.acceptance.steps import FinishedCommand
 from longhaul.acceptance.target import AcceptanceTarget
-from longhaul.exits import Exit
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
+from longhaul.terminal.exits import Exit
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 
 NOTHING = {"create": 0, "update": 0, "replace": 0, "delete": 0, "same": 9, "objects": {"create": 0, "same": 2}}

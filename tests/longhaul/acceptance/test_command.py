@@ -18,11 +18,11 @@ from clouds.azure.session import AzureError
 from longhaul.acceptance import steps, waiting
 from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import AcceptanceCommands
-from longhaul.context import Context
-from longhaul.exits import Exit
-from longhaul.prices.book import PriceBook
+from longhaul.costs.book import PriceBook
 from longhaul.prices.write import save
-from longhaul.project import Project
+from longhaul.project.checkout import Project
+from longhaul.project.context import Context
+from longhaul.terminal.exits import Exit
 from tests.longhaul.acceptance.exports import exports, holds
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.prices.sample_book import book
@@ -214,8 +214,8 @@ def test_a_killed_run_takes_its_commands_along(checkout: Checkout, engine: FakeE
     engine.has_stack()
     script = (
         "import os; from pathlib import Path; from longhaul.acceptance.limit import Limit; "
-        "from longhaul.acceptance.steps import Commands; from longhaul.context import Context; "
-        "from longhaul.project import Project; "
+        "from longhaul.acceptance.steps import Commands; from longhaul.project.context import Context; "
+        "from longhaul.project.checkout import Project; "
         f"where = Context(project=Project(root=Path({str(checkout.path)!r})), env='dev', lab=None); "
         f"commands = Commands(where=where, log=Path({str(checkout.home / 'log')!r}), environ=os.environ); "
         f"commands.run('up', '--yes', '--only', 'infrastructure', limit=Limit({LIMIT_S}))"

@@ -10,7 +10,7 @@ import pytest
 
 from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
 from longhaul.acceptance.text import to_json, to_markdown, to_text
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 
 UP = StepOutcome(name="up", shows="it is made", result=StepResult.PASSED, seconds=61.4, evidence="it succeeded")
 DNS = StepOutcome(name="dns", shows="names are found", result=StepResult.FAILED, seconds=0.6, evidence="a | b\nc")

@@ -16,8 +16,8 @@ from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.outcome import Stay, StepResult
 from longhaul.acceptance.runner import KILLED
 from longhaul.acceptance.steps import FinishedCommand
-from longhaul.engine.runs import new_run
-from longhaul.exits import CommandError, Exit
+from longhaul.engine.records import new_run
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.acceptance.stand_ins import FakeCommands, World, checking
 
 WHOLE = ["doctor", "plan", "up", "destroy"]

@@ -27,10 +27,10 @@ from longhaul.autoscaler.journal import Journal
 from longhaul.autoscaler.metrics import Metrics
 from longhaul.autoscaler.passes import Passed, Passes
 from longhaul.autoscaler.reading import NAME, Listed, list_all
+from longhaul.cli.examples import example
+from longhaul.costs.book import PriceBook
 from longhaul.drain import NODES
-from longhaul.examples import example
 from longhaul.kubernetes.api import Api, path_of
-from longhaul.prices.book import PriceBook
 from tests.lab.cloud import sets
 from tests.lab.cloud.aws.site import REGIONS, Site, client
 from tests.lab.cloud.conftest import GROUP, Live

@@ -18,11 +18,11 @@ from longhaul.autoscaler.metrics import Metrics, served
 from longhaul.autoscaler.reading import list_all
 from longhaul.autoscaler.service import Terms, serve
 from longhaul.autoscaler.store import MEMORY
+from longhaul.cluster.sole_run import pool_lock
+from longhaul.costs.book import PriceBook
 from longhaul.drain import NODES
 from longhaul.kubernetes.election import Candidate
 from longhaul.kubernetes.lease import LEASES
-from longhaul.prices.book import PriceBook
-from longhaul.rolling.pool_lock import pool_lock
 from tests.longhaul.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World
 from tests.support.api_server import eventually
 from tests.support.ports import free_ports

@@ -16,7 +16,7 @@ from clouds.base.fleet import Group
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from longhaul.autoscaler.group_reader import GroupReader
-from longhaul.examples import example
+from longhaul.cli.examples import example
 
 NOBODY: frozenset[str] = frozenset()
 

@@ -20,18 +20,18 @@ from clouds.base.place import Place
 from clouds.base.prices import MachineKey, Price
 from clouds.base.refusals import Cause, Refusal
 from components.model import Environment
-from longhaul import cluster
 from longhaul.autoscaler import reading, store
 from longhaul.autoscaler.look import look
 from longhaul.autoscaler.memory import Memory, to_document
 from longhaul.autoscaler.pools import capacity, limits, pools
 from longhaul.autoscaler.text import line
-from longhaul.cli import main
-from longhaul.examples import example
-from longhaul.exits import Exit
+from longhaul.cli.examples import example
+from longhaul.cli.main import main
+from longhaul.cluster import api_access as cluster
+from longhaul.costs.book import PriceBook
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
-from longhaul.prices.book import PriceBook
+from longhaul.terminal.exits import Exit
 from tests.longhaul.autoscaler.objects import Object, node, pod
 from tests.longhaul.conftest import Checkout
 

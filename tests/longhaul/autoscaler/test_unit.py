@@ -14,8 +14,8 @@ from components.model.autoscaler.document import KEY, Given, of_text, to_text
 from components.model.autoscaler.section import Autoscaler
 from components.model.hosts.section import Host
 from longhaul.autoscaler import unit
-from longhaul.examples import example
-from longhaul.prices.book import PriceBook
+from longhaul.cli.examples import example
+from longhaul.costs.book import PriceBook
 from tests.support.hosts import STACKS
 
 

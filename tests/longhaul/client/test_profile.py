@@ -22,7 +22,7 @@ from longhaul.client.oidc import claims_of
 from longhaul.client.options import refuse_changed
 from longhaul.client.profile import LARGEST, Inside, Profile, ProfileIssuer, ProfileVpn, digest, read_profile
 from longhaul.client.tokens import EARLY_S, Tokens, TokenStore
-from longhaul.exits import CommandError, Exit
+from longhaul.terminal.exits import CommandError, Exit
 
 CORP = ProfileIssuer(url="https://corp.example.com", client_id="longhaul", scopes=("openid", "email"))
 PROFILE = Profile(

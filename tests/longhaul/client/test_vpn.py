@@ -28,7 +28,7 @@ from longhaul.client.vpn import endpoint as doors_of
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.key import new_key, request
 from longhaul.client.vpn.management import EndedError, Management, listening
-from longhaul.exits import CommandError, Exit
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.client.test_profile import CORP, PROFILE
 from tests.support.alone import NEEDS_ROOT
 from tests.support.api_server import eventually

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from lab.signing import KEY
-from longhaul.cli import main
-from longhaul.depot import contents, gather
-from longhaul.depot.build import DepotParts
+from longhaul.artifacts import contents
+from longhaul.artifacts.build import DepotParts
+from longhaul.artifacts.manifest import SUMS, digest_of, seal
+from longhaul.artifacts.wanted import DepotContent, Pull
+from longhaul.cli.main import main
+from longhaul.depot import gather
 from longhaul.depot.gather import DepotSources
-from longhaul.depot.manifest import SUMS, digest_of, seal
-from longhaul.depot.wanted import DepotContent, Pull
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 from tests.support.gpg import gpg, needs_gpg
 from tests.support.signed_depot import Key, make_key

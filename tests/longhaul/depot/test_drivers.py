@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.depot.drivers import DriverPackage, DriverRequest, driver_packages, drivers, parse_request
+from longhaul.artifacts.drivers import DriverPackage, DriverRequest, driver_packages, drivers, parse_request
 from longhaul.toolchain.errors import SetupError
 
 BOTH = DriverPackage(

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.contents import ContainerImage
+from longhaul.artifacts.contents import ContainerImage
+from longhaul.artifacts.manifest import MANIFEST, DepotReport, verify
+from longhaul.artifacts.wanted import DepotContent
 from longhaul.depot.gather import DepotSources, assemble, gather
-from longhaul.depot.manifest import MANIFEST, DepotReport, verify
 from longhaul.depot.publish import publish
-from longhaul.depot.wanted import DepotContent
 from longhaul.toolchain import archive
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Binary, Download, Go, Spec, Tool, machine_arch

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot import manifest as module
-from longhaul.depot.manifest import MANIFEST, SUMS, DepotReport, digest_of, seal, verify
+from longhaul.artifacts import manifest as module
+from longhaul.artifacts.manifest import MANIFEST, SUMS, DepotReport, digest_of, seal, verify
 from longhaul.toolchain.errors import SetupError
 
 BLOB = b"layer"

@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 
 from lab.cloud.pki import ensure_pki
-from longhaul.depot.build import DepotParts, fill
-from longhaul.depot.manifest import MANIFEST, SUMS, seal
-from longhaul.depot.oci import Image, copy_of
+from longhaul.artifacts.build import DepotParts, fill
+from longhaul.artifacts.manifest import MANIFEST, SUMS, seal
+from longhaul.artifacts.oci import Image, copy_of
+from longhaul.artifacts.serving import served
 from longhaul.depot.publish import publish
-from longhaul.depot.serving import served
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 
 LIMIT_S = 60.0
 

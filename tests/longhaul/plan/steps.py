@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from components.model import Environment, parse
-from longhaul.plan.changes import Changes, read_changes
-from longhaul.plan.document import read_document
-from longhaul.plan.plan import VERDICTS, Plan, PlanTerms, make_plan
+from longhaul.judgement.changes import Changes, read_changes
+from longhaul.judgement.document import read_document
+from longhaul.judgement.plan import VERDICTS, Plan, PlanTerms, make_plan
 from tests.support.project import REPOSITORY, hybrid
 
 VM = "azure-native:compute:VirtualMachine"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.exits import CommandError, Exit
-from longhaul.plan.changes import ResourceAction, read_changes
-from longhaul.plan.document import read_document, read_files
+from longhaul.judgement.changes import ResourceAction, read_changes
+from longhaul.judgement.document import read_document, read_files
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.plan.steps import changes, stack, step, text
 
 SUBNET = "azure-native:network:Subnet"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from clouds.base.findings import Severity
-from longhaul.plan.plan import PlanTerms, make_plan
-from longhaul.plan.text import to_text
+from longhaul.judgement.plan import PlanTerms, make_plan
+from longhaul.judgement.text import to_text
 from tests.longhaul.plan.steps import GROUP, changes, judged, lab, step
 from tests.longhaul.plan.test_files import STACK
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from clouds.base.findings import Severity
-from longhaul.plan.files import ALONE, file_changes
+from longhaul.judgement.files import ALONE, file_changes
+from longhaul.judgement.plan import Plan, PlanTerms, make_plan
+from longhaul.judgement.text import to_text
 from longhaul.plan.markdown import to_markdown
-from longhaul.plan.plan import Plan, PlanTerms, make_plan
-from longhaul.plan.text import to_text
 from tests.longhaul.plan.steps import Step, changes, lab, machine, said
 from tests.support.golden import Golden
 

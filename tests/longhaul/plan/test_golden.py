@@ -15,11 +15,11 @@ import pytest
 from clouds.base.findings import Severity
 from components.model import Environment
 from longhaul.engine.digest import parse_preview
-from longhaul.plan.changes import ResourceAction, read_changes
-from longhaul.plan.document import read_document
+from longhaul.judgement.changes import ResourceAction, read_changes
+from longhaul.judgement.document import read_document
+from longhaul.judgement.plan import Plan, PlanTerms, make_plan
+from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
-from longhaul.plan.plan import Plan, PlanTerms, make_plan
-from longhaul.plan.text import to_json, to_text
 from longhaul.report.text import WIDTH
 from tests.longhaul.plan.steps import lab
 from tests.support.golden import Golden

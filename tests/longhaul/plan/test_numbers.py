@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from components.model import Environment
-from longhaul.plan.capacity import CapacityRow, total
-from longhaul.plan.text import capacity_table
+from longhaul.judgement.capacity import CapacityRow, total
+from longhaul.judgement.text import capacity_table
 from tests.longhaul.plan.steps import GROUP, SET, TEMPLATE, VM, judged, lab, machine, step
 
 

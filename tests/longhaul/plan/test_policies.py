@@ -10,8 +10,8 @@ from typing import Any
 from clouds.base.findings import Finding, Severity
 from components.model import Environment, load
 from components.model.policy.waivers import Waiver
-from longhaul.plan.document import PreviewDocument, read_document
-from longhaul.plan.policies import policies
+from longhaul.judgement.document import PreviewDocument, read_document
+from longhaul.judgement.policies import policies
 
 STACKS = Path(__file__).parents[3] / "stacks"
 ADDRESS = "azure-native:network:PublicIPAddress"

@@ -8,9 +8,9 @@ import pytest
 
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment
+from longhaul.costs.book import PriceBook
 from longhaul.prices import OLD_DAYS
 from longhaul.prices.age import check
-from longhaul.prices.book import PriceBook
 from tests.longhaul.prices.conftest import NOW, price
 from tests.longhaul.prices.sample_book import AMOUNTS, CPU, P5_SPOT, book
 

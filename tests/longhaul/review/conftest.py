@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from longhaul.project import Project
+from longhaul.project.checkout import Project
 from longhaul.review.outcome import Review
 from longhaul.review.planner import Planned, ReviewPlanError, summary_of
 from longhaul.review.reviewing import Reviewer

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.exits import CommandError, Exit
 from longhaul.review.affected import SHARED, affected, environment_of
 from longhaul.review.outcome import Review, ReviewOutcome
 from longhaul.review.reviewing import Reviewer
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.review.conftest import Checkout, Plans
 
 BOTH = ["dev", "two"]

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from longhaul.commands import review as command
-from longhaul.exits import CommandError, Exit
-from longhaul.invocation import Invocation
-from longhaul.review import planner
+from longhaul.project.invocation import Invocation
+from longhaul.review import command, planner
 from longhaul.review.outcome import Review, ReviewOutcome
 from longhaul.review.text import MARKERS
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.review.conftest import Checkout, Plans, plan
 
 REPOSITORY = "octo-org/octo-repo"

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from longhaul.exits import Exit
 from longhaul.report.markdown import LONGEST, cut
 from longhaul.report.text import WIDTH
 from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order, merged
 from longhaul.review.text import MARKERS, to_markdown, to_text
+from longhaul.terminal.exits import Exit
 from tests.longhaul.review.conftest import Checkout, Plans, plan
 from tests.support.golden import Golden
 

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from clouds.base.inputs import SECRET, SIGNATURE
-from longhaul.exits import CommandError
-from longhaul.project import Project
+from longhaul.project.checkout import Project
 from longhaul.review.outcome import ReviewOutcome
 from longhaul.review.planner import CommandPlanner, ReviewPlanError, drift_words, summary_of
 from longhaul.review.sealed import PLACEHOLDER, sealed, without_secrets
+from longhaul.terminal.exits import CommandError
 from tests.longhaul.review.conftest import AGAINST, Checkout, plan_text
 from tests.support.programs import write_program
 
