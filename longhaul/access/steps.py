@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING
 
 from components.model.access.quarantine import moment
 from components.model.access.revoked import Person
-from longhaul.control_plane.refusals import PEOPLE, end_connections, hand_to, servers, vpn_machines
-from longhaul.terminal.exits import CommandError
+from longhaul.exits import CommandError
+from longhaul.quarantine.servers import PEOPLE, end_connections, hand_to, servers, vpn_machines
 
 if TYPE_CHECKING:
     from components.model.access.revoked import Revoked
-    from longhaul.access.people import PeopleVault
+    from longhaul.access.people import People
 
 TRIES = 3
 """Number of times that a change is written: another run may write its own over it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AccessRun:
+class Steps:
     """One run."""
 
-    people: PeopleVault
+    people: People
     tell: Callable[[str], None]
     now: Callable[[], datetime]
     clock: Callable[[], float]

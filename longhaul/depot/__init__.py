@@ -1,1 +1,1 @@
-"""``longhaul depot``: fills, checks and serves a depot."""
+"""Depots: pinned binaries, Debian packages and container images over HTTP, for machines without the internet."""

@@ -10,17 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from longhaul.init import parsing, pool_parsing
-from longhaul.init.answers import (
-    SIZES,
-    CloudSite,
-    GatewayAnswer,
-    HostAnswer,
-    HostsAnswer,
-    PoolAnswer,
-    PrincipalKind,
-    Rack,
-    SizeAnswer,
-)
+from longhaul.init.answers import SIZES, CloudSite, Gateway, Host, Hosts, Pool, PrincipalKind, Rack, Size
 
 if TYPE_CHECKING:
     from clouds.base.machine_type import MachineType
@@ -29,7 +19,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(frozen=True, kw_only=True)
-class InterviewQuestion(Generic[AnswerT]):
+class Question(Generic[AnswerT]):
     """One question."""
 
     flag: str
@@ -52,13 +42,13 @@ class InterviewQuestion(Generic[AnswerT]):
         return self.flag.replace("-", "_")
 
 
-def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> InterviewQuestion[IPv4Network]:
+def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> Question[IPv4Network]:
     """Return the question for the environment's range: ``taken`` are ranges with their owners, ``prefix`` is the prefix
     length of the free one that is offered."""
     from components.model.network.free_range import free
 
     offered = free(taken, prefix=prefix)
-    return InterviewQuestion(
+    return Question(
         flag="supernet",
         metavar="RANGE",
         text="Private range for every address, /16 or larger, that nothing else of yours uses",
@@ -67,9 +57,9 @@ def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> InterviewQuest
     )
 
 
-def domain(name: str) -> InterviewQuestion[str]:
+def domain(name: str) -> Question[str]:
     """Return the question for the private zone of the environment ``name``."""
-    return InterviewQuestion(
+    return Question(
         flag="domain",
         metavar="NAME",
         text="Private DNS zone; the API server is `api.` in it",
@@ -79,10 +69,10 @@ def domain(name: str) -> InterviewQuestion[str]:
     )
 
 
-def administrator_key(home: Path) -> InterviewQuestion[str]:
+def administrator_key(home: Path) -> Question[str]:
     """Return the question for the administrator's key. A key at the usual path is the default."""
     usual = home / ".ssh" / "id_ed25519.pub"
-    return InterviewQuestion(
+    return Question(
         flag="administrator-key",
         metavar="FILE",
         text="SSH public key that cloud machines are made with: its file, or the key itself",
@@ -91,13 +81,13 @@ def administrator_key(home: Path) -> InterviewQuestion[str]:
     )
 
 
-NAME: InterviewQuestion[str] = InterviewQuestion(
+NAME: Question[str] = Question(
     flag="env",
     metavar="E",
     text="Name of the environment: part of every machine's name",
     parse=parsing.name,
 )
-SIZE: InterviewQuestion[SizeAnswer] = InterviewQuestion(
+SIZE: Question[Size] = Question(
     flag="size",
     metavar="SIZE",
     text="Control plane: " + ", ".join(f"{name} ({size})" for name, size in SIZES.items()) + ", etcd/events/API",
@@ -107,25 +97,25 @@ SIZE: InterviewQuestion[SizeAnswer] = InterviewQuestion(
     + ", ".join(f"{name} ({size})" for name, size in SIZES.items())
     + " (standard)",
 )
-SUBSCRIPTION: InterviewQuestion[str] = InterviewQuestion(
+SUBSCRIPTION: Question[str] = Question(
     flag="azure-subscription",
     metavar="ID",
     text="Azure subscription for the control plane (`az account show --query id`)",
     parse=parsing.uuid,
 )
-TENANT: InterviewQuestion[str] = InterviewQuestion(
+TENANT: Question[str] = Question(
     flag="azure-tenant",
     metavar="ID",
     text="Its tenant (`az account show --query tenantId`)",
     parse=parsing.uuid,
 )
-AZURE_REGION: InterviewQuestion[str] = InterviewQuestion(
+AZURE_REGION: Question[str] = Question(
     flag="azure-region",
     metavar="R",
     text="Azure region of the control plane, such as westeurope",
     parse=partial(parsing.region, cloud="azure"),
 )
-AZURE_ZONES: InterviewQuestion[tuple[str, ...]] = InterviewQuestion(
+AZURE_ZONES: Question[tuple[str, ...]] = Question(
     flag="azure-zones",
     metavar="1,2,3",
     text="Its availability zones",
@@ -133,14 +123,14 @@ AZURE_ZONES: InterviewQuestion[tuple[str, ...]] = InterviewQuestion(
     default=parsing.DEFAULT_ZONES["azure"],
     help=f"availability zones ({parsing.DEFAULT_ZONES['azure']})",
 )
-AZURE_IMAGE: InterviewQuestion[str] = InterviewQuestion(
+AZURE_IMAGE: Question[str] = Question(
     flag="azure-image",
     metavar="ID",
     text="Image of its machines",
     parse=partial(parsing.image, cloud="azure"),
     help="resource id of an image's version, if one is baked already",
 )
-OFFICER: InterviewQuestion[tuple[str, PrincipalKind]] = InterviewQuestion(
+OFFICER: Question[tuple[str, PrincipalKind]] = Question(
     flag="officer",
     metavar="'ID KIND'",
     text="Who runs `longhaul up`: object id in Entra, and `user` or `service`\n"
@@ -149,7 +139,7 @@ OFFICER: InterviewQuestion[tuple[str, PrincipalKind]] = InterviewQuestion(
     many=True,
     help="who runs `up`: object id in Entra, and user or service; may be given several times",
 )
-OPERATORS: InterviewQuestion[IPv4Network] = InterviewQuestion(
+OPERATORS: Question[IPv4Network] = Question(
     flag="operators",
     metavar="RANGE",
     text="Public range that operators and CI come from: the vault lets nobody else in",
@@ -157,14 +147,14 @@ OPERATORS: InterviewQuestion[IPv4Network] = InterviewQuestion(
     many=True,
     help="public range that operators and CI come from; may be given several times",
 )
-AZURE_MACHINE_TYPE: InterviewQuestion[str] = InterviewQuestion(
+AZURE_MACHINE_TYPE: Question[str] = Question(
     flag="azure-machine-type",
     metavar="T",
     text="Azure pool: machine type, such as Standard_D8s_v5",
     parse=partial(parsing.machine_type, cloud="azure"),
     help="a node pool beside the control plane: its machine type",
 )
-AZURE_MAX: InterviewQuestion[int] = InterviewQuestion(
+AZURE_MAX: Question[int] = Question(
     flag="azure-max",
     metavar="N",
     text="Azure pool: machines at most",
@@ -172,14 +162,14 @@ AZURE_MAX: InterviewQuestion[int] = InterviewQuestion(
     default="4",
     help="its machines at most (4)",
 )
-AWS_REGION: InterviewQuestion[str] = InterviewQuestion(
+AWS_REGION: Question[str] = Question(
     flag="aws-region",
     metavar="R",
     text="AWS region, such as us-east-1; the account is the one that your credentials are of",
     parse=partial(parsing.region, cloud="aws"),
     help="a site on AWS with one pool: its region",
 )
-AWS_ZONES: InterviewQuestion[tuple[str, ...]] = InterviewQuestion(
+AWS_ZONES: Question[tuple[str, ...]] = Question(
     flag="aws-zones",
     metavar="a,b",
     text="Its availability zones, two at least",
@@ -187,21 +177,21 @@ AWS_ZONES: InterviewQuestion[tuple[str, ...]] = InterviewQuestion(
     default=parsing.DEFAULT_ZONES["aws"],
     help=f"its availability zones ({parsing.DEFAULT_ZONES['aws']})",
 )
-AWS_IMAGE: InterviewQuestion[str] = InterviewQuestion(
+AWS_IMAGE: Question[str] = Question(
     flag="aws-image",
     metavar="ID",
     text="Image of its machines",
     parse=partial(parsing.image, cloud="aws"),
     help="id of an image, if one is baked already",
 )
-AWS_MACHINE_TYPE: InterviewQuestion[str] = InterviewQuestion(
+AWS_MACHINE_TYPE: Question[str] = Question(
     flag="aws-machine-type",
     metavar="T",
     text="AWS pool: machine type, such as m7i.xlarge",
     parse=partial(parsing.machine_type, cloud="aws"),
     help="its pool's machine type",
 )
-AWS_MAX: InterviewQuestion[int] = InterviewQuestion(
+AWS_MAX: Question[int] = Question(
     flag="aws-max",
     metavar="N",
     text="AWS pool: machines at most",
@@ -209,7 +199,7 @@ AWS_MAX: InterviewQuestion[int] = InterviewQuestion(
     default="4",
     help="its pool's machines at most (4)",
 )
-AZURE_SITE: InterviewQuestion[CloudSite] = InterviewQuestion(
+AZURE_SITE: Question[CloudSite] = Question(
     flag="azure-site",
     metavar="'REGION [ZONES] [IMAGE]'",
     text="Another site on Azure, for nodes",
@@ -217,7 +207,7 @@ AZURE_SITE: InterviewQuestion[CloudSite] = InterviewQuestion(
     many=True,
     help="another site on Azure, for nodes; may be given several times",
 )
-AWS_SITE: InterviewQuestion[CloudSite] = InterviewQuestion(
+AWS_SITE: Question[CloudSite] = Question(
     flag="aws-site",
     metavar="'REGION [ZONES] [IMAGE]'",
     text="A site on AWS",
@@ -225,7 +215,7 @@ AWS_SITE: InterviewQuestion[CloudSite] = InterviewQuestion(
     many=True,
     help="a site on AWS, such as 'us-east-1 a,b,c'; may be given several times",
 )
-MACHINE_TYPE: InterviewQuestion[tuple[str, MachineType]] = InterviewQuestion(
+MACHINE_TYPE: Question[tuple[str, MachineType]] = Question(
     flag="machine-type",
     metavar="'TYPE CLOUD KEY=VALUE ...'",
     text="A machine type that is not built in",
@@ -234,7 +224,7 @@ MACHINE_TYPE: InterviewQuestion[tuple[str, MachineType]] = InterviewQuestion(
     help="a machine type that is not built in, such as 'g5.24xlarge aws vcpus=96 memory_gib=384 gpus=4', with the keys "
     "of `machine_types`; may be given several times",
 )
-POOL: InterviewQuestion[PoolAnswer] = InterviewQuestion(
+POOL: Question[Pool] = Question(
     flag="pool",
     metavar="'SITE TYPE MAX [NAME] [KEY=VALUE ...]'",
     text="A node pool",
@@ -243,7 +233,7 @@ POOL: InterviewQuestion[PoolAnswer] = InterviewQuestion(
     help="a node pool in a site, which is called as its region: machine type and machines at most, then if wanted "
     "spot, min=N, zones=a,b, and reservation=ID or capacity-block=ID; may be given several times",
 )
-ONPREM_SITE: InterviewQuestion[Rack] = InterviewQuestion(
+ONPREM_SITE: Question[Rack] = Question(
     flag="onprem-site",
     metavar="'NAME ADDRESS [ADDRESS]'",
     text="A site of racks",
@@ -251,7 +241,7 @@ ONPREM_SITE: InterviewQuestion[Rack] = InterviewQuestion(
     many=True,
     help="a site of racks: its name and the public address of each gateway; may be given several times",
 )
-USED: InterviewQuestion[IPv4Network] = InterviewQuestion(
+USED: Question[IPv4Network] = Question(
     flag="used",
     metavar="RANGE",
     text="A private range that something else of yours uses",
@@ -259,7 +249,7 @@ USED: InterviewQuestion[IPv4Network] = InterviewQuestion(
     many=True,
     help="a range that something else of yours uses, so that none is taken from it; may be given several times",
 )
-HOSTS: InterviewQuestion[HostsAnswer] = InterviewQuestion(
+HOSTS: Question[Hosts] = Question(
     flag="hosts",
     metavar="'N[xGPUS] [SITE]'",
     text="Hosts that are alike: how many, and GPUs in each, such as 96x8",
@@ -267,7 +257,7 @@ HOSTS: InterviewQuestion[HostsAnswer] = InterviewQuestion(
     many=True,
     help="so many hosts that are alike, such as 96x8 with 8 GPUs each; they get names; may be given several times",
 )
-GATEWAY: InterviewQuestion[GatewayAnswer] = InterviewQuestion(
+GATEWAY: Question[Gateway] = Question(
     flag="gateway",
     metavar="'ADDRESS [HOSTKEY]'",
     text="Gateways of the racks, one or two: static public address, and SSH host key if you have it\n"
@@ -276,7 +266,7 @@ GATEWAY: InterviewQuestion[GatewayAnswer] = InterviewQuestion(
     many=True,
     help="the site `rack`: a gateway's public address and SSH host key; once or twice",
 )
-HOST: InterviewQuestion[HostAnswer] = InterviewQuestion(
+HOST: Question[Host] = Question(
     flag="host",
     metavar="'NAME [GPUS] [HOSTKEY]'",
     text="Single hosts in the racks: name, GPUs, and SSH host key if you have it",
@@ -286,12 +276,12 @@ HOST: InterviewQuestion[HostAnswer] = InterviewQuestion(
 )
 
 
-def pool(declared: Mapping[str, MachineType]) -> InterviewQuestion[PoolAnswer]:
+def pool(declared: Mapping[str, MachineType]) -> Question[Pool]:
     """Return the question for a pool, whose machine type may be one of ``declared``."""
     return replace(POOL, parse=partial(pool_parsing.pool, declared=declared))
 
 
-FIXED: tuple[InterviewQuestion[Any], ...] = (
+FIXED: tuple[Question[Any], ...] = (
     SIZE,
     SUBSCRIPTION,
     TENANT,

@@ -10,11 +10,14 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
-from longhaul.terminal.exits import CommandError
+from longhaul.exits import CommandError
 
 if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
     from clouds.base.place import Place
+
+OLD = "invalid choice: 'restore'"
+"""Part of what an image answers that is older than restores."""
 
 Answer = Mapping[str, Any]
 
@@ -24,7 +27,7 @@ class RefusedStepError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaceMachines:
+class Fleet:
     """The machines of a place."""
 
     control: ControlAccess[Any]
@@ -39,6 +42,8 @@ class PlaceMachines:
         try:
             found = json.loads(output.stdout.strip().splitlines()[-1])
         except (ValueError, IndexError):
+            if OLD in output.stderr:
+                raise RefusedStepError("its image is older than restores (docs/restore.md, by hand)") from None
             said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
             raise RefusedStepError(said[-1]) from None
         if not isinstance(found, dict):

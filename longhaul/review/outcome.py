@@ -7,10 +7,10 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from clouds.base.findings import Severity
-from longhaul.terminal.exits import Exit
+from longhaul.exits import Exit
 
 
-class ReviewOutcome(StrEnum):
+class Outcome(StrEnum):
     """Outcome of a review for one environment, the best first."""
 
     SAFE = "safe"
@@ -32,29 +32,29 @@ class ReviewOutcome(StrEnum):
 
 
 _SEVERITIES = {
-    **dict.fromkeys((ReviewOutcome.SAFE, ReviewOutcome.NEW, ReviewOutcome.AS_DECLARED), Severity.OK),
-    **dict.fromkeys((ReviewOutcome.ABSENT, ReviewOutcome.VALID), Severity.UNKNOWN),
-    **dict.fromkeys((ReviewOutcome.CARE, ReviewOutcome.DELETED, ReviewOutcome.DIFFERS), Severity.WARNING),
-    **dict.fromkeys((ReviewOutcome.FAILED, ReviewOutcome.INVALID, ReviewOutcome.REFUSED), Severity.PROBLEM),
+    **dict.fromkeys((Outcome.SAFE, Outcome.NEW, Outcome.AS_DECLARED), Severity.OK),
+    **dict.fromkeys((Outcome.ABSENT, Outcome.VALID), Severity.UNKNOWN),
+    **dict.fromkeys((Outcome.CARE, Outcome.DELETED, Outcome.DIFFERS), Severity.WARNING),
+    **dict.fromkeys((Outcome.FAILED, Outcome.INVALID, Outcome.REFUSED), Severity.PROBLEM),
 }
 
 _STOPS = {
-    ReviewOutcome.REFUSED: Exit.REFUSED,
-    ReviewOutcome.INVALID: Exit.REFUSED,
-    ReviewOutcome.FAILED: Exit.FAILED,
-    ReviewOutcome.DIFFERS: Exit.FAILED,
+    Outcome.REFUSED: Exit.REFUSED,
+    Outcome.INVALID: Exit.REFUSED,
+    Outcome.FAILED: Exit.FAILED,
+    Outcome.DIFFERS: Exit.FAILED,
 }
 
 
-class _ReviewPart(BaseModel):
+class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class EnvironmentReview(_ReviewPart):
+class Entry(_Part):
     """Review of one environment."""
 
     name: str
-    outcome: ReviewOutcome
+    outcome: Outcome
     said: str
     """Reason for the outcome, in one line."""
     report: str = ""
@@ -63,7 +63,7 @@ class EnvironmentReview(_ReviewPart):
     """The plan, in Markdown."""
 
 
-class Review(_ReviewPart):
+class Review(_Part):
     """Result of one run. One run writes it as JSON, a later one reads it."""
 
     base: str
@@ -74,18 +74,18 @@ class Review(_ReviewPart):
     """True when the change comes from a fork. No credentials are lent to the plan of a fork."""
     drift: bool = False
     """True when this compares what is declared with the clouds, instead of a change with its base."""
-    environments: tuple[EnvironmentReview, ...] = ()
+    environments: tuple[Entry, ...] = ()
     """The gravest first, then by name."""
 
     @property
-    def worst(self) -> ReviewOutcome | None:
+    def worst(self) -> Outcome | None:
         """The gravest outcome; None when no environment is affected."""
         return self.environments[0].outcome if self.environments else None
 
     @property
     def plannable(self) -> list[str]:
         """Names of the environments that can be planned."""
-        return sorted(entry.name for entry in self.environments if entry.outcome is ReviewOutcome.VALID)
+        return sorted(entry.name for entry in self.environments if entry.outcome is Outcome.VALID)
 
     @property
     def exit_code(self) -> int:
@@ -95,9 +95,9 @@ class Review(_ReviewPart):
         return Exit.REFUSED if Exit.REFUSED in codes else max(codes, default=0)
 
 
-def in_order(entries: list[EnvironmentReview]) -> tuple[EnvironmentReview, ...]:
+def in_order(entries: list[Entry]) -> tuple[Entry, ...]:
     """Sort the entries: the gravest first, then by name."""
-    weights = tuple(ReviewOutcome)
+    weights = tuple(Outcome)
     return tuple(sorted(entries, key=lambda entry: (-weights.index(entry.outcome), entry.name)))
 
 
@@ -106,17 +106,17 @@ def merged(reviews: list[Review]) -> Review:
     the file is valid. An environment that should have been planned but was not has no plan. Those of a fork are not to
     be planned."""
     first = reviews[0]
-    by_name: dict[str, EnvironmentReview] = {}
+    by_name: dict[str, Entry] = {}
     for entry in (entry for review in reviews for entry in review.environments):
         known = by_name.get(entry.name)
-        if known is None or known.outcome is ReviewOutcome.VALID:
+        if known is None or known.outcome is Outcome.VALID:
             by_name[entry.name] = entry
     entries = [entry if first.fork else _unplanned(entry) for entry in by_name.values()]
     return first.model_copy(update={"environments": in_order(entries)})
 
 
-def _unplanned(entry: EnvironmentReview) -> EnvironmentReview:
-    if entry.outcome is not ReviewOutcome.VALID:
+def _unplanned(entry: Entry) -> Entry:
+    if entry.outcome is not Outcome.VALID:
         return entry
     said = "its plan never arrived: the log of the job that was to make it says why"
-    return entry.model_copy(update={"outcome": ReviewOutcome.FAILED, "said": said})
+    return entry.model_copy(update={"outcome": Outcome.FAILED, "said": said})

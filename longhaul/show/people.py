@@ -19,7 +19,7 @@ class IssuerView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupAccess:
+class GroupView:
     """Rights of a group of people."""
 
     name: str
@@ -65,22 +65,22 @@ class TeamView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PeopleView:
+class People:
     """All of them."""
 
     issuers: tuple[IssuerView, ...]
-    groups: tuple[GroupAccess, ...]
+    groups: tuple[GroupView, ...]
     vpn: VpnView | None
     teams: tuple[TeamView, ...]
 
 
-def people(environment: Environment, addresses: AddressPlan) -> PeopleView:
+def people(environment: Environment, addresses: AddressPlan) -> People:
     """Return who may do what by the environment's file."""
     identity = environment.identity
-    return PeopleView(
+    return People(
         issuers=tuple(IssuerView(name=name, url=issuer.url) for name, issuer in identity.issuers.items()),
         groups=tuple(
-            GroupAccess(
+            GroupView(
                 name=name,
                 everywhere=rights.everywhere or "",
                 namespaces=tuple(f"{role} in {namespace}" for namespace, role in rights.namespaces.items()),

@@ -28,7 +28,7 @@ class Use:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PendingJob:
+class Job:
     """A job that does not run yet."""
 
     name: str
@@ -38,7 +38,7 @@ class PendingJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TeamCapacity:
+class Team:
     """A team."""
 
     name: str
@@ -47,12 +47,12 @@ class TeamCapacity:
     """Number of jobs that run."""
     waiting: int
     """Number of jobs that wait."""
-    jobs: tuple[PendingJob, ...] | None
+    jobs: tuple[Job, ...] | None
     """Jobs that wait, the oldest first; None when they may not be seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolCapacity:
+class Pool:
     """A pool, or the hosts of a site."""
 
     name: str
@@ -75,11 +75,11 @@ class PoolCapacity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterCapacity:
+class Capacity:
     """Everything at one moment."""
 
     at: datetime
-    teams: tuple[TeamCapacity, ...]
-    pools: tuple[PoolCapacity, ...]
+    teams: tuple[Team, ...]
+    pools: tuple[Pool, ...]
     hidden: tuple[str, ...]
     """Things that are left out, each with the reason."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.artifacts.drivers import DriverPackage, DriverRequest, driver_packages, drivers, parse_request
+from longhaul.depot.drivers import Driver, DriverRequest, driver_packages, drivers, parse_request
 from longhaul.toolchain.errors import SetupError
 
-BOTH = DriverPackage(
+BOTH = Driver(
     suite="noble",
     branch="580",
     modules={"open": ("dkms-open",), "proprietary": ("dkms",)},

@@ -1,1 +1,0 @@
-"""``longhaul ansible``: runs a playbook with an environment's inventory."""

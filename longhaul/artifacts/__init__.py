@@ -1,1 +1,0 @@
-"""Depots: pinned binaries, Debian packages and container images over HTTP, for machines without the internet."""

@@ -1,1 +1,0 @@
-"""``longhaul capacity``: shows teams' shares and pools, by an operator's identity."""

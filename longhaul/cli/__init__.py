@@ -1,1 +1,0 @@
-"""The command line: the list of commands, parsing, completion, examples."""

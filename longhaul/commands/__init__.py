@@ -1,0 +1,1 @@
+"""The commands, one module each: ``HELP``, ``TAKES_REST``, ``add_arguments`` and ``run``."""

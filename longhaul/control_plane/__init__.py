@@ -1,1 +1,0 @@
-"""Questions to control-plane machines, and steps that they take, by their cloud's run command."""

@@ -1,1 +1,0 @@
-"""Cost of an environment: the user's price book, and sums of it."""

@@ -1,1 +1,0 @@
-"""``longhaul destroy``: takes a whole environment down."""

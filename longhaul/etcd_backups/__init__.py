@@ -1,1 +1,0 @@
-"""Backups of etcd clusters in their cloud's storage: which there are, and what can be restored."""

@@ -1,1 +1,0 @@
-"""``longhaul kubeconfig``: an administrator's own way in."""

@@ -1,1 +1,0 @@
-"""``longhaul login``: signs a person in by the company's own identity."""

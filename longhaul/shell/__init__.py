@@ -1,1 +1,0 @@
-"""``longhaul shell``: opens a shell on one of an environment's machines."""

@@ -1,1 +1,0 @@
-"""``longhaul up``: makes an environment as its file declares it, phase by phase."""

@@ -1,1 +1,0 @@
-"""``longhaul validate``: checks environment files."""

@@ -1,1 +1,0 @@
-"""Records in an environment's vault that several commands read or write."""

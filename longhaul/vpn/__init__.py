@@ -1,1 +1,0 @@
-"""``longhaul vpn``: reaches private addresses from this machine."""
