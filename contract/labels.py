@@ -25,7 +25,7 @@ KIND_LABEL = "longhaul.dev/kind"
 """Label of every Node: its kind of capacity."""
 RDMA_LABEL = "longhaul.dev/rdma"
 """Label with the RDMA network of a host. Pools have none: all machines of a pool have the same network, and the pool's
-own label selects them, on machines of earlier releases too."""
+own label selects them."""
 UNCHECKED = "longhaul.dev/unchecked"
 """Key of the label and the taint that a Node registers with. The node controller takes both away once the Node's labels
 are what its site's list and the environment's file say."""

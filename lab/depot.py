@@ -1,4 +1,4 @@
-"""The lab's depot, made from cached parts: a folder of :mod:`longhaul.depot`, for any environment in a lab.
+"""The lab's depot, made from cached parts: a folder of :mod:`longhaul.artifacts`, for any environment in a lab.
 
 Its container images are made from tools, since a machine with a lab may reach no registry. Its packages are those that
 the lab's base image lacks. The lab signs for it, as a builder does (:mod:`lab.signing`).
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from lab import base, container_system, tools
 from lab.signing import KEY, signing
-from longhaul.depot import contents
-from longhaul.depot.build import Parts, fill, made_image
-from longhaul.depot.contents import Contents
-from longhaul.depot.manifest import seal
-from longhaul.depot.oci import copy_of
+from longhaul.artifacts import contents
+from longhaul.artifacts.build import DepotParts, fill, made_image
+from longhaul.artifacts.contents import Contents
+from longhaul.artifacts.manifest import seal
+from longhaul.artifacts.oci import copy_of
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, require_space
 from longhaul.toolchain.spec import Spec, load, machine_arch
@@ -53,7 +53,7 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None,
 
     def make(into: Path) -> None:
         require_space(into, mib=_SPACE_MIB, doing="making the depot")
-        parts = Parts(binaries=binaries, archives={wanted.suite: debs}, images=images)
+        parts = DepotParts(binaries=binaries, archives={wanted.suite: debs}, images=images)
         # The depot is in the cache, like its parts, and is not written to either: its files can be links to them.
         fill(into, parts, place=lambda source, target: copy_of(source, into=target), spec=spec)
         with signing() as sign:

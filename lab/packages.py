@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.toolchain.cache import Progress, cache_root, locked
-from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
+from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, is_disk_full, is_network
 from longhaul.toolchain.process import run_logged
 
 
@@ -104,11 +104,11 @@ def _install(names: tuple[str, ...], *, log: Path) -> None:
     for argv in steps:
         try:
             run_logged(argv, log=log, what=what, env={"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"})
-        except CommandError as error:
+        except ToolCommandError as error:
             raise _explain(error, what=what) from error
 
 
-def _explain(error: CommandError, *, what: str) -> SetupError:
+def _explain(error: ToolCommandError, *, what: str) -> SetupError:
     if is_disk_full(error.output):
         return SetupError(f"{disk_full(Path('/'), doing=what)}\n{error}")
     if is_network(error.output):

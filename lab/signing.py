@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from longhaul.depot.signature import sign
+from longhaul.artifacts.signature import sign
 from longhaul.toolchain.process import output_of
 
 KEY = (

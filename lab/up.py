@@ -22,7 +22,7 @@ from lab.project import LabProject
 from lab.start import start
 from lab.state import LabError, LabState, lock, running_init
 from lab.steps import LabStep, LabSteps
-from longhaul.depot import contents
+from longhaul.artifacts import contents
 from longhaul.toolchain.errors import SetupError
 
 SETTLE_S = 60.0

@@ -13,23 +13,30 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-PACKAGES = ("clouds", "components", "contract", "images", "lab", "longhaul", "playbooks", "services", "stacks")
+PACKAGES = ("clouds", "components", "contract", "images", "lab", "longhaul", "playbooks", "stacks")
 """Folders with code of the project, tests left out."""
 
 PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
 """Plugins of the project that Ansible loads: the command knows their messages."""
 
-SUPPLY = ("longhaul.depot", "longhaul.toolchain")
-"""Modules of the command that the lab uses as well: they fetch pinned things and keep them in a folder. The lab's depot
-is such a folder. These modules know nothing of the rest of the command, nor of the lab."""
+SUPPLY = ("longhaul.artifacts", "longhaul.kubernetes", "longhaul.toolchain")
+"""Modules of the command that the lab uses as well: they fetch pinned things and keep them in a folder, and they ask a
+cluster. The lab's depot is such a folder, and its plugin is such a client. These modules know nothing of the rest of
+the command, nor of the lab."""
 
 CLIENT = "longhaul.client"
-"""The part of the command that people install who run nothing: it knows nothing of the rest but how it speaks."""
-SPEECH = ("longhaul.exits", "longhaul.say", "longhaul.report.ages", "longhaul.report.printable")
+"""The part of the command that people install who run nothing: it knows nothing of the rest but how it speaks,
+and how a cluster is asked."""
+TERMINAL = "longhaul.terminal"
+"""Speech of every command: the standard library alone, so the client has it too."""
+CLUSTER = ("longhaul.kubernetes", "longhaul.autoscaler.quantities")
+"""Modules that ask a cluster, and read the amounts that it writes: the standard library alone, so the client has them
+too."""
+
 CONTRACT = "contract"
 """The package that every side has: it needs the standard library alone."""
 
-LAB_SEAM = "longhaul.lab_seam"
+LAB_SEAM = "longhaul.project.lab_seam"
 """The one module of the command that knows the lab."""
 
 
@@ -119,13 +126,13 @@ MAY_IMPORT = {
     "components.render": ("components.render", "components.model", "clouds"),
     "components": ("components", "clouds"),
     "stacks": ("components",),
-    "services": ("services", "components.model", "clouds"),
-    CLIENT: (CLIENT, *SPEECH),
+    CLIENT: (CLIENT, TERMINAL, *CLUSTER),
+    TERMINAL: (TERMINAL,),
     LAB_SEAM: ("longhaul", "clouds", "components.model", "components.render", "lab"),
     **dict.fromkeys(SUPPLY, (*SUPPLY, "clouds", "components.model", "components.render")),
     # Certificates on demand, and keys that are rotated, are made as `up` makes them, without Pulumi.
     "longhaul": (
-        *("longhaul", "services", "clouds", "components.model", "components.render"),
+        *("longhaul", "clouds", "components.model", "components.render"),
         *("components.control_plane.issuing", "components.control_plane.signing_keys"),
     ),
     "lab": ("lab", *SUPPLY, "clouds", "components.model", "components.render"),
@@ -133,9 +140,9 @@ MAY_IMPORT = {
         PLUGINS,
         (
             "playbooks",
-            "longhaul.depot",
-            "longhaul.hosts",
-            "longhaul.exits",
+            "longhaul.artifacts",
+            "longhaul.racks",
+            "longhaul.terminal",
             "longhaul.toolchain",
             "components.model",
             "components.render",
@@ -188,7 +195,7 @@ def test_imports_go_one_way() -> None:
         ("clouds.base.site", "from clouds.azure import site", True),
         ("clouds.azure.site", "from components.model import Environment", True),
         ("clouds.azure.site", "import pulumi", True),
-        ("longhaul.cli", "from clouds.azure import session", False),
+        ("longhaul.cli.main", "from clouds.azure import session", False),
         ("components.render.etcd", "from components.model import Environment", False),
         ("components.render.etcd", "from components.azure import names", True),
         ("components.azure.vault", "import pulumi", False),
@@ -197,28 +204,21 @@ def test_imports_go_one_way() -> None:
         ("components.azure.vault", "import stacks.__main__", True),
         ("stacks.__main__", "from components.cluster import Cluster", False),
         ("stacks.__main__", "from longhaul import cli", True),
-        ("longhaul.cli", "from components.model import load", False),
-        ("longhaul.cli", "from components.azure import vault", True),
-        ("longhaul.cli", "from lab import state", True),
-        ("longhaul.lab_seam", "from lab import state", False),
+        ("longhaul.cli.main", "from components.model import load", False),
+        ("longhaul.cli.main", "from components.azure import vault", True),
+        ("longhaul.cli.main", "from lab import state", True),
+        ("longhaul.project.lab_seam", "from lab import state", False),
         ("longhaul.client.profile", "from longhaul.client import files", False),
-        ("longhaul.client.profile", "from longhaul.say import say", False),
-        ("longhaul.client.profile", "from longhaul.context import context", True),
-        ("longhaul.cli", "from longhaul.client import files", False),
+        ("longhaul.client.profile", "from longhaul.terminal.say import say", False),
+        ("longhaul.client.profile", "from longhaul.project.context import context", True),
+        ("longhaul.cli.main", "from longhaul.client import files", False),
         ("lab.daemon", "from longhaul import cli", True),
-        ("lab.daemon", "from longhaul.depot.app import depot_app", False),
-        ("lab.daemon", "from contract.kubernetes.api import Api", False),
-        ("contract.kubernetes.api", "from longhaul.exits import CommandError", True),
-        ("longhaul.cli", "from services.autoscaler import look", False),
-        ("longhaul.depot.build", "from services.autoscaler import look", True),
-        ("services.autoscaler.look", "from clouds.registry import cloud_of", False),
-        ("services.autoscaler.look", "from components.model import load", False),
-        ("services.autoscaler.look", "from components.render import etcd", True),
-        ("services.autoscaler.look", "from longhaul.exits import CommandError", True),
-        ("services.autoscaler.look", "import pulumi", True),
-        ("longhaul.depot.build", "from longhaul.toolchain import tools", False),
-        ("longhaul.depot.build", "from longhaul import cli", True),
-        ("longhaul.depot.build", "from lab import base", True),
+        ("lab.daemon", "from longhaul.artifacts.app import depot_app", False),
+        ("lab.daemon", "from longhaul.kubernetes.api import Api", False),
+        ("longhaul.kubernetes.api", "from longhaul.terminal.exits import CommandError", True),
+        ("longhaul.artifacts.build", "from longhaul.toolchain import tools", False),
+        ("longhaul.artifacts.build", "from longhaul import cli", True),
+        ("longhaul.artifacts.build", "from lab import base", True),
         ("lab.daemon", "from components.cluster import Cluster", True),
         ("lab.daemon", "from pulumi.runtime.proto import provider_pb2", False),
     ],
@@ -232,7 +232,7 @@ def test_the_model_and_the_components_are_looked_at() -> None:
         "components.model.network.address_plan",
         "components.render.etcd",
         "components.cluster",
-        "longhaul.cli",
+        "longhaul.cli.main",
     } <= set(MODULES)
     targets = {found.target for found in all_imports()}
     assert "components.model.environment.Environment" in targets

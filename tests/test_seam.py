@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-PACKAGES = ("components", "contract", "images", "lab", "longhaul", "playbooks", "services", "stacks")
+PACKAGES = ("components", "contract", "images", "lab", "longhaul", "playbooks", "stacks")
 
 KINDS = ("azure", "aws", "onprem")
 TOKEN = re.compile(r"(azure|aws|onprem)$|(azure-native|aws):")
@@ -40,8 +40,8 @@ KNOWN = {
     "images/rootfs/": "machines' programs, which have neither the model nor packages",
     "lab/drill/aging.py": "the control plane's vault, which is Azure's",
     "lab/project.py": "regions that the lab's AWS has",
-    "longhaul/cli.py": "the name of a library's logger",
-    "longhaul/commands/destroy.py": "what a killed destruction leaves",
+    "longhaul/cli/main.py": "the name of a library's logger",
+    "longhaul/destroy/command.py": "what a killed destruction leaves",
     "longhaul/init/": "questions about each cloud",
 }
 """Files and folders that still name a cloud, with the reason."""

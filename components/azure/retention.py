@@ -6,7 +6,6 @@ not send (pulumi/pulumi-azure-native issue 2156, "incorrect etag").
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
 from clouds.azure.containers import end_retention, retain, retained
-from components.control_plane.guard import DESTROY_VARIABLE, confirmed
+from components.control_plane.guard import confirmed
 from components.control_plane.replacement import RefusedError
 from components.control_plane.secrets import changed
 
@@ -49,12 +48,11 @@ class RetentionProvider(ResourceProvider):
         return DiffResult(changes=differs or bool(replaces), replaces=replaces)
 
     def delete(self, _id: str, props: Properties) -> None:
-        """End the retention, so that the container can be deleted with the whole environment; refuse it otherwise. An
-        earlier release did not record the environment. Azure refuses it for a locked policy."""
+        """End the retention, so that the container can be deleted with the whole environment; refuse it otherwise.
+        Azure refuses it for a locked policy."""
         if not retained(props["container"]):
             return
-        environment = props.get("environment") or os.environ.get(DESTROY_VARIABLE)
-        if not environment or not confirmed(environment):
+        if not confirmed(props["environment"]):
             raise RefusedError(
                 f"{_name(props)} keeps its backups for {int(props['days'])} days, and its retention stays as it is.\n"
                 "Put `backups` back into the file as it was. A retention ends with the whole environment, by `longhaul "

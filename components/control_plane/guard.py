@@ -270,7 +270,7 @@ def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = Fa
             said.append(f"{peer}: {error.code or 'no answer'}")
             continue
         except ValueError:
-            said.append(f"{peer}: its image is older than this Longhaul and takes no member out")
+            said.append(f"{peer}: its answer cannot be read")
             continue
         if answer.get("removed") or answer.get("alive"):
             return

@@ -38,7 +38,7 @@ from components.model import (
 from components.model.backups import storage
 from components.model.control_plane.machines import learners, members
 from components.model.identity.sign_in import settings
-from components.model.secrets.vault import FIRST, ISSUERS, VPN_REMOTES, etcd_state_secret
+from components.model.secrets.vault import ISSUERS, VPN_REMOTES, etcd_state_secret
 from components.model.sites.places import name_prefix, place_of
 
 
@@ -101,13 +101,11 @@ class ControlPlane(ComponentResource):
         }
         self._secrets: dict[str, VaultSecret] = {}
         for secret in shared_secrets(self._machines):
-            # In their order: keys in use begin with the first key.
-            first = [self._secrets[FIRST[secret.kind]]] if secret.kind in FIRST else []
             self._secrets[secret.name] = VaultSecret(
                 f"{args.environment.name}-{secret.name}",
                 secret=secret,
                 vault_url=self.vault_url,
-                opts=ResourceOptions.merge(self._writes, ResourceOptions(depends_on=first)),
+                opts=self._writes,
             )
         self._issuers = VaultSetting(
             f"{args.environment.name}-{ISSUERS}",

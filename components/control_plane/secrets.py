@@ -22,7 +22,7 @@ from components.model.access.revoked import Revoked
 from components.model.network.tunnel_keys import READ_VARIABLE
 from components.model.secrets.encryption_keys import Keys
 from components.model.secrets.rotations import standings_text
-from components.model.secrets.vault import FIRST, SecretKind
+from components.model.secrets.vault import SecretKind
 
 Properties = dict[str, Any]
 
@@ -33,17 +33,17 @@ def one_at_a_time(opts: ResourceOptions | None) -> ResourceOptions:
     return ResourceOptions.merge(opts, ResourceOptions(delete_before_replace=True))
 
 
-def first_value(kind: SecretKind, *, holders: Sequence[str] = (), key: str = "") -> str:
+DOCUMENTS = (SecretKind.ENCRYPTION_KEYS, SecretKind.SIGNING_KEYS, SecretKind.QUARANTINE, SecretKind.REVOKED)
+"""Kinds whose values are marked as JSON."""
+
+
+def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
     """Return the first value of a shared secret of ``kind``. For an etcd cluster's state, ``holders`` are the members
-    that bootstrap it; for keys in use, ``key`` is the first."""
-    if kind is SecretKind.SIGNING_KEY:
-        return issuing.new_key()
-    if kind is SecretKind.ENCRYPTION_KEY:
-        return issuing.new_encryption_key()
+    that bootstrap it."""
     if kind is SecretKind.ENCRYPTION_KEYS:
-        return Keys.first(key).text()
+        return Keys.first(issuing.new_encryption_key()).text()
     if kind is SecretKind.SIGNING_KEYS:
-        return SigningKeys.alone(key).text()
+        return SigningKeys.alone(issuing.new_key()).text()
     if kind is SecretKind.VPN_KEY:
         return issuing.new_static_key()
     if kind is SecretKind.ROTATIONS:
@@ -116,26 +116,9 @@ class SharedSecretProvider(VaultEntryProvider):
         """Write a first value unless there is one."""
         vault, kind = Vault(props["vault_url"]), SecretKind(props["kind"])
         if vault.get(props["secret"]) is None:
-            if kind in FIRST:
-                vault.set(props["secret"], _first_keys(vault, kind), content_type="application/json")
-            elif kind in (SecretKind.QUARANTINE, SecretKind.REVOKED):
-                vault.set(props["secret"], first_value(kind), content_type="application/json")
-            else:
-                vault.set(props["secret"], first_value(kind, holders=props.get("holders", ())))
+            value = first_value(kind, holders=props.get("holders", ()))
+            vault.set(props["secret"], value, content_type="application/json" if kind in DOCUMENTS else "")
         return CreateResult(id_=props["secret"], outs=props)
-
-
-def _first_keys(vault: Vault, kind: SecretKind) -> str:
-    """Return the first value of keys in use. Never another key than the vault's: a cluster from before the secret was
-    there has Secrets that are encrypted with it, and tokens that it has signed."""
-    name = FIRST[kind]
-    key = vault.get(name)
-    if key is None:
-        raise RuntimeError(
-            f"the vault has no {name}, the key that has been in use so far: recover it with `az keyvault secret "
-            f"recover --name {name}` within the vault's retention, then run this again"
-        )
-    return first_value(kind, key=key)
 
 
 class VaultSecret(Resource, module="longhaul", name="Secret"):

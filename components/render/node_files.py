@@ -157,7 +157,6 @@ def _shared(
         **_promise(hardware.gpus),
         "huge_pages_gib": hardware.huge_pages_gib,
         **({"deletion_notice": True} if deletion_notice else {}),
-        # Left out where there are none, as earlier releases did.
         **({"huge_pages_2mib": hardware.huge_pages_2mib} if hardware.huge_pages_2mib else {}),
         **({"join": join_settings(environment, addresses)} if cloud_of(site).rents else {}),
     }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full
+from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, is_disk_full
 from longhaul.toolchain.process import run_logged
 from longhaul.toolchain.spec import repository
 
@@ -49,7 +49,7 @@ def play(playbook: Path, *, root: Path, tags: Iterable[str], variables: Mapping[
         argv += ["--extra-vars", json.dumps({**inside, **variables}), str(playbook)]
         try:
             run_logged(argv, log=log, what=what, env=_environment(Path(scratch)), end=signal.SIGKILL)
-        except CommandError as error:
+        except ToolCommandError as error:
             if is_disk_full(error.output):
                 raise SetupError(f"{disk_full(root.parent, doing=what)}\n{error}") from error
             raise

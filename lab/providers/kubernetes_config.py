@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from contract.kubernetes import connection
+from longhaul.kubernetes import connection
 
 ANSWER_S = 60.0
 Entry = Mapping[str, Any]
@@ -25,7 +25,7 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamespacedAccess(connection.Access):
+class NamespacedAccess(connection.ClusterAccess):
     """One cluster, one identity and its namespace."""
 
     namespace: str

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from clouds.base.machine_type import MachineType
-from longhaul.acceptance.outcome import Result
+from longhaul.acceptance.outcome import StepResult
 
 ENOUGH = 0.75
 """Least share of the published bandwidth. It is our own yardstick: what is not used at all (an adapter, RDMA of GPUs'
@@ -30,7 +30,7 @@ _ROW_BEGIN = re.compile(_BEGIN + r"(?:\s|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class AllReduceFigures:
     """Figures of one run."""
 
     machines: frozenset[str]
@@ -46,16 +46,16 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class AllReduceVerdict:
     """Judgement of one run."""
 
-    result: Result
+    result: StepResult
     evidence: str
     published: float
     """Published bandwidth of one machine, GB/s; 0 when none is known."""
 
 
-def read(text: str) -> Measured:
+def read(text: str) -> AllReduceFigures:
     """Read the output of ``all_reduce_perf``; lines may have a prefix of the launcher's. Raise ``ValueError`` when it
     is no such output, or when a result is cut short."""
     lines = text.splitlines()
@@ -72,7 +72,7 @@ def read(text: str) -> Measured:
         raise ValueError(f"a result of nccl-tests is not whole: {broken[0]!r}: save all that all_reduce_perf writes")
     last = max(rows, key=lambda row: int(row["size"]))
     counts = [row[key] for row in rows for key in ("out_wrong", "into_wrong")]
-    return Measured(
+    return AllReduceFigures(
         machines=frozenset(found["machine"] for found in devices),
         ranks=len({int(found["rank"]) for found in devices}),
         largest=int(last["size"]),
@@ -82,33 +82,46 @@ def read(text: str) -> Measured:
     )
 
 
-def judge(measured: Measured, name: str, machine: MachineType) -> Verdict:
+def judge(measured: AllReduceFigures, name: str, machine: MachineType) -> AllReduceVerdict:
     """Hold a run to the figure of the machine type called ``name``."""
     published = machine.rdma_gbps / 8
     result, evidence = _judge(measured, name, machine, published)
-    return Verdict(result=result, evidence=evidence, published=published)
+    return AllReduceVerdict(result=result, evidence=evidence, published=published)
 
 
-def _judge(measured: Measured, name: str, machine: MachineType, published: float) -> tuple[Result, str]:
+def _judge(measured: AllReduceFigures, name: str, machine: MachineType, published: float) -> tuple[StepResult, str]:
     machines = len(measured.machines)
     if not machine.gpus:
-        return Result.NOT_APPLICABLE, f"a {name} has no GPUs"
+        return StepResult.NOT_APPLICABLE, f"a {name} has no GPUs"
     if not machine.rdma_gbps:
-        return Result.NOT_APPLICABLE, f"no bandwidth of a {name} is known: write it, as rdma_gbps of the machine type"
+        return (
+            StepResult.NOT_APPLICABLE,
+            f"no bandwidth of a {name} is known: write it, as rdma_gbps of the machine type",
+        )
     if machines == 1:
-        return Result.NOT_APPLICABLE, "it ran on one machine, whose GPUs use no network: take two or more"
+        return StepResult.NOT_APPLICABLE, "it ran on one machine, whose GPUs use no network: take two or more"
     if measured.wrong:
-        return Result.FAILED, f"{measured.wrong} values arrived wrong"
+        return StepResult.FAILED, f"{measured.wrong} values arrived wrong"
     if measured.unchecked:
-        return Result.FAILED, f"the values of {measured.unchecked} messages were not compared: run it without --check 0"
+        return (
+            StepResult.FAILED,
+            f"the values of {measured.unchecked} messages were not compared: run it without --check 0",
+        )
     if measured.ranks != machines * machine.gpus:
         whole = f"{machines} machines have {machines * machine.gpus} GPUs"
-        return Result.FAILED, f"it ran on {measured.ranks} GPUs, and {whole}: take all, so that all adapters are used"
+        return (
+            StepResult.FAILED,
+            f"it ran on {measured.ranks} GPUs, and {whole}: take all, so that all adapters are used",
+        )
     if measured.largest < LARGE:
         said = (
             f"the largest message has {measured.largest} bytes, and below {LARGE} it is not bandwidth that is measured"
         )
-        return Result.FAILED, f"{said}: --maxbytes 16G"
+        return StepResult.FAILED, f"{said}: --maxbytes 16G"
     share = measured.busbw / published
     said = f"{measured.busbw:.0f} GB/s between {machines} machines, {share:.0%} of the {published:.0f} GB/s published"
-    return (Result.PASSED, said) if share >= ENOUGH else (Result.FAILED, f"{said}, and at least {ENOUGH:.0%} are due")
+    return (
+        (StepResult.PASSED, said)
+        if share >= ENOUGH
+        else (StepResult.FAILED, f"{said}, and at least {ENOUGH:.0%} are due")
+    )

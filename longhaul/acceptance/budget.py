@@ -9,14 +9,14 @@ from decimal import Decimal
 
 from components.model import Environment, control_machines, plan
 from longhaul.acceptance.scaling import scaled_pool
-from longhaul.prices.cost import CostLine
-from longhaul.prices.known import KnownPrices
-from longhaul.prices.money import Money, total
-from longhaul.prices.needs import POOL
+from longhaul.costs.cost import CostLine
+from longhaul.costs.known import KnownPrices
+from longhaul.costs.money import Money, total
+from longhaul.costs.needs import POOL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class AcceptanceBudget:
     """Limits that were declared for a run."""
 
     most_minutes: float
@@ -27,7 +27,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class ExpectedUse:
     """Maximum that a run uses."""
 
     machines: int
@@ -44,7 +44,7 @@ class Expected:
         return f"{self.machines} machines, {self.hours} h, {cost}"
 
 
-def expected(environment: Environment, budget: Budget) -> Expected:
+def expected(environment: Environment, budget: AcceptanceBudget) -> ExpectedUse:
     """Return the maximum: every pool at its ``min``, plus one machine of the scaled pool for the whole time."""
     hours = math.ceil(budget.most_minutes / 60)
     grown = scaled_pool(environment)
@@ -57,15 +57,15 @@ def expected(environment: Environment, budget: Budget) -> Expected:
         + (grown is not None)
     )
     if budget.prices is None:
-        return Expected(machines=machines, hours=hours, cost=None)
+        return ExpectedUse(machines=machines, hours=hours, cost=None)
     priced = budget.prices.cost(environment)
     more = (_one_more(line) for line in priced.lines if grown and line.need.group == f"{POOL}{grown}")
     hourly = total([priced.minimum.hourly, *more])
     cost = Money.sum_of({currency: amount * hours for currency, amount in hourly.amounts})
-    return Expected(machines=machines, hours=hours, cost=cost, unpriced=priced.unpriced)
+    return ExpectedUse(machines=machines, hours=hours, cost=cost, unpriced=priced.unpriced)
 
 
-def refusals(environment: Environment, budget: Budget, found: Expected) -> Iterator[str]:
+def refusals(environment: Environment, budget: AcceptanceBudget, found: ExpectedUse) -> Iterator[str]:
     """Yield the reasons why a run may not begin; nothing when it may."""
     if not environment.destroyable:
         yield "its file does not say `destroyable: true`, and a run takes down what it made"

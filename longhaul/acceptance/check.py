@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from clouds.base.errors import CloudError
-from contract.kubernetes.connection import ApiError
-from longhaul.acceptance.limit import LateError, Limit
-from longhaul.acceptance.outcome import Outcome, Result
+from longhaul.acceptance.limit import Deadline, LateError
+from longhaul.acceptance.outcome import StepOutcome, StepResult
 from longhaul.acceptance.waiting import Clock
-from longhaul.exits import CommandError
+from longhaul.kubernetes.connection import ApiError
+from longhaul.terminal.exits import CommandError
 
 
 class NotSoError(Exception):
@@ -29,7 +29,7 @@ TOLD = (NotSoError, LateError, CommandError, ApiError, CloudError)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class AcceptanceCheck:
     """One statement about an environment, and the function that tests it."""
 
     name: str
@@ -38,26 +38,30 @@ class Check:
     """Returns the evidence. The check failed when it raises :class:`NotSoError` or an error of a query."""
 
 
-def perform(check: Check, *, clock: Clock = time.monotonic) -> Outcome:
+def perform(check: AcceptanceCheck, *, clock: Clock = time.monotonic) -> StepOutcome:
     """Run a check. Every exception except an interrupt becomes an outcome."""
     begun = clock()
     try:
-        result, evidence = Result.PASSED, check.run()
+        result, evidence = StepResult.PASSED, check.run()
     except NotApplicableError as error:
-        result, evidence = Result.NOT_APPLICABLE, str(error)
+        result, evidence = StepResult.NOT_APPLICABLE, str(error)
     except TOLD as error:
-        result, evidence = Result.FAILED, str(error)
+        result, evidence = StepResult.FAILED, str(error)
     except Exception as error:  # noqa: BLE001 - a broken check must neither hide the others nor prevent the taking down
         if os.environ.get("LONGHAUL_DEBUG") == "1":
             traceback.print_exception(error)
-        result = Result.FAILED
+        result = StepResult.FAILED
         evidence = f"the check itself failed ({type(error).__name__}); LONGHAUL_DEBUG=1 shows where, please report it"
-    return Outcome(name=check.name, shows=check.shows, result=result, seconds=clock() - begun, evidence=evidence)
+    return StepOutcome(name=check.name, shows=check.shows, result=result, seconds=clock() - begun, evidence=evidence)
 
 
 def perform_all(
-    checks: Iterable[Check], *, limit: Limit, begins: Callable[[Check], None], tell: Callable[[Outcome], None]
-) -> tuple[Outcome, ...]:
+    checks: Iterable[AcceptanceCheck],
+    *,
+    limit: Deadline,
+    begins: Callable[[AcceptanceCheck], None],
+    tell: Callable[[StepOutcome], None],
+) -> tuple[StepOutcome, ...]:
     """Run the checks one after the other. A check for which no time is left has failed."""
     found = []
     for check in checks:
@@ -68,8 +72,8 @@ def perform_all(
     return tuple(found)
 
 
-def _late(check: Check) -> Check:
+def _late(check: AcceptanceCheck) -> AcceptanceCheck:
     def run() -> str:
         raise NotSoError("not looked at: the time for checks was over (--most-time)")
 
-    return Check(name=check.name, shows=check.shows, run=run)
+    return AcceptanceCheck(name=check.name, shows=check.shows, run=run)

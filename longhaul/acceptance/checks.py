@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from longhaul.acceptance import cluster, disruption, gpus, joining, scaling
-from longhaul.acceptance.check import TOLD, Check
+from longhaul.acceptance.check import TOLD, AcceptanceCheck
 from longhaul.acceptance.clouds import nothing_public
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.traffic import Traffic
 
 
 @contextmanager
-def checks(target: Target, *, disrupt: bool) -> Iterator[tuple[Check, ...]]:
+def checks(target: AcceptanceTarget, *, disrupt: bool) -> Iterator[tuple[AcceptanceCheck, ...]]:
     """Yield the checks of an environment. What they share on its cluster is removed at the end of the block."""
     traffic = Traffic(target)
     try:
@@ -46,10 +46,10 @@ def checks(target: Target, *, disrupt: bool) -> Iterator[tuple[Check, ...]]:
             traffic.removed()
 
 
-def _disruption(target: Target) -> Check:
+def _disruption(target: AcceptanceTarget) -> AcceptanceCheck:
     shows = "the API goes on while an etcd machine, then an API server is restarted"
-    return Check(name="restarts", shows=shows, run=lambda: disruption.restarts(target))
+    return AcceptanceCheck(name="restarts", shows=shows, run=lambda: disruption.restarts(target))
 
 
-def _check(name: str, shows: str, run: Callable[[], str]) -> Check:
-    return Check(name=name, shows=shows, run=run)
+def _check(name: str, shows: str, run: Callable[[], str]) -> AcceptanceCheck:
+    return AcceptanceCheck(name=name, shows=shows, run=run)

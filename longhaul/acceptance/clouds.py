@@ -6,10 +6,10 @@ from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.sites.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
 
 
-def nothing_public(target: Target) -> str:
+def nothing_public(target: AcceptanceTarget) -> str:
     """Check that every public address belongs to a gateway, and that no instance has one."""
     places = [place_of(target.environment, name) for name in target.environment.sites]
     # Sites of one region list the same addresses; each address is counted once.

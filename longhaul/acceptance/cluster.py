@@ -6,17 +6,17 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
 from contract.labels import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import must
-from longhaul.acceptance.target import Target
-from longhaul.exits import Exit
-from longhaul.hosts.inventory import has_hosts
+from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.drain import NODES
+from longhaul.kubernetes.connection import Object
+from longhaul.racks.inventory import has_hosts
 from longhaul.status.cluster import node as node_view
-from longhaul.status.fleet import Verdict
+from longhaul.status.fleet import StatusVerdict
+from longhaul.terminal.exits import Exit
 
 COUNTS = ("create", "update", "replace", "delete")
 """Kinds of change that a preview counts."""
@@ -27,12 +27,12 @@ UNASKED = (Exit.USAGE, Exit.UNREACHABLE)
 errors that pass by themselves (clouds/azure/session.py), so asking again is useless."""
 
 
-def components(target: Target) -> str:
+def components(target: AcceptanceTarget) -> str:
     """Wait until ``longhaul status`` finds everything healthy: load balancer probes and tunnels need some time."""
     return await_healthy(target, target.soon())
 
 
-def await_healthy(target: Target, limit: Limit) -> str:
+def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
     """Wait until ``longhaul status`` finds everything healthy, and return its counts as text. ``LateError`` with its
     last findings when that takes too long; ``NotSoError`` at once when it cannot ask, or no control-plane machine
     exists."""
@@ -48,7 +48,7 @@ def await_healthy(target: Target, limit: Limit) -> str:
         except ValueError:
             return said
         machines = found.get("machines")
-        if machines and all(one["verdict"] == Verdict.MISSING for one in machines):
+        if machines and all(one["verdict"] == StatusVerdict.MISSING for one in machines):
             raise NotSoError("no machine of the control plane is in its cloud: `longhaul up` makes them")
         return "" if done.code == Exit.OK else "; ".join(_unwell(found)) or "it says no more than that"
 
@@ -69,11 +69,11 @@ def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
     clusters = [{"name": f"{name} cluster", **etcd} for name, etcd in status.get("etcd_clusters", {}).items()]
     groups = (status.get(part, ()) for part in ("machines", "gateways", "links", "nodes", "pools", "addons"))
     for one in (*clusters, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
-        if one.get("verdict") not in (Verdict.OK, Verdict.UNKNOWN, Verdict.JOINING):
+        if one.get("verdict") not in (StatusVerdict.OK, StatusVerdict.UNKNOWN, StatusVerdict.JOINING):
             yield f"{one.get('name')} is {one.get('verdict')}: {one.get('reason')}"
 
 
-def nodes(target: Target) -> str:
+def nodes(target: AcceptanceTarget) -> str:
     """Check that all nodes are ready, and that API servers and kubelets have one version: the file sets the API
     servers' version, this release the kubelets'."""
     environment, api = target.environment, target.api("")
@@ -97,7 +97,7 @@ def nodes(target: Target) -> str:
     return f"{len(seen)} nodes ready on {sites or 'no site'}, API servers and kubelets {wanted}"
 
 
-def unchanged(target: Target) -> str:
+def unchanged(target: AcceptanceTarget) -> str:
     """Run ``up`` again, and check that previews before and after it, and the racks, report no change."""
     before = _changes(target)
     if before:
@@ -115,7 +115,7 @@ def unchanged(target: Target) -> str:
     return f"a second `up` succeeded, previews before and after it and {len(hosts)} rack machines change nothing"
 
 
-def _changes(target: Target) -> str:
+def _changes(target: AcceptanceTarget) -> str:
     counts = json.loads(must(target.commands, "plan", "--raw", "--format", "json", limit=target.limit).stdout)
     stacks = {"infrastructure": counts, "objects": counts.get("objects", {})}
     return ", ".join(
@@ -123,7 +123,7 @@ def _changes(target: Target) -> str:
     )
 
 
-def no_keys(target: Target) -> str:
+def no_keys(target: AcceptanceTarget) -> str:
     """Check that the engine's state, decrypted in memory, holds no private key."""
     exported = target.exported()
     if not exported:

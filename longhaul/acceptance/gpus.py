@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 
 from components.model.nodes.nodes import host_node_name
-from contract.kubernetes.api import path_of
-from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
 from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
 from contract.resources import GPU_RESOURCE
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACES, await_pods, namespace, ready
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.drain import NODES
+from longhaul.kubernetes.api import path_of
+from longhaul.kubernetes.connection import Object
 
 SPACE = "longhaul-acceptance-gpus"
 
 
-def gpu_pods(target: Target) -> str:
+def gpu_pods(target: AcceptanceTarget) -> str:
     """Run one pod on each node with GPUs. It requests one GPU and does nothing with it."""
     environment, api = target.environment, target.api("")
     declared = {name: environment.machine_type(pool.machine_type).gpus for name, pool in environment.pools.items()}

@@ -16,27 +16,27 @@ from clouds.registry import cloud_of
 from components.model.secrets.certificates import JOIN_USER
 from components.model.sites.places import place_of
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
-from contract.kubernetes.api import path_of
-from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
 from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.drain import NODES
+from longhaul.kubernetes.api import path_of
+from longhaul.kubernetes.connection import Object
 
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
-def unknown_machine(target: Target) -> str:
+def unknown_machine(target: AcceptanceTarget) -> str:
     """Check that a request in the join endpoint's form is refused for a machine that does not exist."""
     pool = _pool(target)
     place = place_of(target.environment, target.environment.pools[pool].site)
     return _refused(target, cloud_of(place.site).groups.unused_name(place, pool), site=place.name)
 
 
-def live_node(target: Target) -> str:
+def live_node(target: AcceptanceTarget) -> str:
     """Check that a request for the name of a node that exists is refused."""
     pool = _pool(target)
     nodes = target.api("").items(NODES, labelSelector=f"{POOL_LABEL}={pool}")
@@ -81,13 +81,13 @@ def request_for(
     }
 
 
-def _pool(target: Target) -> str:
+def _pool(target: AcceptanceTarget) -> str:
     for name in target.environment.pools:
         return name
     raise NotApplicableError("the environment has no pool: hosts join with a token each")
 
 
-def _refused(target: Target, name: str, *, site: str) -> str:
+def _refused(target: AcceptanceTarget, name: str, *, site: str) -> str:
     """Make the request, wait for its refusal, and delete it."""
     api = target.api("")
     wanted = request_for(name, annotations=proof(name, site=site))

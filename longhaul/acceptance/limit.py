@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from contract.kubernetes.api import Api
-from contract.kubernetes.connection import ApiError, Object
 from longhaul.acceptance.waiting import Clock, Tell, Waiting, nobody
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError, Object
 
 LOOK_S = 2.0
 """Pause between two polls of a condition, seconds."""
@@ -21,7 +21,7 @@ class LateError(Exception):
     """A condition was not met in time; the message says what was awaited and how it is instead."""
 
 
-class Limit:
+class Deadline:
     """A deadline."""
 
     def __init__(
@@ -35,9 +35,9 @@ class Limit:
         """Return the seconds until the deadline; 0 when it has passed."""
         return max(0.0, self._until - self._clock())
 
-    def within(self, seconds: float) -> Limit:
+    def within(self, seconds: float) -> Deadline:
         """Return a limit of so many seconds from now, but never later than this one."""
-        return Limit(min(seconds, self.left()), clock=self._clock, wait=self._wait, tell=self.tell)
+        return Deadline(min(seconds, self.left()), clock=self._clock, wait=self._wait, tell=self.tell)
 
     def waiting(self, what: str) -> Waiting:
         """Return a :class:`Waiting` for something that is awaited from now on."""

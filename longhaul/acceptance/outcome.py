@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 
 
-class Result(StrEnum):
+class StepResult(StrEnum):
     """Result of a step or check."""
 
     PASSED = "passed"
@@ -19,13 +19,13 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class StepOutcome:
     """One finished step or check."""
 
     name: str
     shows: str
     """Statement that is true when it passes, in a sentence."""
-    result: Result
+    result: StepResult
     seconds: float
     evidence: str
     """Observation; on failure, what was seen instead."""
@@ -45,7 +45,7 @@ class Stay(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class AcceptanceReport:
     """One run."""
 
     environment: str
@@ -56,9 +56,9 @@ class Report:
     """Limits of the run, and its expected maximum of machines, time and cost."""
     log: str
     """Path of the log of its steps."""
-    steps: tuple[Outcome, ...] = ()
+    steps: tuple[StepOutcome, ...] = ()
     """In order; taking down comes last."""
-    checks: tuple[Outcome, ...] = ()
+    checks: tuple[StepOutcome, ...] = ()
     interrupted: bool = False
     note: str = ""
     """Additional remark."""
@@ -69,15 +69,15 @@ class Report:
         return self.stays in (Stay.NONE, Stay.PART)
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[StepOutcome, ...]:
         """Return all steps and checks."""
         return (*self.steps, *self.checks)
 
     @property
     def accepted(self) -> bool:
         """Return whether at least one check passed, nothing failed, and the run was not interrupted."""
-        passed = any(one.result is Result.PASSED for one in self.checks)
-        return passed and not self.interrupted and all(one.result is not Result.FAILED for one in self.outcomes)
+        passed = any(one.result is StepResult.PASSED for one in self.checks)
+        return passed and not self.interrupted and all(one.result is not StepResult.FAILED for one in self.outcomes)
 
     def exit_code(self) -> Exit:
         """Return the exit code of the command."""

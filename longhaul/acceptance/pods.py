@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contract.kubernetes.api import Api, path_of
-from contract.kubernetes.connection import ApiError, Object
 from contract.labels import OUTLIVE_LABEL, SITE_LABEL
+from longhaul.kubernetes.api import Api, path_of
+from longhaul.kubernetes.connection import ApiError, Object
 
 if TYPE_CHECKING:
-    from longhaul.acceptance.limit import Limit
+    from longhaul.acceptance.limit import Deadline
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost"
 NAMESPACE = "longhaul-acceptance"
@@ -51,7 +51,7 @@ class Talker:
 
 
 @contextmanager
-def namespace(api: Api, limit: Callable[[], Limit], name: str = NAMESPACE) -> Iterator[str]:
+def namespace(api: Api, limit: Callable[[], Deadline], name: str = NAMESPACE) -> Iterator[str]:
     """Create a namespace and delete it after the block. One that a killed run left is deleted first. ``limit`` is
     called anew for each wait."""
     remove(api, limit(), name)
@@ -63,7 +63,7 @@ def namespace(api: Api, limit: Callable[[], Limit], name: str = NAMESPACE) -> It
         remove(api, limit(), name)
 
 
-def remove(api: Api, limit: Limit, name: str = NAMESPACE) -> None:
+def remove(api: Api, limit: Deadline, name: str = NAMESPACE) -> None:
     """Delete a namespace with all that is in it, and wait until it is gone."""
     found = api.find(NAMESPACES + path_of(name))
     if found is None:
@@ -80,7 +80,7 @@ def remove(api: Api, limit: Limit, name: str = NAMESPACE) -> None:
 
 def talkers(
     api: Api,
-    limit: Limit,
+    limit: Deadline,
     image: str,
     sites: Mapping[str, str],
     *,
@@ -99,7 +99,7 @@ def talkers(
     }
 
 
-def await_pods(api: Api, limit: Limit, space: str, count: int) -> dict[str, Object]:
+def await_pods(api: Api, limit: Deadline, space: str, count: int) -> dict[str, Object]:
     """Return the pods of a namespace by name, once that many exist and all are ready."""
     seen: list[Object] = []
 

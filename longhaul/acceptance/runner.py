@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from clouds.base.findings import Severity
-from longhaul.acceptance.check import Check, NotSoError, perform, perform_all
-from longhaul.acceptance.limit import Limit
-from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
+from longhaul.acceptance.check import AcceptanceCheck, NotSoError, perform, perform_all
+from longhaul.acceptance.limit import Deadline
+from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
 from longhaul.acceptance.steps import Runs, must, require
 from longhaul.acceptance.waiting import Clock
-from longhaul.engine.runs import Records, new_run
-from longhaul.exits import CommandError, Exit
+from longhaul.engine.records import RunFile, new_run
+from longhaul.terminal.exits import CommandError, Exit
 
 DOWN_SHARE = 1 / 3
 """Share of the whole time that is kept for taking down."""
@@ -28,7 +28,7 @@ KILLED = (
     "run it again for the checks."
 )
 
-Checking = AbstractContextManager[tuple[Check, ...]]
+Checking = AbstractContextManager[tuple[AcceptanceCheck, ...]]
 """The checks. What they share exists inside this context."""
 
 
@@ -42,7 +42,7 @@ class Runner:
     commands: Runs
     log: str
     """Path of the log of what the commands write."""
-    records: Records
+    records: RunFile
     """Record of a run that has made something, or was about to."""
     held: Callable[[], dict[str, int]]
     """Returns the number of resources of each stack that holds any."""
@@ -53,13 +53,13 @@ class Runner:
     tell: Callable[[str], None]
     """Shows one line to people."""
     clock: Clock = time.monotonic
-    _steps: list[Outcome] = field(default_factory=list)
-    _checks: list[Outcome] = field(default_factory=list)
+    _steps: list[StepOutcome] = field(default_factory=list)
+    _checks: list[StepOutcome] = field(default_factory=list)
     _interrupted: bool = False
     _stays: Stay = Stay.NOTHING
     _since: float = 0.0
 
-    def make_and_destroy(self, checks: Callable[[Limit], Checking]) -> Report:
+    def make_and_destroy(self, checks: Callable[[Deadline], Checking]) -> AcceptanceReport:
         """Make, check and take down the environment. ``CommandError`` when it exists already, or another run works on
         it."""
         begun = self._begin()
@@ -78,7 +78,7 @@ class Runner:
         self._until_interrupted(lambda: self._make(self._limit(self.most_s * (1 - DOWN_SHARE)), checks))
         return self._report(begun)
 
-    def reuse(self, checks: Callable[[Limit], Checking]) -> Report:
+    def reuse(self, checks: Callable[[Deadline], Checking]) -> AcceptanceReport:
         """Run the checks alone on an environment that exists, and leave it in place. ``CommandError`` when it does not
         exist, or another run is at work on it."""
         begun, self._stays = self._begin(), Stay.ALL
@@ -111,16 +111,16 @@ class Runner:
         except KeyboardInterrupt:
             self._note_interrupt()
 
-    def _limit(self, seconds: float) -> Limit:
-        return Limit(seconds, clock=self.clock, tell=self.tell)
+    def _limit(self, seconds: float) -> Deadline:
+        return Deadline(seconds, clock=self.clock, tell=self.tell)
 
-    def _looked(self, limit: Limit) -> bool:
+    def _looked(self, limit: Deadline) -> bool:
         """Return whether the environment can be made (doctor) and may be made (plan)."""
         return self._step(
             "doctor", "all that it needs is there and allowed", lambda: _doctor(self.commands, limit)
         ) and self._step("plan", "no reason refuses it", lambda: _plan(self.commands, limit))
 
-    def _make(self, limit: Limit, checks: Callable[[Limit], Checking]) -> None:
+    def _make(self, limit: Deadline, checks: Callable[[Deadline], Checking]) -> None:
         """Make and check the environment if it may be made. Once the record is written, always take down."""
         if not self._looked(limit):
             return
@@ -134,8 +134,8 @@ class Runner:
         finally:
             self._take_down()
 
-    def _check(self, limit: Limit, checks: Callable[[Limit], Checking]) -> None:
-        def keep(outcome: Outcome) -> None:
+    def _check(self, limit: Deadline, checks: Callable[[Deadline], Checking]) -> None:
+        def keep(outcome: StepOutcome) -> None:
             self._checks.append(outcome)
             self.tell(str(outcome))
 
@@ -156,7 +156,7 @@ class Runner:
         else:
             self.tell(str(self._stays))
 
-    def _destroy(self, limit: Limit) -> str:
+    def _destroy(self, limit: Deadline) -> str:
         done = self.commands.run("destroy", "--yes", "--remove", limit=limit)
         if done.code == Exit.FAILED and self.half_made():
             # The engine does not know what the killed run was making; an `up` adopts it.
@@ -178,12 +178,12 @@ class Runner:
 
     def _step(self, name: str, shows: str, run: Callable[[], str]) -> bool:
         self.tell(f"{name}: begins")
-        outcome = perform(Check(name=name, shows=shows, run=run), clock=self.clock)
+        outcome = perform(AcceptanceCheck(name=name, shows=shows, run=run), clock=self.clock)
         self._steps.append(outcome)
         self.tell(str(outcome))
-        if outcome.result is Result.FAILED and (tail := self.commands.tail()):
+        if outcome.result is StepResult.FAILED and (tail := self.commands.tail()):
             self.tell(f"the end of what was said:\n{tail}")
-        return outcome.result is not Result.FAILED
+        return outcome.result is not StepResult.FAILED
 
     def _note_interrupt(self) -> None:
         self._interrupted = True
@@ -196,8 +196,8 @@ class Runner:
         self._since = self.clock()
         return datetime.now(UTC)
 
-    def _report(self, begun: datetime, *, note: str = "") -> Report:
-        return Report(
+    def _report(self, begun: datetime, *, note: str = "") -> AcceptanceReport:
+        return AcceptanceReport(
             environment=self.env,
             stays=self._stays,
             begun=begun,
@@ -211,7 +211,7 @@ class Runner:
         )
 
 
-def _doctor(commands: Runs, limit: Limit) -> str:
+def _doctor(commands: Runs, limit: Deadline) -> str:
     """Run ``doctor``. ``NotSoError`` with every problem that it finds; its exit code alone does not tell them."""
     done = commands.run("doctor", "--json", limit=limit)
     found = json.loads(done.stdout) if done.stdout else {"findings": []}
@@ -222,10 +222,10 @@ def _doctor(commands: Runs, limit: Limit) -> str:
     return ", ".join(f"{count} {level}" for level, count in found["counts"].items())
 
 
-def _plan(commands: Runs, limit: Limit) -> str:
+def _plan(commands: Runs, limit: Deadline) -> str:
     return f"verdict: {json.loads(must(commands, 'plan', '--format', 'json', limit=limit).stdout)['verdict']}"
 
 
-def _up(commands: Runs, limit: Limit) -> str:
+def _up(commands: Runs, limit: Deadline) -> str:
     must(commands, "up", "--yes", limit=limit)
     return "`longhaul up` succeeded"

@@ -8,13 +8,13 @@ from clouds.base.fleet import Scaled
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.sites.places import place_of
-from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
 from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError
-from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.pods import ready
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.drain import NODES
+from longhaul.kubernetes.connection import Object
 
 
 def group_of(environment: Environment, pool: str) -> Scaled:
@@ -32,7 +32,7 @@ def scaled_pool(environment: Environment) -> str | None:
     return min(growing, key=lambda name: (types[name].gpus, types[name].vcpus, name), default=None)
 
 
-def one_more_and_back(target: Target, grown: Callable[[Environment, str], Scaled] = group_of) -> str:
+def one_more_and_back(target: AcceptanceTarget, grown: Callable[[Environment, str], Scaled] = group_of) -> str:
     """Add one machine and remove it again. The size is set back whatever happens in between."""
     environment = target.environment
     pool = scaled_pool(environment)
@@ -58,7 +58,7 @@ def one_more_and_back(target: Target, grown: Callable[[Environment, str], Scaled
     return f"pool {pool} from {before} to {before + 1}: ready after {joined:.0f} s; back: gone after {gone:.0f} s"
 
 
-def _await(target: Target, pool: str, count: int, limit: Limit) -> None:
+def _await(target: AcceptanceTarget, pool: str, count: int, limit: Deadline) -> None:
     """Wait until the pool has exactly that many nodes, all ready."""
 
     def why_not(items: list[Object]) -> str:

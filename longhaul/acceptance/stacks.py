@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from longhaul.context import Context
 from longhaul.engine.engine import Engine, engine_for
+from longhaul.project.context import Context
 
 STACK = "pulumi:pulumi:Stack"
 """Type of a stack's own resource."""

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from longhaul.acceptance.check import NotSoError
-from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.waiting import TELL_S
-from longhaul.context import Context
-from longhaul.engine.run import start
-from longhaul.exits import MEANINGS, Exit, meanings
+from longhaul.engine.execution import start
+from longhaul.project.context import Context
+from longhaul.terminal.exits import MEANINGS, Exit, meanings
 
 TAIL = 12
 """Number of log lines that are shown of a failed step."""
@@ -28,7 +28,7 @@ SHOWN = 160
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class FinishedCommand:
     """Result of a command."""
 
     code: int
@@ -42,7 +42,7 @@ class Done:
 class Runs(Protocol):
     """Runs the other commands."""
 
-    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+    def run(self, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
         """Run ``longhaul VERB WORDS`` for the environment."""
 
     def tail(self) -> str:
@@ -50,14 +50,14 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Commands:
+class AcceptanceCommands:
     """Runs commands for one environment."""
 
     where: Context
     log: Path
     environ: Mapping[str, str]
 
-    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+    def run(self, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
         """Run ``longhaul VERB WORDS`` for the environment, with its output also in the log.
 
         When its time is over, or on an interrupt, the command gets the signal of Ctrl-C and is waited for: an engine
@@ -86,7 +86,7 @@ class Commands:
             finally:
                 said, text = self._last_line(begun), _read(stdout)
                 log.write(text)
-        return Done(code=child.returncode, stdout=text.decode(errors="replace"), said=said, late=late)
+        return FinishedCommand(code=child.returncode, stdout=text.decode(errors="replace"), said=said, late=late)
 
     def tail(self) -> str:
         """Return the last lines of the log."""
@@ -104,14 +104,14 @@ class Commands:
         return next((line.strip() for line in reversed(lines) if line.strip()), "").removeprefix("longhaul: ")
 
 
-def must(commands: Runs, verb: str, *words: str, limit: Limit) -> Done:
+def must(commands: Runs, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
     """Run a command; ``NotSoError`` with the meaning of its exit code unless that is 0."""
     done = commands.run(verb, *words, limit=limit)
     require(done, verb)
     return done
 
 
-def require(done: Done, verb: str) -> None:
+def require(done: FinishedCommand, verb: str) -> None:
     """Raise ``NotSoError`` with the meaning of a command's exit code unless that is 0."""
     if done.code != Exit.OK or done.late:
         said = {**MEANINGS, **meanings(verb)}
@@ -120,7 +120,7 @@ def require(done: Done, verb: str) -> None:
         raise NotSoError(f"`longhaul {verb}` ended with {done.code}: {meaning}{late}")
 
 
-def _awaited(child: subprocess.Popen[bytes], verb: str, limit: Limit, last_line: Callable[[], str]) -> bool:
+def _awaited(child: subprocess.Popen[bytes], verb: str, limit: Deadline, last_line: Callable[[], str]) -> bool:
     """Wait for the command; return whether it was asked to end because its time was over."""
     waiting = limit.waiting(f"`longhaul {verb}`")
     try:
@@ -144,7 +144,7 @@ def _has_ended(child: subprocess.Popen[bytes], within_s: float) -> bool:
     return True
 
 
-def _end(child: subprocess.Popen[Any], verb: str, limit: Limit) -> None:
+def _end(child: subprocess.Popen[Any], verb: str, limit: Deadline) -> None:
     """Ask the command to end, wait for it, and pass on any further interrupt."""
     child.send_signal(signal.SIGINT)
     words = [f"`longhaul {verb}` was asked to end, and is waited for: it finishes what is under way"]

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from components.model import Environment
-from contract.kubernetes.api import Api
-from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import Runs
+from longhaul.kubernetes.api import Api
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class AcceptanceTarget:
     """One environment under test."""
 
     environment: Environment
@@ -21,13 +21,13 @@ class Target:
     """Returns the cluster's API as a user of this name, who is in no group; an empty name is the administrator."""
     exported: Callable[[], dict[str, str]]
     """Returns the engine's state of each existing stack by the stack's name, with its secrets in the clear."""
-    limit: Limit
+    limit: Deadline
     """Deadline of all checks."""
     within_s: float
     """Time that one awaited condition may take, seconds."""
     image: str
     """Container image of Kubernetes' agnhost."""
 
-    def soon(self) -> Limit:
+    def soon(self) -> Deadline:
         """Return the limit for one condition that is awaited now."""
         return self.limit.within(self.within_s)

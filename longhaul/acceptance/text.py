@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
+from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
 from longhaul.report.text import table
 
-MARKS = {Result.PASSED: "ok", Result.FAILED: "FAILED", Result.NOT_APPLICABLE: "-"}
+MARKS = {StepResult.PASSED: "ok", StepResult.FAILED: "FAILED", StepResult.NOT_APPLICABLE: "-"}
 """Marks of the results in the text."""
 
 
-def to_text(report: Report) -> str:
+def to_text(report: AcceptanceReport) -> str:
     """Return the report as text: a line for each step and check, then a summary."""
     lines = table((), map(_cells, report.outcomes), width=None)
     parts = [_title(report)]
@@ -25,7 +25,7 @@ def to_text(report: Report) -> str:
     return "\n\n".join((*parts, f"{_summary(report)}\nWhat its steps said: {report.log}"))
 
 
-def to_markdown(report: Report) -> str:
+def to_markdown(report: AcceptanceReport) -> str:
     """Return the report as Markdown, with what each check shows."""
     head = ("| | Shows | Result | Seconds | Evidence |", "|---|---|---|---:|---|")
     parts = [f"# {_title(report)}", _summary(report)]
@@ -38,7 +38,7 @@ def to_markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def to_json(report: Report) -> dict[str, Any]:
+def to_json(report: AcceptanceReport) -> dict[str, Any]:
     """Return the whole report as plain values."""
     return {
         "environment": report.environment,
@@ -57,7 +57,7 @@ def to_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _title(report: Report) -> str:
+def _title(report: AcceptanceReport) -> str:
     if report.stays is Stay.ALL:
         how = "looked at as it was"
     elif report.stays is Stay.NOTHING:
@@ -68,21 +68,21 @@ def _title(report: Report) -> str:
     return f"Acceptance of {report.environment}: {how}"
 
 
-def _summary(report: Report) -> str:
+def _summary(report: AcceptanceReport) -> str:
     counts = Counter(one.result for one in report.outcomes)
-    said = ", ".join(f"{counts[result]} {result}" for result in Result)
+    said = ", ".join(f"{counts[result]} {result}" for result in StepResult)
     verdict = "interrupted" if report.interrupted else "accepted" if report.accepted else "not accepted"
     return f"{report.environment}: {verdict} after {report.seconds:.0f} s ({said}); {report.stays}"
 
 
-def _cells(one: Outcome) -> tuple[str, ...]:
+def _cells(one: StepOutcome) -> tuple[str, ...]:
     return f"{MARKS[one.result]:<6}", one.name, f"{one.seconds:>5.0f} s", one.evidence
 
 
-def _row(one: Outcome) -> str:
+def _row(one: StepOutcome) -> str:
     evidence = one.evidence.replace("|", "\\|").replace("\n", "<br>")
     return f"| {one.name} | {one.shows} | {one.result} | {one.seconds:.0f} | {evidence} |"
 
 
-def _listed(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def _listed(outcomes: Sequence[StepOutcome]) -> list[dict[str, Any]]:
     return [{**asdict(one), "result": str(one.result), "seconds": round(one.seconds, 1)} for one in outcomes]

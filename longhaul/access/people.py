@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from components.model.access.revoked import Revoked, is_name
 from components.model.secrets.vault import REVOKED
 from components.model.vpn.section import OPERATOR
-from longhaul.exits import CommandError, Exit
-from longhaul.identity import control_of
-from longhaul.vault_record import VaultRecord, unusable
+from longhaul.cluster.identity import control_of
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.record import VaultRecord, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 
-class People(VaultRecord):
+class PeopleVault(VaultRecord):
     """The vault of an environment, as far as people's access needs it."""
 
     def read(self) -> Revoked:
@@ -51,10 +51,10 @@ class People(VaultRecord):
         return True
 
 
-def people_of(environment: Environment) -> People:
+def people_of(environment: Environment) -> PeopleVault:
     """Return the list of an environment; ``CommandError`` where its control plane's cloud has no vault."""
     place, control = control_of(environment)
-    return People(control=control, place=place, environment=environment)
+    return PeopleVault(control=control, place=place, environment=environment)
 
 
 def require_person(environment: Environment, name: str) -> None:

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from components.model.identity.sign_in import settings
-from longhaul.exits import CommandError
-from longhaul.quarantine.servers import asked, digest_of, servers
+from longhaul.control_plane.refusals import asked, digest_of, servers
 from longhaul.report.text import table
+from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from components.model import Environment
     from components.model.access.revoked import Revoked
-    from longhaul.access.people import People
+    from longhaul.access.people import PeopleVault
 
 LOAD_S = 20
 """Seconds in which kube-apiserver has to use issuers that answer: it looks every ten whether all of them have
@@ -48,7 +48,7 @@ RIGHT, ALL = "those of the file", "all"
 UNKNOWN = "unknown"
 
 
-def views(people: People, revoked: Revoked) -> list[ServerView]:
+def views(people: PeopleVault, revoked: Revoked) -> list[ServerView]:
     """Ask every API server, all at once."""
     text = json.loads(settings(people.environment))["jwt"]
     digest = hashlib.sha256(text.encode()).hexdigest()

@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING
 
 from components.model.access.quarantine import moment
 from components.model.access.revoked import Person
-from longhaul.exits import CommandError
-from longhaul.quarantine.servers import PEOPLE, end_connections, hand_to, servers, vpn_machines
+from longhaul.control_plane.refusals import PEOPLE, end_connections, hand_to, servers, vpn_machines
+from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from components.model.access.revoked import Revoked
-    from longhaul.access.people import People
+    from longhaul.access.people import PeopleVault
 
 TRIES = 3
 """Number of times that a change is written: another run may write its own over it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steps:
+class AccessRun:
     """One run."""
 
-    people: People
+    people: PeopleVault
     tell: Callable[[str], None]
     now: Callable[[], datetime]
     clock: Callable[[], float]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from components.model import control_machines, plan
 from components.model.control_plane.machines import learners, members
-from longhaul.backups.listing import control_of
-from longhaul.exits import CommandError, Exit
-from longhaul.restore.choice import furthest
+from longhaul.etcd_backups.choice import furthest
+from longhaul.etcd_backups.listing import control_of
+from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model import Environment, Role
-    from longhaul.backups.listing import Backup
+    from longhaul.etcd_backups.listing import ListedBackup
 
 COMMAND = "longhaul-node backup"
 LIMIT_S = 1800.0
@@ -50,7 +50,7 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
     raise CommandError(f"no member of {role} made a backup: {'; '.join(reasons)}")
 
 
-def behind(name: str, found: Sequence[Backup]) -> str:
+def behind(name: str, found: Sequence[ListedBackup]) -> str:
     """Return what is said of a backup when the storage has one of a higher revision; empty when it has the newest."""
     made = next((one for one in found if one.name == name), None)
     best = furthest(made, found) if made else None

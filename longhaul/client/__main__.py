@@ -13,7 +13,7 @@ from longhaul.client.errors import SignInError
 from longhaul.client.profile import read_profile
 from longhaul.client.sign_in import token_of
 from longhaul.client.tokens import EARLY_S, Tokens
-from longhaul.say import say
+from longhaul.terminal.say import say
 
 
 def main() -> int:

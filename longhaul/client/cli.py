@@ -10,8 +10,8 @@ from types import ModuleType
 from longhaul.client import login
 from longhaul.client.capacity import command as capacity
 from longhaul.client.vpn import command as vpn
-from longhaul.exits import CommandError, Exit, help_text
-from longhaul.say import say
+from longhaul.terminal.exits import CommandError, Exit, help_text
+from longhaul.terminal.say import say
 
 
 def main(words: Sequence[str] | None = None) -> int:

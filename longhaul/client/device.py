@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longhaul.client.errors import SignInError
-from longhaul.client.oidc import Provider, RefusedError, post
+from longhaul.client.oidc import IssuerRefusedError, Provider, post
 from longhaul.client.tokens import Tokens
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -35,7 +35,7 @@ def sign_in(
         left -= interval
         try:
             return provider.exchange({"grant_type": GRANT, "device_code": code})
-        except RefusedError as error:
+        except IssuerRefusedError as error:
             if error.reason not in ("authorization_pending", "slow_down"):
                 raise
             interval += SLOWER_S if error.reason == "slow_down" else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 
 class SignInError(CommandError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.client.files import state_folder
-from longhaul.client.profile import Issuer, Profile
+from longhaul.client.profile import Profile, ProfileIssuer
 
 KUBELOGIN = "kubectl-oidc_login"
 """Program by which kubectl knows kubelogin (github.com/int128/kubelogin, docs/usage.md)."""
@@ -39,7 +39,7 @@ def own_plugin(profile: Path, *, issuer: str | None, device: bool) -> dict[str, 
     return _exec(sys.executable, [*words, *(["--device"] if device else [])])
 
 
-def kubelogin(issuer: Issuer, place: str, *, device: bool) -> dict[str, Any]:
+def kubelogin(issuer: ProfileIssuer, place: str, *, device: bool) -> dict[str, Any]:
     """Return kubelogin as a kubeconfig has it, with a cache for the place alone: it knows tokens by their issuer."""
     words = ["oidc-login", "get-token", f"--oidc-issuer-url={issuer.url}", f"--oidc-client-id={issuer.client_id}"]
     words += [f"--oidc-extra-scope={scope}" for scope in issuer.scopes if scope != "openid"]

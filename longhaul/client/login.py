@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.client.files import config_folder, write_private
 from longhaul.client.options import KEPT, PROFILE, add_sign_in, profile_of
-from longhaul.say import say
+from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
     from longhaul.client.profile import Profile

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longhaul.client.errors import SignInError
-from longhaul.client.profile import Issuer
+from longhaul.client.profile import ProfileIssuer
 from longhaul.client.tokens import Tokens
 
 TIMEOUT_S = 30.0
@@ -29,7 +29,7 @@ LATEST = 1e11
 DISCOVERY = "/.well-known/openid-configuration"
 
 
-class RefusedError(SignInError):
+class IssuerRefusedError(SignInError):
     """The issuer answered with an error of OAuth 2.0 (RFC 6749, section 5.2)."""
 
     def __init__(self, issuer: str, code: str, description: str) -> None:
@@ -42,14 +42,14 @@ class RefusedError(SignInError):
 class Provider:
     """An issuer and its endpoints."""
 
-    issuer: Issuer
+    issuer: ProfileIssuer
     authorization: str
     token: str
     device: str
     """Empty where it has none."""
 
     def exchange(self, form: Mapping[str, str], *, nonce: str = "", kept: str = "") -> Tokens:
-        """Return the tokens that the issuer gives for a grant; ``RefusedError`` when it refuses. ``kept`` is the
+        """Return the tokens that the issuer gives for a grant; ``IssuerRefusedError`` when it refuses. ``kept`` is the
         refresh token that stays good when the issuer gives no other."""
         said = post(self.issuer, self.token, {**form, "client_id": self.issuer.client_id})
         token = said.get("id_token")
@@ -67,7 +67,7 @@ class Provider:
         return self.exchange(form, kept=tokens.refresh_token)
 
 
-def discover(issuer: Issuer) -> Provider:
+def discover(issuer: ProfileIssuer) -> Provider:
     """Ask an issuer for its endpoints; ``SignInError`` when it does not answer as it should."""
     said = _send(issuer, issuer.url.rstrip("/") + DISCOVERY)
     if said.get("issuer") != issuer.url:
@@ -85,7 +85,7 @@ def discover(issuer: Issuer) -> Provider:
     )
 
 
-def post(issuer: Issuer, url: str, form: Mapping[str, str]) -> dict[str, Any]:
+def post(issuer: ProfileIssuer, url: str, form: Mapping[str, str]) -> dict[str, Any]:
     """Post a form to an endpoint of an issuer, and return its answer."""
     return _send(issuer, url, urllib.parse.urlencode(form).encode())
 
@@ -107,7 +107,7 @@ def life(claims: Mapping[str, Any]) -> float:
     return max(float(claims["exp"]) - float(claims["iat"]), 0.0)
 
 
-def check(issuer: Issuer, claims: Mapping[str, Any], *, nonce: str) -> None:
+def check(issuer: ProfileIssuer, claims: Mapping[str, Any], *, nonce: str) -> None:
     """Raise ``SignInError`` for a token that is not for this client."""
     audience = claims.get("aud")
     wrong = (
@@ -125,7 +125,7 @@ def _is_time(value: object) -> bool:
     return isinstance(value, int | float) and 0 < value < LATEST
 
 
-def _send(issuer: Issuer, url: str, content: bytes | None = None) -> dict[str, Any]:
+def _send(issuer: ProfileIssuer, url: str, content: bytes | None = None) -> dict[str, Any]:
     """Return what an endpoint answers to a request without content, or with it. The environment's proxies are used, as
     by other programs."""
     if not url.startswith("https://"):
@@ -143,15 +143,15 @@ def _send(issuer: Issuer, url: str, content: bytes | None = None) -> dict[str, A
     return _object(issuer, said)
 
 
-def _refused(issuer: Issuer, error: urllib.error.HTTPError) -> SignInError:
+def _refused(issuer: ProfileIssuer, error: urllib.error.HTTPError) -> SignInError:
     try:
         said = json.loads(error.read(LARGEST))
-        return RefusedError(issuer.url, str(said["error"]), str(said.get("error_description") or ""))
+        return IssuerRefusedError(issuer.url, str(said["error"]), str(said.get("error_description") or ""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return SignInError(f"{issuer.url} answers with HTTP status {error.code}")
 
 
-def _object(issuer: Issuer, content: bytes) -> dict[str, Any]:
+def _object(issuer: ProfileIssuer, content: bytes) -> dict[str, Any]:
     try:
         said = json.loads(content)
     except (ValueError, RecursionError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.client.files import config_folder
-from longhaul.exits import CommandError, Exit
+from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from longhaul.client.profile import Profile

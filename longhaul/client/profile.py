@@ -30,7 +30,7 @@ DAYS = 180
 
 
 @dataclass(frozen=True, kw_only=True)
-class Issuer:
+class ProfileIssuer:
     """An identity provider that people sign in at."""
 
     url: str
@@ -53,7 +53,7 @@ class Inside:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vpn:
+class ProfileVpn:
     """Doors of an environment for laptops."""
 
     endpoints: tuple[str, ...]
@@ -82,11 +82,11 @@ class Profile:
     """Name in the API servers' certificates, where it is not the one in ``server``; else empty."""
     authority: str
     """Authority of the API servers' certificates, PEM."""
-    issuers: Mapping[str, Issuer]
+    issuers: Mapping[str, ProfileIssuer]
     """Issuers by name."""
     expires: str
     """Time after which it is refused, RFC 3339."""
-    vpn: Vpn | None = None
+    vpn: ProfileVpn | None = None
     """VPN, where the environment has one."""
 
     def text(self) -> str:
@@ -101,7 +101,7 @@ class Profile:
         vpn = asdict(self.vpn) if self.vpn is not None else None
         return digest({"server": self.server, "authority": self.authority, "vpn": vpn})[:16]
 
-    def issuer(self, name: str | None) -> Issuer:
+    def issuer(self, name: str | None) -> ProfileIssuer:
         """Return the issuer of a name, or the only one; ``SignInError`` when it is not clear which."""
         if name is None and len(self.issuers) == 1:
             return next(iter(self.issuers.values()))
@@ -146,7 +146,8 @@ def parse(content: bytes) -> Profile:
     if written != digest(said) or said.pop("format") != FORMAT:
         raise ValueError("changed")
     issuers = {
-        str(name): Issuer(**{**one, "scopes": tuple(map(str, one["scopes"]))}) for name, one in said["issuers"].items()
+        str(name): ProfileIssuer(**{**one, "scopes": tuple(map(str, one["scopes"]))})
+        for name, one in said["issuers"].items()
     }
     vpn = _vpn(said["vpn"]) if "vpn" in said else None
     profile = Profile(**{**said, "issuers": issuers, "vpn": vpn})
@@ -161,9 +162,9 @@ def parse(content: bytes) -> Profile:
     return profile
 
 
-def _vpn(said: Mapping[str, Any]) -> Vpn:
+def _vpn(said: Mapping[str, Any]) -> ProfileVpn:
     inside = _inside(said["inside"])
-    vpn = Vpn(**{**said, "endpoints": tuple(map(str, said["endpoints"])), "inside": inside})
+    vpn = ProfileVpn(**{**said, "endpoints": tuple(map(str, said["endpoints"])), "inside": inside})
     # It becomes part of what OpenVPN is told as root.
     if not vpn.endpoints or not _is_domain(vpn.name):
         raise ValueError("no VPN")

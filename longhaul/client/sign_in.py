@@ -8,18 +8,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from longhaul.client.errors import SignInError
-from longhaul.client.tokens import EARLY_S, Store, Tokens
-from longhaul.say import say
+from longhaul.client.tokens import EARLY_S, Tokens, TokenStore
+from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
     from longhaul.client.oidc import Provider
-    from longhaul.client.profile import Issuer
+    from longhaul.client.profile import ProfileIssuer
 
 
-def token_of(issuer: Issuer, place: str, *, device: bool, may_ask: bool, left_s: float = EARLY_S) -> Tokens:
+def token_of(issuer: ProfileIssuer, place: str, *, device: bool, may_ask: bool, left_s: float = EARLY_S) -> Tokens:
     """Return tokens for a place that can be used for ``left_s`` seconds, or fresh ones, whatever their life. Unless
     ``may_ask``, nobody is asked to sign in: ``SignInError`` says so then."""
-    store = Store(issuer, place)
+    store = TokenStore(issuer, place)
     tokens = store.read()
     if tokens is not None and tokens.good(left_s):
         return tokens
@@ -43,11 +43,11 @@ def token_of(issuer: Issuer, place: str, *, device: bool, may_ask: bool, left_s:
 
 def _refreshed(provider: Provider, tokens: Tokens) -> Tokens | None:
     """Return fresh tokens; None when the issuer wants the person to sign in anew."""
-    from longhaul.client.oidc import RefusedError
+    from longhaul.client.oidc import IssuerRefusedError
 
     try:
         return provider.refresh(tokens)
-    except RefusedError as error:
+    except IssuerRefusedError as error:
         if error.reason in ("invalid_grant", "interaction_required", "login_required"):
             return None
         raise

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
 from longhaul.client.files import state_folder, write_private
-from longhaul.client.profile import Issuer
+from longhaul.client.profile import ProfileIssuer
 
 EARLY_S = 60
 """Seconds before its end from which a token is not used any more: a request takes time, and clocks differ."""
@@ -34,11 +34,11 @@ class Tokens:
         return time.time() < self.ends - left_s
 
 
-class Store:
+class TokenStore:
     """The file with the tokens of one issuer and client for one place (:meth:`Profile.place`). Programs that run side
     by side take turns, since an issuer may take a refresh token once only."""
 
-    def __init__(self, issuer: Issuer, place: str) -> None:
+    def __init__(self, issuer: ProfileIssuer, place: str) -> None:
         digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes} {place}".encode()).hexdigest()[:16]
         self._path = state_folder("tokens") / f"{digest}.json"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longhaul.depot.drivers import DriverRequest
-    from longhaul.depot.wanted import Pull
+    from longhaul.artifacts.drivers import DriverRequest
+    from longhaul.artifacts.wanted import Pull
 
 
 def sources(text: str) -> tuple[str, Path]:
@@ -31,7 +31,7 @@ def package(text: str) -> tuple[str, str]:
 
 def driver(text: str) -> DriverRequest:
     """Parse ``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``."""
-    from longhaul.depot.drivers import parse_request
+    from longhaul.artifacts.drivers import parse_request
 
     try:
         return parse_request(text)
@@ -41,7 +41,7 @@ def driver(text: str) -> DriverRequest:
 
 def pull(text: str) -> Pull:
     """Parse ``REGISTRY/PATH:TAG@sha256:…``."""
-    from longhaul.depot.wanted import parse_pull
+    from longhaul.artifacts.wanted import parse_pull
 
     try:
         return parse_pull(text)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longhaul.depot import pull
-from longhaul.depot.build import Parts, fill, made_image
-from longhaul.depot.contents import ContainerImage
-from longhaul.depot.manifest import Report, seal, verify
-from longhaul.depot.oci import Image
-from longhaul.depot.pull import Pulled
-from longhaul.depot.wanted import Wanted
+from longhaul.artifacts import pull
+from longhaul.artifacts.build import DepotParts, fill, made_image
+from longhaul.artifacts.contents import ContainerImage
+from longhaul.artifacts.manifest import DepotReport, seal, verify
+from longhaul.artifacts.oci import Image
+from longhaul.artifacts.pull import Pulled
+from longhaul.artifacts.wanted import DepotContent
 from longhaul.toolchain import archive, debian, tools
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, remove, require_space, sha256_file
 from longhaul.toolchain.errors import SetupError
@@ -35,7 +35,7 @@ _SPARE_MIB = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sources:
+class DepotSources:
     """Sources of the parts, and the channel for progress."""
 
     spec: Spec
@@ -47,14 +47,14 @@ class Sources:
     """True to ask archives again for packages that are cached."""
 
 
-def gather(wanted: Wanted, sources: Sources) -> Parts:
+def gather(wanted: DepotContent, sources: DepotSources) -> DepotParts:
     """Bring every part into the cache and return them. Raise :class:`SetupError` when one cannot be had."""
     binaries = _tools(wanted.tools, sources) if wanted.tools else {}
     archives = {}
     for suite in wanted.suites:
         extra = (name for of, name in wanted.extra if of == suite)
         archives[suite] = _archive(suite, [*wanted.packages, *extra], sources)
-    return Parts(
+    return DepotParts(
         binaries=binaries,
         archives=archives,
         images=[_made(image, archives[wanted.suites[0]], sources) for image in wanted.made],
@@ -63,8 +63,13 @@ def gather(wanted: Wanted, sources: Sources) -> Parts:
 
 
 def assemble(
-    into: Path, wanted: Wanted, parts: Parts, sources: Sources, *, sign: Callable[[Path], None] | None = None
-) -> Report:
+    into: Path,
+    wanted: DepotContent,
+    parts: DepotParts,
+    sources: DepotSources,
+    *,
+    sign: Callable[[Path], None] | None = None,
+) -> DepotReport:
     """Fill the folder with the parts, seal it, and verify all of it. Raise :class:`SetupError` when it is damaged."""
     need = sum(path.stat().st_size for path in _sources_of(parts)) >> 20
     require_space(into, mib=need + _SPARE_MIB, doing="laying out the depot")
@@ -84,14 +89,14 @@ def _copy(source: Path, target: Path) -> None:
     target.chmod(0o755 if source.stat().st_mode & 0o100 else 0o644)
 
 
-def _sources_of(parts: Parts) -> list[Path]:
+def _sources_of(parts: DepotParts) -> list[Path]:
     found = [*parts.binaries.values(), *(image.binary for image in parts.images)]
     for folder in (*parts.archives.values(), *(pulled.layout for pulled in parts.pulled)):
         found += [path for path in folder.rglob("*") if path.is_file()]
     return found
 
 
-def _tools(names: Sequence[str], sources: Sources) -> dict[str, Path]:
+def _tools(names: Sequence[str], sources: DepotSources) -> dict[str, Path]:
     found = tools.ensure(names, log_dir=sources.log_dir, progress=sources.progress, spec=sources.spec)
     for name, path in found.items():
         if sha256_file(path) != _note(path)["sha256"][name]:
@@ -104,7 +109,7 @@ def _note(path: Path) -> dict[str, Any]:
     return note
 
 
-def _archive(suite: str, names: Sequence[str], sources: Sources) -> Path:
+def _archive(suite: str, names: Sequence[str], sources: DepotSources) -> Path:
     """Return a folder of packages with all dependencies, including those that this machine already has: another machine
     may have fewer."""
     lines = sources.archives.get(suite) or tuple(debian.host_sources(suite))
@@ -135,13 +140,13 @@ def _archive(suite: str, names: Sequence[str], sources: Sources) -> Path:
     return place
 
 
-def _made(wanted: ContainerImage, packages: Path, sources: Sources) -> Image:
+def _made(wanted: ContainerImage, packages: Path, sources: DepotSources) -> Image:
     binary = _tools([wanted.tool], sources)[wanted.tool]
     libraries = _libraries(wanted.libraries, packages, sources) if wanted.libraries else {}
     return made_image(wanted, binary=binary, libraries=libraries, spec=sources.spec)
 
 
-def _libraries(names: Sequence[str], packages: Path, sources: Sources) -> dict[str, Path]:
+def _libraries(names: Sequence[str], packages: Path, sources: DepotSources) -> dict[str, Path]:
     """Unpack packages of the archive in the cache, and return their libraries."""
     place = cache_root() / "libraries" / digest(_LAYOUT, packages.name, sorted(names))
 
@@ -161,7 +166,7 @@ def _libraries(names: Sequence[str], packages: Path, sources: Sources) -> dict[s
     return debian.libraries(place, names)
 
 
-def _pulled(wanted: Wanted, sources: Sources) -> list[Pulled]:
+def _pulled(wanted: DepotContent, sources: DepotSources) -> list[Pulled]:
     if not wanted.pulls:
         return []
     crane = _tools(["crane"], sources)["crane"]
@@ -171,7 +176,7 @@ def _pulled(wanted: Wanted, sources: Sources) -> list[Pulled]:
     ]
 
 
-def _about(into: Path, wanted: Wanted, parts: Parts, sources: Sources) -> dict[str, Any]:
+def _about(into: Path, wanted: DepotContent, parts: DepotParts, sources: DepotSources) -> dict[str, Any]:
     versions = {binary.name: tool.version for tool in sources.spec.tools for binary in tool.binaries}
     pulled = {image.name for image in parts.pulled}
     return {

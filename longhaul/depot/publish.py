@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from longhaul.depot.manifest import digest_of, is_depot, verify
+from longhaul.artifacts.manifest import digest_of, is_depot, verify
 from longhaul.toolchain.cache import Progress, locked, remove
 from longhaul.toolchain.errors import SetupError, from_os
 

@@ -10,7 +10,7 @@ from clouds.base.findings import Finding, unknown
 from clouds.base.outside import Outside
 from clouds.registry import clouds
 from longhaul.doctor import NAMES, hosts, machine, recovery, size, state
-from longhaul.doctor.target import Target
+from longhaul.doctor.target import DoctorTarget
 
 NOT_IN_A_LAB = ("permissions", "registrations", "quotas", "machine-types", "images")
 """Checks that a lab's stand-ins for the clouds do not answer, or not as the clouds would (docs/lab-differences.md)."""
@@ -19,7 +19,7 @@ ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 """Checks that ask something outside this machine."""
 
 
-def checks(target: Target, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[Question, ...]:
+def checks(target: DoctorTarget, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[Question, ...]:
     """Return all of them, or those of these names, in the order of the report."""
     found = (*_of_clouds(target, here), *_here(target, here))
     chosen = [_of_a_lab(check) if target.lab else check for check in found if not only or check.name in only]
@@ -33,7 +33,7 @@ def _of_a_lab(check: Question) -> Question:
     return Question(name=check.name, where=check.where, run=lambda: (said,))
 
 
-def _of_clouds(target: Target, here: Outside) -> Iterator[Question]:
+def _of_clouds(target: DoctorTarget, here: Outside) -> Iterator[Question]:
     """Yield the questions of each cloud's doctor."""
     for kind, cloud in clouds().items():
         share = target.share(kind, here)
@@ -41,9 +41,9 @@ def _of_clouds(target: Target, here: Outside) -> Iterator[Question]:
             yield from cloud.doctor.questions(share)
 
 
-def _here(target: Target, here: Outside) -> Iterator[Question]:
+def _here(target: DoctorTarget, here: Outside) -> Iterator[Question]:
     """Yield the checks that belong to no cloud."""
-    local: tuple[tuple[str, Callable[[Target], Iterable[Finding]]], ...] = (
+    local: tuple[tuple[str, Callable[[DoctorTarget], Iterable[Finding]]], ...] = (
         ("state", state.backend),
         ("state", state.encryption),
         ("hosts", hosts.hosts),

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from clouds.base.doctor import PIN
 from clouds.base.findings import Finding, ok, warning
-from clouds.base.words import names
-from longhaul.doctor.target import Target
+from longhaul.doctor.target import DoctorTarget
+from longhaul.report.text import names
 
 SHOWN = 3
 """Number of hosts that are named when many have the same fault."""
 
 
-def hosts(target: Target) -> Iterator[Finding]:
+def hosts(target: DoctorTarget) -> Iterator[Finding]:
     """Check that all bare-metal hosts have pinned host keys."""
     listed = target.environment.hosts
     if not listed:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from clouds.base.findings import Finding, NotAskedError, ok, problem, unknown
 from clouds.base.outside import Outside
 from clouds.registry import clouds
-from longhaul.doctor.target import Target
+from longhaul.doctor.target import DoctorTarget
 
 ANSWER_S = 10.0
 """Time limit for a cloud to tell the time, seconds."""
@@ -45,7 +45,7 @@ def _proxied(url: str) -> bool:
     return bool(found.get(urlsplit(url).scheme) or found.get("all"))
 
 
-def addresses(target: Target, here: Outside) -> dict[str, tuple[str, ...]]:
+def addresses(target: DoctorTarget, here: Outside) -> dict[str, tuple[str, ...]]:
     """Return the addresses of the clouds that are needed, each with the sites that need it."""
     found: dict[str, tuple[str, ...]] = {}
     for kind, cloud in clouds().items():
@@ -54,7 +54,7 @@ def addresses(target: Target, here: Outside) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def dns(target: Target, here: Outside) -> Iterator[Finding]:
+def dns(target: DoctorTarget, here: Outside) -> Iterator[Finding]:
     """Check that the clouds' names have addresses."""
     good = 0
     for url, sites in addresses(target, here).items():

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from clouds.base.findings import Finding, NotAskedError, ok, unknown, warning
 from components.model import Role
 from components.model.secrets.vault import vault_name
-from longhaul.backups.listing import backups
-from longhaul.doctor.target import Target
-from longhaul.exits import CommandError
-from longhaul.report.ages import age
+from longhaul.doctor.target import DoctorTarget
+from longhaul.etcd_backups.listing import backups
 from longhaul.status.backups import LATE
+from longhaul.terminal.ages import age
+from longhaul.terminal.exits import CommandError
 
 CUSTODY = 'docs/backups.md, "Who keeps which key"'
 
 
-def declared(target: Target) -> Iterator[Finding]:
+def declared(target: DoctorTarget) -> Iterator[Finding]:
     """Check what the file says: backups, and a vault that cannot be purged. Nobody can see from here who has the
     keys."""
     environment = target.environment
@@ -39,7 +39,7 @@ def declared(target: Target) -> Iterator[Finding]:
     yield unknown(said, target.file, do=f"{CUSTODY}{tried}")
 
 
-def newest(target: Target) -> Iterator[Finding]:
+def newest(target: DoctorTarget) -> Iterator[Finding]:
     """Check that each etcd cluster has a backup that can be restored and is not too old."""
     environment, now = target.environment, datetime.now(tz=UTC)
     if environment.backups is None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from clouds.base.findings import Finding, ok, warning
 from components.model.control_plane.size import declared_nodes
 from components.model.loading.cautions import small_control_plane
-from longhaul.doctor.target import Target
+from longhaul.doctor.target import DoctorTarget
 
 
-def size(target: Target) -> Iterator[Finding]:
+def size(target: DoctorTarget) -> Iterator[Finding]:
     """Check that the API servers have the memory for the declared nodes, and are enough."""
     found = list(small_control_plane(target.environment))
     for one in found:

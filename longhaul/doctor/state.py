@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from clouds.base.findings import Finding, ok, problem, warning
-from longhaul.doctor.target import Target
+from longhaul.doctor.target import DoctorTarget
 
 BACKEND = "PULUMI_BACKEND_URL"
 PASSPHRASE = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
-def backend(target: Target) -> Iterator[Finding]:
+def backend(target: DoctorTarget) -> Iterator[Finding]:
     """Check the backend by the engine's own order: variable, project file, login; or Pulumi's own service, by a
     token."""
     url = target.backend.url
@@ -29,7 +29,7 @@ def backend(target: Target) -> Iterator[Finding]:
         yield ok(f"the state is kept in {parts.scheme}://{parts.hostname or ''}{parts.path}", BACKEND)
 
 
-def encryption(target: Target) -> Iterator[Finding]:
+def encryption(target: DoctorTarget) -> Iterator[Finding]:
     """Check that secrets are encrypted by a cloud's key, named in the stack file, or by a passphrase in the
     environment."""
     key = f"secretsprovider in {target.file}"

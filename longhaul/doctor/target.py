@@ -16,7 +16,7 @@ from longhaul.engine.backend import Backend
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class DoctorTarget:
     """Everything that checks know before they ask."""
 
     environment: Environment

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.words import counted
 from longhaul.doctor.checks import ASKING
-from longhaul.exits import Exit
-from longhaul.report.text import wrapped
+from longhaul.report.text import counted, wrapped
+from longhaul.terminal.exits import Exit
 
 SHOWN = 6
 """Number of places of one finding that the text names."""

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from longhaul.engine import processes
 from longhaul.engine.engine import Engine, Ran
+from longhaul.engine.execution import EngineResult
 from longhaul.engine.pending import adopt, existing, forget, pending_creates, read_adopted, remember
+from longhaul.engine.records import VARIABLE, new_run, with_engine
 from longhaul.engine.recovery import release_own
-from longhaul.engine.run import Result
-from longhaul.engine.runs import VARIABLE, new_run, with_engine
-from longhaul.exits import Exit
-from longhaul.say import say
+from longhaul.terminal.exits import Exit
+from longhaul.terminal.say import say
 
 
-def exit_code(result: Result) -> Exit:
+def exit_code(result: EngineResult) -> Exit:
     """Return the command's exit code for the engine's result. A run that finished before a signal took effect
     succeeded."""
     if result.code == 0:

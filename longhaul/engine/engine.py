@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from longhaul.context import Context, state_folder
 from longhaul.engine.backend import Backend, current_backend
-from longhaul.engine.events import Events
+from longhaul.engine.events import EngineEvents
+from longhaul.engine.execution import EngineResult, ask_engine, run_engine
 from longhaul.engine.locate import engine_binary, engine_environment
-from longhaul.engine.run import Result, ask_engine, run_engine
-from longhaul.engine.runs import Records
-from longhaul.exits import CommandError, Exit
-from longhaul.output import Output
-from longhaul.progress import Progress
-from longhaul.project import OBJECTS, PROJECT_FILE, Project
+from longhaul.engine.records import RunFile
+from longhaul.project.checkout import OBJECTS, PROJECT_FILE, Project
+from longhaul.project.context import Context, state_folder
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.output import Output
+from longhaul.terminal.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ran(Result):
+class Ran(EngineResult):
     """Result of a run whose events were followed."""
 
-    events: Events
+    events: EngineEvents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Engine:
     backend: Backend
     config_file: Path | None
     """File that is read instead of the stack file, when the stack file must not be written to."""
-    records: Records
+    records: RunFile
     progress: Progress | None = None
     """Shows the progress of runs; with None, they show all of it themselves on this terminal."""
 
@@ -56,7 +56,7 @@ class Engine:
 
     def run(
         self, argv: list[str], *, stdout: IO[bytes] | None = None, started: Callable[[int], None] | None = None
-    ) -> Result:
+    ) -> EngineResult:
         """Run a command, on this terminal if its progress is not shown."""
         if self.progress is not None:
             return self.follow(argv, stdout=stdout, started=started)
@@ -74,7 +74,7 @@ class Engine:
         progress = self.progress or Progress(
             title=self.stack, output=Output(log=None, terminal=True), began=time.monotonic()
         )
-        events = Events(said=None if argv[1] == "preview" else progress.said)
+        events = EngineEvents(said=None if argv[1] == "preview" else progress.said)
         since = progress.output.size()
         with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
             path = Path(folder) / "events.json"
@@ -150,7 +150,7 @@ def engine_for(
         environ=variables,
         backend=backend,
         config_file=_lab_config(where, stack),
-        records=Records(path=_records_path(where, stack, variables)),
+        records=RunFile(path=_records_path(where, stack, variables)),
         progress=progress,
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longhaul.engine.digest import GROUPS
-from longhaul.progress import awaited, counts
+from longhaul.terminal.progress import awaited, counts
 
 STACK = "pulumi:pulumi:Stack"
 """Type of the stack's own resource."""
@@ -42,19 +42,19 @@ COLOUR = re.compile(r"<\{%.*?%\}>")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diagnostic:
+class EngineDiagnostic:
     """An error of the engine, of a provider or of the program."""
 
     urn: str
     message: str
 
 
-class Events:
+class EngineEvents:
     """Account of one run. ``said`` holds messages that were shown before, and gets those that are shown now; with None,
     none is shown."""
 
     def __init__(self, *, said: set[str] | None) -> None:
-        self.errors: list[Diagnostic] = []
+        self.errors: list[EngineDiagnostic] = []
         self.running: dict[str, float] = {}
         """Begins of the operations under way, by the resource's name and type."""
         self.renewed: list[str] = []
@@ -147,7 +147,7 @@ class Events:
         if severity not in ("warning", "error") or GENERIC.search(message) or ON_PATH.search(message):
             return
         if severity == "error":
-            self.errors.append(Diagnostic(urn=urn, message=message))
+            self.errors.append(EngineDiagnostic(urn=urn, message=message))
         line = _quoted(severity, _of_urn(urn), message)
         if self._said is not None and line not in self._said:
             self._said.add(line)

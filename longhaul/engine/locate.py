@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from longhaul.exits import CommandError
-from longhaul.lab_seam import pinned_tools
+from longhaul.project.lab_seam import pinned_tools
+from longhaul.terminal.exits import CommandError
 
 OVERRIDE = "LONGHAUL_PULUMI"
 """Variable with the path of the engine to use instead of the pinned one."""

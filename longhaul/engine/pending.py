@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.engine.engine import Engine
-from longhaul.engine.events import Diagnostic
-from longhaul.exits import CommandError
-from longhaul.say import say
+from longhaul.engine.events import EngineDiagnostic
+from longhaul.terminal.exits import CommandError
+from longhaul.terminal.say import say
 
 EXISTS = re.compile(r"cannot create already existing (?:sub)?resource [\"'](?P<id>[^\"']+)[\"']")
 """Pattern of that message: pulumi-azure-native, ``provider/pkg/azure/client.go`` and
@@ -78,7 +78,7 @@ def forget(engine: Engine) -> None:
     _memory(engine).unlink(missing_ok=True)
 
 
-def existing(errors: Iterable[Diagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
+def existing(errors: Iterable[EngineDiagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
     """Return those of ``pending`` that exist already according to the engine's errors, with their ids."""
     by_urn = {one.urn: one for one in pending}
     found: dict[Pending, str] = {}

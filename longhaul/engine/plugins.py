@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of, clouds
 from longhaul.engine.backend import pulumi_home
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from components.model import Environment

@@ -16,7 +16,7 @@ START_FIELD = 22
 
 
 @dataclass(frozen=True, kw_only=True)
-class Process:
+class ProcessIdentity:
     """One process. Its number may be reused by another program; the start time tells them apart."""
 
     pid: int
@@ -63,7 +63,7 @@ def command_name(pid: int) -> str:
     return named[0] if named else Path(words[0]).name
 
 
-def with_variable(name: str, value: str) -> Iterator[Process]:
+def with_variable(name: str, value: str) -> Iterator[ProcessIdentity]:
     """Yield every other process of this user that was started with ``name=value`` in its environment."""
     wanted = f"{name}={value}".encode()
     for entry in PROC.iterdir():
@@ -76,15 +76,15 @@ def with_variable(name: str, value: str) -> Iterator[Process]:
             continue
         start = started(pid)
         if found and start is not None:
-            yield Process(pid=pid, started=start, name=command_name(pid))
+            yield ProcessIdentity(pid=pid, started=start, name=command_name(pid))
 
 
-def is_alive(process: Process) -> bool:
+def is_alive(process: ProcessIdentity) -> bool:
     """Return whether this very process still runs."""
     return started(process.pid) == process.started
 
 
-def end(processes: Iterable[Process], *, grace_s: float = 3.0) -> None:
+def end(processes: Iterable[ProcessIdentity], *, grace_s: float = 3.0) -> None:
     """End processes: SIGTERM first, SIGKILL after ``grace_s`` seconds. Return after they have ended, or after another
     ``grace_s`` seconds."""
     left = [process for process in processes if is_alive(process)]
@@ -118,7 +118,7 @@ def _stat(pid: int) -> list[str] | None:
     return text.rpartition(")")[2].split()
 
 
-def _signal(process: Process, number: signal.Signals) -> None:
+def _signal(process: ProcessIdentity, number: signal.Signals) -> None:
     """Send a signal to this very process. The file descriptor pins it, so its number cannot pass to another process."""
     try:
         descriptor = os.pidfd_open(process.pid)
@@ -133,7 +133,7 @@ def _signal(process: Process, number: signal.Signals) -> None:
         os.close(descriptor)
 
 
-def _await_gone(processes: list[Process], patience_s: float) -> list[Process]:
+def _await_gone(processes: list[ProcessIdentity], patience_s: float) -> list[ProcessIdentity]:
     """Wait for processes that need not be our children; return those that still run after ``patience_s``."""
     import select
 

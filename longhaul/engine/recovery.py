@@ -8,9 +8,9 @@ from enum import Enum, auto
 from longhaul.engine import processes
 from longhaul.engine.backend import Lock, half_written
 from longhaul.engine.engine import Engine
-from longhaul.engine.runs import Run
-from longhaul.exits import CommandError
-from longhaul.say import say
+from longhaul.engine.records import Run
+from longhaul.terminal.exits import CommandError
+from longhaul.terminal.say import say
 
 CLOCK_SLACK_S = 2.0
 """Longest time after its lock at which a process may seem to have started and still be the holder, seconds: the start

@@ -1,1 +1,1 @@
-"""The racks: the machines that Ansible sets up, how it reaches them, and what the stack knows of them."""
+"""``longhaul hosts``: sets gateways and bare-metal hosts up, and pins their SSH host keys."""

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from components.model.loading.schema import CONFIG_KEY
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 
 @dataclass(frozen=True, kw_only=True)

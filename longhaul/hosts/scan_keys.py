@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from longhaul.exits import CommandError
-from longhaul.hosts.inventory import OnpremMachine
+from longhaul.racks.inventory import OnpremMachine
+from longhaul.terminal.exits import CommandError
 
 KINDS = {"ssh-ed25519": "ed25519", "ecdsa-sha2-nistp256": "ecdsa", "ssh-rsa": "rsa"}
 """Types of keys that may be pinned, and their names for ssh-keyscan(1), ``-t``."""
@@ -23,7 +23,7 @@ Scanner = Callable[[Sequence[str], Collection[str]], str]
 """Returns lines of an address and its key, as in a file of known hosts, for the addresses that answer and the types."""
 
 
-class State(Enum):
+class ScanResult(Enum):
     """Result of a scan for a machine."""
 
     NEW = "not pinned yet"
@@ -40,13 +40,13 @@ class Scanned:
     key: str | None
 
     @property
-    def state(self) -> State:
+    def state(self) -> ScanResult:
         """Return what it says."""
         if self.key is None:
-            return State.SILENT
+            return ScanResult.SILENT
         if not self.machine.host_key:
-            return State.NEW
-        return State.SAME if self.key.split() == self.machine.host_key.split()[:2] else State.OTHER
+            return ScanResult.NEW
+        return ScanResult.SAME if self.key.split() == self.machine.host_key.split()[:2] else ScanResult.OTHER
 
     @property
     def fingerprint(self) -> str:

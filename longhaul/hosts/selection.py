@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
-from longhaul.exits import CommandError, Exit
-from longhaul.hosts.inventory import GATEWAYS, NODES, OnpremMachine, site_group
-
-_SHARE = re.compile(r"([0-9]+)(%?)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """A number of machines, or a percentage of all."""
-
-    number: int
-    percent: bool
-
-    def of(self, total: int) -> int:
-        """Return the share of ``total``, rounded down."""
-        return total * self.number // 100 if self.percent else self.number
-
-
-def share(text: str) -> Share:
-    """Parse ``N`` or ``N%``; ``ValueError`` for anything else."""
-    found = _SHARE.fullmatch(text)
-    if not found or (found[2] and int(found[1]) > 100):
-        raise ValueError(f"{text!r} is neither a number of hosts nor a percentage: 3, or 10%")
-    return Share(number=int(found[1]), percent=bool(found[2]))
+from longhaul.racks.inventory import GATEWAYS, NODES, OnpremMachine, site_group
+from longhaul.terminal.arguments import MachineShare
+from longhaul.terminal.exits import CommandError, Exit
 
 
 def select(machines: Sequence[OnpremMachine], pattern: str | None) -> list[OnpremMachine]:
@@ -72,7 +49,7 @@ def _matching(machines: Sequence[OnpremMachine], pattern: str) -> set[str]:
         raise CommandError(f"--limit {pattern}: {said}", code=Exit.USAGE) from error
 
 
-def batches(machines: Sequence[OnpremMachine], size: Share) -> list[list[OnpremMachine]]:
+def batches(machines: Sequence[OnpremMachine], size: MachineShare) -> list[list[OnpremMachine]]:
     """Return the batches: gateways first, apart from nodes and one of each site at a time, since a site's other gateway
     carries its traffic meanwhile; then the nodes, at least one at a time."""
     sites: defaultdict[str, list[OnpremMachine]] = defaultdict(list)

@@ -15,7 +15,7 @@ PrincipalKind = Literal["user", "service"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class SizeAnswer:
     """Size of a control plane."""
 
     members: int
@@ -32,22 +32,22 @@ class Size:
         return f"{self.members}/{self.members}/{self.servers}"
 
 
-SIZES: Mapping[str, Size] = {
-    "trial": Size(
+SIZES: Mapping[str, SizeAnswer] = {
+    "trial": SizeAnswer(
         members=1,
         servers=1,
         etcd_type="Standard_L8s_v3",
         events_type="Standard_L8s_v3",
         api_type="Standard_D4s_v5",
     ),
-    "standard": Size(
+    "standard": SizeAnswer(
         members=3,
         servers=2,
         etcd_type="Standard_L8s_v3",
         events_type="Standard_L8s_v3",
         api_type="Standard_D8s_v5",
     ),
-    "large": Size(
+    "large": SizeAnswer(
         members=5,
         servers=5,
         etcd_type="Standard_L16s_v3",
@@ -60,7 +60,7 @@ example's."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class PoolAnswer:
     """One node pool."""
 
     site: str
@@ -91,7 +91,7 @@ class CloudSite:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gateway:
+class GatewayAnswer:
     """An on-prem gateway."""
 
     address: IPv4Address
@@ -100,7 +100,7 @@ class Gateway:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host:
+class HostAnswer:
     """A bare-metal host."""
 
     name: str
@@ -111,13 +111,13 @@ class Host:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hosts:
+class HostsAnswer:
     """Hosts that are alike."""
 
     number: int
     gpus: int = 0
     site: str = ""
-    """As of :class:`Host`."""
+    """As of :class:`HostAnswer`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class Rack:
     """An on-prem site."""
 
     site: str
-    gateways: tuple[Gateway, ...]
+    gateways: tuple[GatewayAnswer, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +136,9 @@ class Places:
     """Sites in clouds. The first is the control plane's, on Azure."""
     types: Mapping[str, MachineType]
     """Machine types that are not built in, by name."""
-    pools: tuple[Pool, ...] = ()
+    pools: tuple[PoolAnswer, ...] = ()
     racks: tuple[Rack, ...] = ()
-    hosts: tuple[Host, ...] = ()
+    hosts: tuple[HostAnswer, ...] = ()
 
     @property
     def control(self) -> CloudSite:
@@ -153,7 +153,7 @@ class Answers:
     name: str
     supernet: IPv4Network
     domain: str
-    size: Size
+    size: SizeAnswer
     destroyable: bool
     officers: Mapping[str, PrincipalKind]
     """Kinds of principals by object id."""

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
-from longhaul.init.answers import Answers, CloudSite, Host, Places, Pool, Rack
-from longhaul.init.images import kind, placeholder
+from longhaul.init.answers import Answers, CloudSite, HostAnswer, Places, PoolAnswer, Rack
 from longhaul.init.ranges import DEFAULT_PREFIX, prefixes
+from longhaul.project.image_placeholders import kind, placeholder
 
 SCHEMA = "# yaml-language-server: $schema=../docs/reference/{name}.schema.json"
 
@@ -181,7 +181,7 @@ def _pools(answers: Answers) -> Iterator[str]:
             yield "    taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"
 
 
-def _where(pool: Pool) -> Iterator[str]:
+def _where(pool: PoolAnswer) -> Iterator[str]:
     """Yield what capacity a pool's machines are."""
     if pool.zones:
         yield f"zones: [{', '.join(map(_zone, pool.zones))}]"
@@ -222,7 +222,7 @@ def _hosts(answers: Answers) -> str:
     return _text([*head, "hosts:", *_indented(_entries(answers.places.hosts))])
 
 
-def _entries(hosts: Iterable[Host]) -> Iterator[str]:
+def _entries(hosts: Iterable[HostAnswer]) -> Iterator[str]:
     for host in hosts:
         yield f"- name: {_scalar(host.name)}"
         yield f"  site: {_scalar(host.site)}"

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from longhaul.exits import CommandError, Exit
 from longhaul.init import parsing
-from longhaul.init.questions import Question
+from longhaul.init.questions import InterviewQuestion
 from longhaul.report.text import wrapped
+from longhaul.terminal.exits import CommandError, Exit
 
 AnswerT = TypeVar("AnswerT")
 
@@ -44,7 +44,7 @@ class Interview:
         if self.ask is not None:
             print("Enter takes what is in [brackets]; Ctrl-C leaves nothing behind.", file=sys.stderr)
 
-    def check_flags(self, questions: Iterable[Question[Any]]) -> None:
+    def check_flags(self, questions: Iterable[InterviewQuestion[Any]]) -> None:
         """Check flags before the first question; ``CommandError`` when one is wrong. When there is no person to ask,
         wrong flags are reported later, together with missing ones."""
         if self.ask is not None:
@@ -53,11 +53,11 @@ class Interview:
                     self._parsed(question, text)
             self.finish()
 
-    def is_given(self, question: Question[Any]) -> bool:
+    def is_given(self, question: InterviewQuestion[Any]) -> bool:
         """Return whether a flag answers the question."""
         return bool(self._flag(question))
 
-    def one(self, question: Question[AnswerT]) -> AnswerT:
+    def one(self, question: InterviewQuestion[AnswerT]) -> AnswerT:
         """Return the answer. After a problem the value must not be used."""
         for text in self._flag(question):
             return self._parsed(question, text)
@@ -68,16 +68,18 @@ class Interview:
         self.problems.append(f"--{question.flag} {question.metavar} is missing")
         return cast(AnswerT, None)
 
-    def given(self, question: Question[AnswerT]) -> AnswerT | None:
+    def given(self, question: InterviewQuestion[AnswerT]) -> AnswerT | None:
         """Return the answer that a flag gives, if one does; never ask."""
         return self.one(question) if self.is_given(question) else None
 
-    def given_several(self, question: Question[AnswerT]) -> tuple[AnswerT, ...]:
+    def given_several(self, question: InterviewQuestion[AnswerT]) -> tuple[AnswerT, ...]:
         """Return the answers that flags give, if there are any; never ask. Those that are wrong are left out."""
         parsed = [self._parsed(question, text) for text in self._flag(question)]
         return tuple(one for one in parsed if one is not None)
 
-    def several(self, question: Question[AnswerT], *, least: int = 1, most: int | None = None) -> tuple[AnswerT, ...]:
+    def several(
+        self, question: InterviewQuestion[AnswerT], *, least: int = 1, most: int | None = None
+    ) -> tuple[AnswerT, ...]:
         """Return all answers to a question that takes several."""
         texts = self._flag(question)
         if texts or self.ask is None:
@@ -88,13 +90,13 @@ class Interview:
             return self.given_several(question)
         return self._asked_for_lines(question, self.ask, least=least, most=most)
 
-    def wants(self, text: str, flags: Sequence[Question[Any]]) -> bool:
+    def wants(self, text: str, flags: Sequence[InterviewQuestion[Any]]) -> bool:
         """Return whether an optional part is wanted, because one of its flags is given or a person says so."""
         if any(self.is_given(question) for question in flags):
             return True
         if self.ask is None:
             return False
-        return self._asked(Question(flag="", metavar="", text=text, parse=parsing.yes, default="no"), self.ask)
+        return self._asked(InterviewQuestion(flag="", metavar="", text=text, parse=parsing.yes, default="no"), self.ask)
 
     def finish(self) -> None:
         """Raise ``CommandError`` with everything that was wrong or missing."""
@@ -105,20 +107,20 @@ class Interview:
             lines.append("on a terminal, and without --yes, `longhaul init` asks")
         raise CommandError("\n".join(["nothing was written:", *lines]), code=Exit.USAGE)
 
-    def _flag(self, question: Question[Any]) -> Sequence[str]:
+    def _flag(self, question: InterviewQuestion[Any]) -> Sequence[str]:
         found = getattr(self.options, question.dest, None)
         if not found:
             return ()
         return (found,) if isinstance(found, str) else tuple(found)
 
-    def _parsed(self, question: Question[AnswerT], text: str) -> AnswerT:
+    def _parsed(self, question: InterviewQuestion[AnswerT], text: str) -> AnswerT:
         try:
             return question.parse(text)
         except ValueError as error:
             self.problems.append(f"--{question.flag}: {error}")
             return cast(AnswerT, None)
 
-    def _asked(self, question: Question[AnswerT], ask: Callable[[str], str]) -> AnswerT:
+    def _asked(self, question: InterviewQuestion[AnswerT], ask: Callable[[str], str]) -> AnswerT:
         default = f" [{question.default}]" if question.default else ""
         while True:
             text = ask(f"{question.text}{default}: ") or question.default
@@ -128,7 +130,7 @@ class Interview:
                 _reject(error if text else "it needs an answer")
 
     def _asked_for_lines(
-        self, question: Question[AnswerT], ask: Callable[[str], str], *, least: int, most: int | None
+        self, question: InterviewQuestion[AnswerT], ask: Callable[[str], str], *, least: int, most: int | None
     ) -> tuple[AnswerT, ...]:
         found: list[AnswerT] = []
         print(f"{question.text}\n  one a line, an empty line ends", file=sys.stderr)

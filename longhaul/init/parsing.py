@@ -11,7 +11,16 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from longhaul.init.answers import SIZES, CloudSite, Gateway, Host, Hosts, PrincipalKind, Rack, Size
+from longhaul.init.answers import (
+    SIZES,
+    CloudSite,
+    GatewayAnswer,
+    HostAnswer,
+    HostsAnswer,
+    PrincipalKind,
+    Rack,
+    SizeAnswer,
+)
 
 if TYPE_CHECKING:
     from clouds.base.section import Section
@@ -201,7 +210,7 @@ def onprem_site(text: str) -> Rack:
     return Rack(site=of_field(Declared, "site", site), gateways=tuple(map(gateway, addresses)))
 
 
-def hosts(text: str) -> Hosts:
+def hosts(text: str) -> HostsAnswer:
     """Parse ``N[xGPUS] [SITE]``: so many hosts, with so many GPUs each."""
     from clouds.base.pool import Pool as Declared
 
@@ -209,7 +218,7 @@ def hosts(text: str) -> Hosts:
     if not found or int(found[2] or 0) > 16:
         raise ValueError(f"{text!r} is not a number of hosts, such as 24, or 96x8 for 8 GPUs in each (at most 16)")
     site = of_field(Declared, "site", found[3]) if found[3] else ""
-    return Hosts(number=int(found[1]), gpus=int(found[2] or 0), site=site)
+    return HostsAnswer(number=int(found[1]), gpus=int(found[2] or 0), site=site)
 
 
 def machines(text: str) -> int:
@@ -219,7 +228,7 @@ def machines(text: str) -> int:
     return int(text)
 
 
-def size(text: str) -> Size:
+def size(text: str) -> SizeAnswer:
     """Parse the name of a control plane's size."""
     if text not in SIZES:
         raise ValueError(f"{text!r} is not a size: {', '.join(SIZES)}")
@@ -248,17 +257,17 @@ def _key_in(path: Path) -> str:
     return found
 
 
-def gateway(text: str) -> Gateway:
+def gateway(text: str) -> GatewayAnswer:
     """Parse ``ADDRESS [TYPE KEY]``; a line of ssh-keyscan has this form."""
     address, *rest = text.split() or [""]
     try:
         found = IPv4Address(address)
     except ValueError:
         raise ValueError(f"{address!r} is not an IPv4 address, such as 198.51.100.20") from None
-    return Gateway(address=found, host_key=_host_key(rest, of=text))
+    return GatewayAnswer(address=found, host_key=_host_key(rest, of=text))
 
 
-def host(text: str) -> Host:
+def host(text: str) -> HostAnswer:
     """Parse ``NAME [GPUS] [TYPE KEY]``."""
     from components.model.hosts.section import Host as DeclaredHost
 
@@ -269,7 +278,7 @@ def host(text: str) -> Host:
         rest = rest[1:]
         if gpus > 16:
             raise ValueError(f"{gpus} GPUs are more than the 16 that a host may have")
-    return Host(name=of_field(DeclaredHost, "name", called), gpus=gpus, host_key=_host_key(rest, of=text))
+    return HostAnswer(name=of_field(DeclaredHost, "name", called), gpus=gpus, host_key=_host_key(rest, of=text))
 
 
 def _host_key(words: Sequence[str], *, of: str) -> str | None:

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from longhaul.init import questions as q
-from longhaul.init.answers import CloudSite, Host, Hosts, Places, Pool, Rack
+from longhaul.init.answers import CloudSite, HostAnswer, HostsAnswer, Places, PoolAnswer, Rack
 from longhaul.init.interview import Interview
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ LONGEST_NAME = 20
 _AZURE_POOL = (q.AZURE_MACHINE_TYPE, q.AZURE_MAX)
 _AWS = (q.AWS_REGION, q.AWS_ZONES, q.AWS_IMAGE, q.AWS_MACHINE_TYPE, q.AWS_MAX)
 
-HostT = TypeVar("HostT", Host, Hosts)
+HostT = TypeVar("HostT", HostAnswer, HostsAnswer)
 
 
 def gather_places(interview: Interview, types: Mapping[str, MachineType]) -> Places:
@@ -55,13 +55,13 @@ def gather_places(interview: Interview, types: Mapping[str, MachineType]) -> Pla
     )
 
 
-def _azure_pool(interview: Interview, control: CloudSite) -> Iterator[Pool]:
+def _azure_pool(interview: Interview, control: CloudSite) -> Iterator[PoolAnswer]:
     if interview.wants("A node pool on Azure, beside the control plane? (yes/no)", _AZURE_POOL):
         type_, most = interview.one(q.AZURE_MACHINE_TYPE), interview.one(q.AZURE_MAX)
-        yield Pool(site=control.region, machine_type=type_, max=most, gpus=_gpus(type_))
+        yield PoolAnswer(site=control.region, machine_type=type_, max=most, gpus=_gpus(type_))
 
 
-def _aws(interview: Interview, pools: list[Pool]) -> Iterator[CloudSite]:
+def _aws(interview: Interview, pools: list[PoolAnswer]) -> Iterator[CloudSite]:
     """Yield the sites on AWS that are asked for one by one, and add the pool of each."""
     by_flag = any(interview.is_given(question) for question in _AWS)
     if interview.is_given(q.AWS_SITE) and not by_flag:
@@ -71,7 +71,7 @@ def _aws(interview: Interview, pools: list[Pool]) -> Iterator[CloudSite]:
         region = interview.one(q.AWS_REGION)
         zones, image = interview.one(q.AWS_ZONES), interview.given(q.AWS_IMAGE)
         type_, most = interview.one(q.AWS_MACHINE_TYPE), interview.one(q.AWS_MAX)
-        pools.append(Pool(site=region, machine_type=type_, max=most, gpus=_gpus(type_)))
+        pools.append(PoolAnswer(site=region, machine_type=type_, max=most, gpus=_gpus(type_)))
         yield CloudSite(cloud="aws", region=region, zones=zones, image=image)
         wanted = not by_flag and interview.wants("Another site on AWS, with one node pool? (yes/no)", ())
 
@@ -84,7 +84,7 @@ def _gpus(machine_type: str) -> int:
     return known.gpus if known else 0
 
 
-def _racks(interview: Interview) -> tuple[Sequence[Rack], Sequence[Hosts], Sequence[Host]]:
+def _racks(interview: Interview) -> tuple[Sequence[Rack], Sequence[HostsAnswer], Sequence[HostAnswer]]:
     """Return on-premises sites, groups of hosts that are alike, and single hosts."""
     sites = interview.given_several(q.ONPREM_SITE)
     if interview.is_given(q.ONPREM_SITE) and not interview.is_given(q.GATEWAY):
@@ -113,17 +113,19 @@ def _placed(interview: Interview, hosts: Sequence[HostT], racks: Sequence[Rack],
     return placed
 
 
-def _hosts(groups: Iterable[Hosts]) -> Iterator[Host]:
+def _hosts(groups: Iterable[HostsAnswer]) -> Iterator[HostAnswer]:
     """Yield a host for each of those that are alike, named after its site, what it is, and its number."""
     begun: Counter[str] = Counter()
     for group in groups:
         stem = f"{group.site}-{'gpu' if group.gpus else 'cpu'}"
         for _ in range(group.number):
-            yield Host(name=f"{stem}-{begun[stem]:03}", site=group.site, gpus=group.gpus)
+            yield HostAnswer(name=f"{stem}-{begun[stem]:03}", site=group.site, gpus=group.gpus)
             begun[stem] += 1
 
 
-def _named(asked: Iterable[Pool], given: Iterable[Pool], sites: Iterable[CloudSite]) -> Iterator[Pool]:
+def _named(
+    asked: Iterable[PoolAnswer], given: Iterable[PoolAnswer], sites: Iterable[CloudSite]
+) -> Iterator[PoolAnswer]:
     """Yield the pools, with a name for each that has none: of its cloud and what it is when it was asked for by itself,
     else of its site."""
     clouds = {site.region: site.cloud for site in sites}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from longhaul.init.answers import Pool
+from longhaul.init.answers import PoolAnswer
 from longhaul.init.parsing import machines, of_field
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _KEYS = ("min", "zones", "reservation", "capacity-block")
 _RESERVED = ("reservation", "capacity-block")
 
 
-def pool(text: str, *, declared: Mapping[str, MachineType]) -> Pool:
+def pool(text: str, *, declared: Mapping[str, MachineType]) -> PoolAnswer:
     """Parse ``SITE TYPE MAX [NAME] [spot] [min=N] [zones=a,b] [reservation=ID | capacity-block=ID]``. ``declared`` are
     types beside the built-in ones."""
     from clouds.base.pool import Pool as Declared
@@ -37,7 +37,7 @@ def pool(text: str, *, declared: Mapping[str, MachineType]) -> Pool:
         )
     keys = _keys([word for word in more if word != SPOT], _KEYS)
     most_machines = machines(most)
-    return Pool(
+    return PoolAnswer(
         site=of_field(Declared, "site", site),
         machine_type=type_,
         max=most_machines,

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from longhaul.init import parsing, pool_parsing
-from longhaul.init.answers import SIZES, CloudSite, Gateway, Host, Hosts, Pool, PrincipalKind, Rack, Size
+from longhaul.init.answers import (
+    SIZES,
+    CloudSite,
+    GatewayAnswer,
+    HostAnswer,
+    HostsAnswer,
+    PoolAnswer,
+    PrincipalKind,
+    Rack,
+    SizeAnswer,
+)
 
 if TYPE_CHECKING:
     from clouds.base.machine_type import MachineType
@@ -19,7 +29,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question(Generic[AnswerT]):
+class InterviewQuestion(Generic[AnswerT]):
     """One question."""
 
     flag: str
@@ -42,13 +52,13 @@ class Question(Generic[AnswerT]):
         return self.flag.replace("-", "_")
 
 
-def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> Question[IPv4Network]:
+def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> InterviewQuestion[IPv4Network]:
     """Return the question for the environment's range: ``taken`` are ranges with their owners, ``prefix`` is the prefix
     length of the free one that is offered."""
     from components.model.network.free_range import free
 
     offered = free(taken, prefix=prefix)
-    return Question(
+    return InterviewQuestion(
         flag="supernet",
         metavar="RANGE",
         text="Private range for every address, /16 or larger, that nothing else of yours uses",
@@ -57,9 +67,9 @@ def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> Question[IPv4N
     )
 
 
-def domain(name: str) -> Question[str]:
+def domain(name: str) -> InterviewQuestion[str]:
     """Return the question for the private zone of the environment ``name``."""
-    return Question(
+    return InterviewQuestion(
         flag="domain",
         metavar="NAME",
         text="Private DNS zone; the API server is `api.` in it",
@@ -69,10 +79,10 @@ def domain(name: str) -> Question[str]:
     )
 
 
-def administrator_key(home: Path) -> Question[str]:
+def administrator_key(home: Path) -> InterviewQuestion[str]:
     """Return the question for the administrator's key. A key at the usual path is the default."""
     usual = home / ".ssh" / "id_ed25519.pub"
-    return Question(
+    return InterviewQuestion(
         flag="administrator-key",
         metavar="FILE",
         text="SSH public key that cloud machines are made with: its file, or the key itself",
@@ -81,13 +91,13 @@ def administrator_key(home: Path) -> Question[str]:
     )
 
 
-NAME: Question[str] = Question(
+NAME: InterviewQuestion[str] = InterviewQuestion(
     flag="env",
     metavar="E",
     text="Name of the environment: part of every machine's name",
     parse=parsing.name,
 )
-SIZE: Question[Size] = Question(
+SIZE: InterviewQuestion[SizeAnswer] = InterviewQuestion(
     flag="size",
     metavar="SIZE",
     text="Control plane: " + ", ".join(f"{name} ({size})" for name, size in SIZES.items()) + ", etcd/events/API",
@@ -97,25 +107,25 @@ SIZE: Question[Size] = Question(
     + ", ".join(f"{name} ({size})" for name, size in SIZES.items())
     + " (standard)",
 )
-SUBSCRIPTION: Question[str] = Question(
+SUBSCRIPTION: InterviewQuestion[str] = InterviewQuestion(
     flag="azure-subscription",
     metavar="ID",
     text="Azure subscription for the control plane (`az account show --query id`)",
     parse=parsing.uuid,
 )
-TENANT: Question[str] = Question(
+TENANT: InterviewQuestion[str] = InterviewQuestion(
     flag="azure-tenant",
     metavar="ID",
     text="Its tenant (`az account show --query tenantId`)",
     parse=parsing.uuid,
 )
-AZURE_REGION: Question[str] = Question(
+AZURE_REGION: InterviewQuestion[str] = InterviewQuestion(
     flag="azure-region",
     metavar="R",
     text="Azure region of the control plane, such as westeurope",
     parse=partial(parsing.region, cloud="azure"),
 )
-AZURE_ZONES: Question[tuple[str, ...]] = Question(
+AZURE_ZONES: InterviewQuestion[tuple[str, ...]] = InterviewQuestion(
     flag="azure-zones",
     metavar="1,2,3",
     text="Its availability zones",
@@ -123,14 +133,14 @@ AZURE_ZONES: Question[tuple[str, ...]] = Question(
     default=parsing.DEFAULT_ZONES["azure"],
     help=f"availability zones ({parsing.DEFAULT_ZONES['azure']})",
 )
-AZURE_IMAGE: Question[str] = Question(
+AZURE_IMAGE: InterviewQuestion[str] = InterviewQuestion(
     flag="azure-image",
     metavar="ID",
     text="Image of its machines",
     parse=partial(parsing.image, cloud="azure"),
     help="resource id of an image's version, if one is baked already",
 )
-OFFICER: Question[tuple[str, PrincipalKind]] = Question(
+OFFICER: InterviewQuestion[tuple[str, PrincipalKind]] = InterviewQuestion(
     flag="officer",
     metavar="'ID KIND'",
     text="Who runs `longhaul up`: object id in Entra, and `user` or `service`\n"
@@ -139,7 +149,7 @@ OFFICER: Question[tuple[str, PrincipalKind]] = Question(
     many=True,
     help="who runs `up`: object id in Entra, and user or service; may be given several times",
 )
-OPERATORS: Question[IPv4Network] = Question(
+OPERATORS: InterviewQuestion[IPv4Network] = InterviewQuestion(
     flag="operators",
     metavar="RANGE",
     text="Public range that operators and CI come from: the vault lets nobody else in",
@@ -147,14 +157,14 @@ OPERATORS: Question[IPv4Network] = Question(
     many=True,
     help="public range that operators and CI come from; may be given several times",
 )
-AZURE_MACHINE_TYPE: Question[str] = Question(
+AZURE_MACHINE_TYPE: InterviewQuestion[str] = InterviewQuestion(
     flag="azure-machine-type",
     metavar="T",
     text="Azure pool: machine type, such as Standard_D8s_v5",
     parse=partial(parsing.machine_type, cloud="azure"),
     help="a node pool beside the control plane: its machine type",
 )
-AZURE_MAX: Question[int] = Question(
+AZURE_MAX: InterviewQuestion[int] = InterviewQuestion(
     flag="azure-max",
     metavar="N",
     text="Azure pool: machines at most",
@@ -162,14 +172,14 @@ AZURE_MAX: Question[int] = Question(
     default="4",
     help="its machines at most (4)",
 )
-AWS_REGION: Question[str] = Question(
+AWS_REGION: InterviewQuestion[str] = InterviewQuestion(
     flag="aws-region",
     metavar="R",
     text="AWS region, such as us-east-1; the account is the one that your credentials are of",
     parse=partial(parsing.region, cloud="aws"),
     help="a site on AWS with one pool: its region",
 )
-AWS_ZONES: Question[tuple[str, ...]] = Question(
+AWS_ZONES: InterviewQuestion[tuple[str, ...]] = InterviewQuestion(
     flag="aws-zones",
     metavar="a,b",
     text="Its availability zones, two at least",
@@ -177,21 +187,21 @@ AWS_ZONES: Question[tuple[str, ...]] = Question(
     default=parsing.DEFAULT_ZONES["aws"],
     help=f"its availability zones ({parsing.DEFAULT_ZONES['aws']})",
 )
-AWS_IMAGE: Question[str] = Question(
+AWS_IMAGE: InterviewQuestion[str] = InterviewQuestion(
     flag="aws-image",
     metavar="ID",
     text="Image of its machines",
     parse=partial(parsing.image, cloud="aws"),
     help="id of an image, if one is baked already",
 )
-AWS_MACHINE_TYPE: Question[str] = Question(
+AWS_MACHINE_TYPE: InterviewQuestion[str] = InterviewQuestion(
     flag="aws-machine-type",
     metavar="T",
     text="AWS pool: machine type, such as m7i.xlarge",
     parse=partial(parsing.machine_type, cloud="aws"),
     help="its pool's machine type",
 )
-AWS_MAX: Question[int] = Question(
+AWS_MAX: InterviewQuestion[int] = InterviewQuestion(
     flag="aws-max",
     metavar="N",
     text="AWS pool: machines at most",
@@ -199,7 +209,7 @@ AWS_MAX: Question[int] = Question(
     default="4",
     help="its pool's machines at most (4)",
 )
-AZURE_SITE: Question[CloudSite] = Question(
+AZURE_SITE: InterviewQuestion[CloudSite] = InterviewQuestion(
     flag="azure-site",
     metavar="'REGION [ZONES] [IMAGE]'",
     text="Another site on Azure, for nodes",
@@ -207,7 +217,7 @@ AZURE_SITE: Question[CloudSite] = Question(
     many=True,
     help="another site on Azure, for nodes; may be given several times",
 )
-AWS_SITE: Question[CloudSite] = Question(
+AWS_SITE: InterviewQuestion[CloudSite] = InterviewQuestion(
     flag="aws-site",
     metavar="'REGION [ZONES] [IMAGE]'",
     text="A site on AWS",
@@ -215,7 +225,7 @@ AWS_SITE: Question[CloudSite] = Question(
     many=True,
     help="a site on AWS, such as 'us-east-1 a,b,c'; may be given several times",
 )
-MACHINE_TYPE: Question[tuple[str, MachineType]] = Question(
+MACHINE_TYPE: InterviewQuestion[tuple[str, MachineType]] = InterviewQuestion(
     flag="machine-type",
     metavar="'TYPE CLOUD KEY=VALUE ...'",
     text="A machine type that is not built in",
@@ -224,7 +234,7 @@ MACHINE_TYPE: Question[tuple[str, MachineType]] = Question(
     help="a machine type that is not built in, such as 'g5.24xlarge aws vcpus=96 memory_gib=384 gpus=4', with the keys "
     "of `machine_types`; may be given several times",
 )
-POOL: Question[Pool] = Question(
+POOL: InterviewQuestion[PoolAnswer] = InterviewQuestion(
     flag="pool",
     metavar="'SITE TYPE MAX [NAME] [KEY=VALUE ...]'",
     text="A node pool",
@@ -233,7 +243,7 @@ POOL: Question[Pool] = Question(
     help="a node pool in a site, which is called as its region: machine type and machines at most, then if wanted "
     "spot, min=N, zones=a,b, and reservation=ID or capacity-block=ID; may be given several times",
 )
-ONPREM_SITE: Question[Rack] = Question(
+ONPREM_SITE: InterviewQuestion[Rack] = InterviewQuestion(
     flag="onprem-site",
     metavar="'NAME ADDRESS [ADDRESS]'",
     text="A site of racks",
@@ -241,7 +251,7 @@ ONPREM_SITE: Question[Rack] = Question(
     many=True,
     help="a site of racks: its name and the public address of each gateway; may be given several times",
 )
-USED: Question[IPv4Network] = Question(
+USED: InterviewQuestion[IPv4Network] = InterviewQuestion(
     flag="used",
     metavar="RANGE",
     text="A private range that something else of yours uses",
@@ -249,7 +259,7 @@ USED: Question[IPv4Network] = Question(
     many=True,
     help="a range that something else of yours uses, so that none is taken from it; may be given several times",
 )
-HOSTS: Question[Hosts] = Question(
+HOSTS: InterviewQuestion[HostsAnswer] = InterviewQuestion(
     flag="hosts",
     metavar="'N[xGPUS] [SITE]'",
     text="Hosts that are alike: how many, and GPUs in each, such as 96x8",
@@ -257,7 +267,7 @@ HOSTS: Question[Hosts] = Question(
     many=True,
     help="so many hosts that are alike, such as 96x8 with 8 GPUs each; they get names; may be given several times",
 )
-GATEWAY: Question[Gateway] = Question(
+GATEWAY: InterviewQuestion[GatewayAnswer] = InterviewQuestion(
     flag="gateway",
     metavar="'ADDRESS [HOSTKEY]'",
     text="Gateways of the racks, one or two: static public address, and SSH host key if you have it\n"
@@ -266,7 +276,7 @@ GATEWAY: Question[Gateway] = Question(
     many=True,
     help="the site `rack`: a gateway's public address and SSH host key; once or twice",
 )
-HOST: Question[Host] = Question(
+HOST: InterviewQuestion[HostAnswer] = InterviewQuestion(
     flag="host",
     metavar="'NAME [GPUS] [HOSTKEY]'",
     text="Single hosts in the racks: name, GPUs, and SSH host key if you have it",
@@ -276,12 +286,12 @@ HOST: Question[Host] = Question(
 )
 
 
-def pool(declared: Mapping[str, MachineType]) -> Question[Pool]:
+def pool(declared: Mapping[str, MachineType]) -> InterviewQuestion[PoolAnswer]:
     """Return the question for a pool, whose machine type may be one of ``declared``."""
     return replace(POOL, parse=partial(pool_parsing.pool, declared=declared))
 
 
-FIXED: tuple[Question[Any], ...] = (
+FIXED: tuple[InterviewQuestion[Any], ...] = (
     SIZE,
     SUBSCRIPTION,
     TENANT,

@@ -9,7 +9,7 @@ from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longhaul.init.answers import CloudSite, Places, Pool
+    from longhaul.init.answers import CloudSite, Places, PoolAnswer
 
 DEFAULT_PREFIX = 16
 """Prefix length of a site's block that the file need not say."""
@@ -70,7 +70,7 @@ def _needs(places: Places) -> Iterator[_Need]:
         yield _Need(site=rack.site, machines=hosts, spread=hosts, room=host_room)
 
 
-def _spread(site: CloudSite, pools: Sequence[Pool]) -> int:
+def _spread(site: CloudSite, pools: Sequence[PoolAnswer]) -> int:
     """Return the number of machines that need as much of each zone as the zone that pools fill most: those of a pool
     with zones of its own are there alone."""
     fixed = {zone: sum(-(-pool.max // len(pool.zones)) for pool in pools if zone in pool.zones) for zone in site.zones}

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from longhaul.context import Context
 from longhaul.engine.change import exit_code
 from longhaul.engine.digest import Preview, parse_preview
 from longhaul.engine.engine import Engine
-from longhaul.exits import Exit
-from longhaul.previews import Unseen, not_looked_up, preview_engines
+from longhaul.plan.previews import Unseen, not_looked_up, preview_engines
+from longhaul.project.context import Context
 from longhaul.report.programs import line
-from longhaul.say import say
+from longhaul.terminal.exits import Exit
+from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment

@@ -1,5 +1,4 @@
-"""Computes the cost of an environment: the user's price book, the clouds' published prices that fill it, and the
-sums."""
+"""``longhaul prices``: fills a price book from the prices that clouds publish, and checks one."""
 
 OLD_DAYS = 90
 """Age in days beyond which a price counts as old. This is a choice: EC2 keeps spot prices for as many days

@@ -7,9 +7,9 @@ from datetime import date
 
 from clouds.base.prices import HostKey, Key, MachineKey, Price
 from components.model import Environment
-from components.model.prices.book import PriceBook
+from longhaul.costs.book import PriceBook
+from longhaul.costs.needs import needs
 from longhaul.prices import OLD_DAYS
-from longhaul.prices.needs import needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class OldPrice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class PriceBookCheck:
     """Result of checking a price book."""
 
     missing: dict[Key, tuple[str, ...]]
@@ -40,7 +40,7 @@ class Check:
         return not self.missing and not self.old
 
 
-def check(environment: Environment, book: PriceBook, *, today: date, days: int = OLD_DAYS) -> Check:
+def check(environment: Environment, book: PriceBook, *, today: date, days: int = OLD_DAYS) -> PriceBookCheck:
     """Check which prices ``book`` lacks for ``environment``, and which are older than ``days``. Hosts need no price."""
     users: dict[Key, list[str]] = {}
     for need in needs(environment):
@@ -62,4 +62,4 @@ def check(environment: Environment, book: PriceBook, *, today: date, days: int =
             good += 1
         else:
             old.append(OldPrice(key=key, price=price, days=age))
-    return Check(missing=missing, old=tuple(old), stands_in=tuple(stands_in), good=good)
+    return PriceBookCheck(missing=missing, old=tuple(old), stands_in=tuple(stands_in), good=good)

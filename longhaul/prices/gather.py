@@ -11,13 +11,13 @@ from clouds.base.prices import Asking, Batch, Key, Price, Say
 from clouds.base.web import Web, WebError
 from clouds.registry import clouds
 from components.model import Environment
-from components.model.prices.book import PriceBook
-from longhaul.prices.needs import wanted
+from longhaul.costs.book import PriceBook
+from longhaul.costs.needs import wanted
 from longhaul.prices.write import save
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sources:
+class PriceSources:
     """Sources of prices, and how to read them."""
 
     now: datetime
@@ -46,7 +46,7 @@ class Gathered:
     """Names of batches that could not be read, each with the reason."""
 
 
-def gather(environment: Environment, *, to: Path, sources: Sources, again: bool, say: Say) -> Gathered:
+def gather(environment: Environment, *, to: Path, sources: PriceSources, again: bool, say: Say) -> Gathered:
     """Read the prices of everything in ``environment`` into the file ``to``, which may exist already. The user's own
     entries stay. Entries that were read today stay, too, unless ``again``. Raises ``BookError`` when the file cannot be
     used."""
@@ -64,7 +64,7 @@ def gather(environment: Environment, *, to: Path, sources: Sources, again: bool,
     return result
 
 
-def _stays(price: Price | None, sources: Sources, *, again: bool) -> bool:
+def _stays(price: Price | None, sources: PriceSources, *, again: bool) -> bool:
     if price is None:
         return False
     return not sources.ours(price) or (price.read == sources.now.date() and not again)
@@ -83,7 +83,7 @@ def _take(batch: Batch, result: Gathered, to: Path, say: Say) -> None:
         save(result.book, to)
 
 
-def _batches(keys: tuple[Key, ...], environment: Environment, sources: Sources) -> Iterator[Batch]:
+def _batches(keys: tuple[Key, ...], environment: Environment, sources: PriceSources) -> Iterator[Batch]:
     for kind, cloud in clouds().items():
         sites = tuple(site for site in environment.sites.values() if site.kind == kind)
         url = sources.urls.get(kind, "")

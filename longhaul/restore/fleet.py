@@ -10,14 +10,11 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
     from clouds.base.place import Place
-
-OLD = "invalid choice: 'restore'"
-"""Part of what an image answers that is older than restores."""
 
 Answer = Mapping[str, Any]
 
@@ -27,7 +24,7 @@ class RefusedStepError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class PlaceMachines:
     """The machines of a place."""
 
     control: ControlAccess[Any]
@@ -42,8 +39,6 @@ class Fleet:
         try:
             found = json.loads(output.stdout.strip().splitlines()[-1])
         except (ValueError, IndexError):
-            if OLD in output.stderr:
-                raise RefusedStepError("its image is older than restores (docs/restore.md, by hand)") from None
             said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
             raise RefusedStepError(said[-1]) from None
         if not isinstance(found, dict):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from components.model.secrets.vault import KEYS_IN_USE
-from longhaul.rotation import machines
-from longhaul.rotation.record import Record, names
+from longhaul.control_plane import encryption as machines
+from longhaul.vault.encryption_keys import EncryptionVault, names
 
 
-def readmit_former(record: Record, *, say: Callable[[str], None]) -> None:
+def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> None:
     """Have API servers that are stopped read with every former key that objects in etcd were encrypted with.
     ``CommandError`` when a server cannot be given them. May be repeated."""
     if record.text(KEYS_IN_USE) is None:

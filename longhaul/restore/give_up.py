@@ -7,21 +7,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from components.model import Role, control_machines, plan
-from longhaul.exits import CommandError, Exit
-from longhaul.restore.half_done import HalfDone, State
-from longhaul.restore.seen import Seen, Step, look, roles_of
+from longhaul.restore.seen import MemberStep, ObservedPlane, look, roles_of
 from longhaul.restore.steps import STOP_S
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.half_restored import HalfDone, RestoreState
 
 if TYPE_CHECKING:
-    from longhaul.restore.fleet import Fleet
-    from longhaul.restore.half_done import Book
+    from longhaul.restore.fleet import PlaceMachines
+    from longhaul.vault.half_restored import Book
 
 
-def given_up(book: Book, fleet: Fleet, agree: Callable[[HalfDone], None]) -> HalfDone:
+def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]) -> HalfDone:
     """End the restore that is half done, and return it; ``CommandError`` when there is none, or when it has made new
     data: clients may have seen that. ``agree`` is asked first, and raises."""
     half = book.last()
-    if half is None or half.state is State.DONE:
+    if half is None or half.state is RestoreState.DONE:
         raise CommandError("no restore is half done here, so there is nothing to give up", code=Exit.USAGE)
     machines = control_machines(book.environment, plan(book.environment))
     seen = look(fleet, machines)
@@ -38,11 +38,11 @@ def given_up(book: Book, fleet: Fleet, agree: Callable[[HalfDone], None]) -> Hal
     aside = [one.name for one in seen.learners if Role.ETCD in roles_of(half)]
     rest = dict.fromkeys([*seen.servers, *aside], f"restore finish --id {half.id}")
     fleet.must(rest, what="not started", limit_s=STOP_S)
-    book.write(replace(half, state=State.DONE))
+    book.write(replace(half, state=RestoreState.DONE))
     return half
 
 
-def _made(half: HalfDone, seen: Seen) -> list[str]:
+def _made(half: HalfDone, seen: ObservedPlane) -> list[str]:
     """Return the members that a restore has given new data."""
     those = [one for role in roles_of(half) for one in seen.members[role] if one.id == half.id]
-    return [one.name for one in those if max(one.step, one.noted) >= Step.REBUILT]
+    return [one.name for one in those if max(one.step, one.noted) >= MemberStep.REBUILT]

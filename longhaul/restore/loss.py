@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longhaul.report.ages import age
-from longhaul.restore.choice import believed, furthest
-from longhaul.restore.half_done import HalfDone
-from longhaul.restore.seen import Seen, Step
+from longhaul.etcd_backups.choice import believed, furthest
+from longhaul.restore.seen import MemberStep, ObservedPlane
+from longhaul.terminal.ages import age
+from longhaul.vault.half_restored import HalfDone
 
 if TYPE_CHECKING:
     from components.model import Role
-    from longhaul.backups.listing import Backup
+    from longhaul.etcd_backups.listing import ListedBackup
 
 
-def told(half: HalfDone, backups: Mapping[Role, Backup], seen: Seen) -> str:
+def told(half: HalfDone, backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> str:
     """Return what is lost and what is done, for who is asked."""
     lines = []
     for role, backup in backups.items():
@@ -32,7 +32,7 @@ def told(half: HalfDone, backups: Mapping[Role, Backup], seen: Seen) -> str:
     return "\n".join(lines)
 
 
-def _quorum(role: Role, seen: Seen) -> str:
+def _quorum(role: Role, seen: ObservedPlane) -> str:
     those = seen.members[role]
     answering = sum(one.revision > 0 for one in those)
     if any(one.quorum for one in those):
@@ -40,7 +40,7 @@ def _quorum(role: Role, seen: Seen) -> str:
     return f"its quorum is lost, {answering} of {len(those)} members answer"
 
 
-def _lost(role: Role, backup: Backup, seen: Seen, half: HalfDone) -> str:
+def _lost(role: Role, backup: ListedBackup, seen: ObservedPlane, half: HalfDone) -> str:
     behind = revisions_lost(role, backup, seen, half)
     since = f"all that was written in the {age(backup.age_s)} since then"
     if behind is None:
@@ -49,7 +49,7 @@ def _lost(role: Role, backup: Backup, seen: Seen, half: HalfDone) -> str:
     return f"{since}: at least {behind} revisions, since {name} has revision {newest}"
 
 
-def _newest(role: Role, backup: Backup, seen: Seen) -> tuple[str, int]:
+def _newest(role: Role, backup: ListedBackup, seen: ObservedPlane) -> tuple[str, int]:
     """Return who has the newest revision that is known, and which; 0 when nobody has as much as the backup."""
     best = furthest(backup, seen.backups)
     told = {**seen.revisions(role), **({best.name: best.revision} if best.revision > backup.revision else {})}
@@ -57,10 +57,10 @@ def _newest(role: Role, backup: Backup, seen: Seen) -> tuple[str, int]:
     return max(known.items(), key=lambda one: one[1], default=("", 0))
 
 
-def revisions_lost(role: Role, backup: Backup, seen: Seen, half: HalfDone) -> int | None:
+def revisions_lost(role: Role, backup: ListedBackup, seen: ObservedPlane, half: HalfDone) -> int | None:
     """Return the number of revisions that are known to be lost; None when no member and no other backup has as much as
     this one. Members that are started already tell the new ones."""
-    if any(one.at(half.id) >= Step.STARTED for one in seen.members[role]):
+    if any(one.at(half.id) >= MemberStep.STARTED for one in seen.members[role]):
         return None
     _, newest = _newest(role, backup, seen)
     return newest - backup.revision if newest else None
@@ -68,8 +68,8 @@ def revisions_lost(role: Role, backup: Backup, seen: Seen, half: HalfDone) -> in
 
 def document(
     half: HalfDone,
-    backups: Mapping[Role, Backup],
-    seen: Seen,
+    backups: Mapping[Role, ListedBackup],
+    seen: ObservedPlane,
     clusters: Mapping[Role, str],
     asides: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:

@@ -9,21 +9,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from components.model import Role, control_machines, plan
-from longhaul.backups.listing import Backup, backups
-from longhaul.exits import CommandError, Exit
-from longhaul.restore.choice import bump, chosen, newest_known, unknown
-from longhaul.restore.half_done import Book, Choice, HalfDone, State
-from longhaul.restore.seen import Seen, Step, look, may_go_on, missing, roles_of
+from longhaul.etcd_backups.choice import bump, chosen, newest_known, unknown
+from longhaul.etcd_backups.listing import ListedBackup, backups
+from longhaul.restore.seen import MemberStep, ObservedPlane, look, may_go_on, missing, roles_of
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.half_restored import Book, Choice, HalfDone, RestoreState
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.restore.fleet import Fleet
+    from longhaul.restore.fleet import PlaceMachines
 
 GIB = 2**30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class RestoreArguments:
     """Wishes of whoever runs the command."""
 
     roles: Sequence[Role] = ()
@@ -38,8 +38,8 @@ class Prepared:
     """A restore that is not begun, or not gone on with, yet."""
 
     half: HalfDone
-    backups: Mapping[Role, Backup]
-    seen: Seen
+    backups: Mapping[Role, ListedBackup]
+    seen: ObservedPlane
     notes: Sequence[str]
     """Lines that whoever is asked has to know besides."""
     healthy: Sequence[Role]
@@ -48,16 +48,16 @@ class Prepared:
     """Last restore in the vault."""
 
 
-def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) -> Prepared:
+def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: RestoreArguments) -> Prepared:
     """Look at everything, and choose; ``CommandError`` when it may not or cannot be done. Changes nothing on any
     machine."""
     last = book.last()
-    half = last if last and last.state is not State.DONE else None
+    half = last if last and last.state is not RestoreState.DONE else None
     machines = control_machines(environment, plan(environment))
     if gone := missing(fleet, machines):
         if half is not None:
             # So that `up` is let in.
-            book.write(replace(half, state=State.PAUSED))
+            book.write(replace(half, state=RestoreState.PAUSED))
         raise CommandError(
             f"{', '.join(gone)}: run `longhaul up --env {environment.name}`, which makes or starts it, then this "
             "again. `up` waits for members that cannot be ready before the restore: interrupt it when the machine runs",
@@ -83,14 +83,14 @@ def prepare(environment: Environment, book: Book, fleet: Fleet, wanted: Wanted) 
         raise CommandError(said, code=error.code) from None
 
 
-def _another(half: HalfDone, wanted: Wanted) -> bool:
+def _another(half: HalfDone, wanted: RestoreArguments) -> bool:
     """Return whether something else is asked for than what is half done."""
     known = {one.backup for one in half.clusters.values()}
     other_roles = bool(wanted.roles) and {str(role) for role in wanted.roles} != set(half.clusters)
     return other_roles or wanted.at is not None or not set(wanted.names) <= known
 
 
-def _gone_on(half: HalfDone, found: Sequence[Backup], seen: Seen, wanted: Wanted) -> Prepared:
+def _gone_on(half: HalfDone, found: Sequence[ListedBackup], seen: ObservedPlane, wanted: RestoreArguments) -> Prepared:
     allowed = half.although_healthy or wanted.although_healthy
     lost = seen.without_quorum()
     back = [role for role in roles_of(half) if role not in lost and not seen.started(role, half.id)]
@@ -107,14 +107,14 @@ def _gone_on(half: HalfDone, found: Sequence[Backup], seen: Seen, wanted: Wanted
         raise CommandError(said)
     note = f"a restore is half done (its id is {half.id}): this goes on with it"
     notes = [note, *_joining(half, seen)]
-    half = replace(half, state=State.RUNNING, although_healthy=allowed)
+    half = replace(half, state=RestoreState.RUNNING, although_healthy=allowed)
     return Prepared(half=half, backups=mine, seen=seen, notes=notes, healthy=back, before=None)
 
 
-def _joining(half: HalfDone, seen: Seen) -> Iterator[str]:
+def _joining(half: HalfDone, seen: ObservedPlane) -> Iterator[str]:
     """Yield what is said of restored etcd clusters that have a quorum without some member."""
     for role in roles_of(half):
-        names = [one.name for one in seen.members[role] if one.at(half.id) < Step.REBUILT]
+        names = [one.name for one in seen.members[role] if one.at(half.id) < MemberStep.REBUILT]
         if names and seen.alive(role, half.id):
             yield f"{role} is restored and has a quorum: {', '.join(names)} joins it without the backup"
 
@@ -122,9 +122,9 @@ def _joining(half: HalfDone, seen: Seen) -> Iterator[str]:
 def _begun(
     environment: Environment,
     half: HalfDone | None,
-    found: Sequence[Backup],
-    seen: Seen,
-    wanted: Wanted,
+    found: Sequence[ListedBackup],
+    seen: ObservedPlane,
+    wanted: RestoreArguments,
     given: Mapping[str, int],
 ) -> Prepared:
     """Return a new restore. ``given``: the highest revisions that restores have begun with."""
@@ -150,7 +150,7 @@ def _begun(
     first = {str(role): one.revision + choices[str(role)].bump for role, one in mine.items()}
     new = HalfDone(
         id=uuid.uuid4().hex[:12],
-        state=State.RUNNING,
+        state=RestoreState.RUNNING,
         clusters=choices,
         revisions={**given, **first},
         although_healthy=wanted.although_healthy,
@@ -164,7 +164,9 @@ def _begun(
     return Prepared(half=new, backups=mine, seen=seen, notes=notes, healthy=healthy, before=None)
 
 
-def _not_the_last(backups: Mapping[Role, Backup], found: Sequence[Backup], wanted: Wanted) -> Iterator[str]:
+def _not_the_last(
+    backups: Mapping[Role, ListedBackup], found: Sequence[ListedBackup], wanted: RestoreArguments
+) -> Iterator[str]:
     """Yield what is said of backups that were made later, of which one has less."""
     for role, mine in backups.items() if wanted.at is None else ():
         last = next((one for one in found if one.etcd == mine.etcd and not one.flaw), mine)
@@ -176,7 +178,7 @@ def _not_the_last(backups: Mapping[Role, Backup], found: Sequence[Backup], wante
             )
 
 
-def _newer(backups: Mapping[Role, Backup], seen: Seen) -> Iterator[str]:
+def _newer(backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> Iterator[str]:
     """Yield what is said of a learner that has more than the backup."""
     backup = backups.get(Role.ETCD)
     for one in seen.learners if backup else ():
@@ -187,7 +189,7 @@ def _newer(backups: Mapping[Role, Backup], seen: Seen) -> Iterator[str]:
             )
 
 
-def _too_large(backups: Mapping[Role, Backup], environment: Environment) -> Iterator[str]:
+def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -> Iterator[str]:
     """Yield what is said of backups whose database has reached its members' quota, such as those of a learner."""
     control = environment.control_plane
     for role, backup in backups.items():
@@ -201,7 +203,7 @@ def _too_large(backups: Mapping[Role, Backup], environment: Environment) -> Iter
             )
 
 
-def _given_up(half: HalfDone | None, seen: Seen, roles: Sequence[Role]) -> list[str]:
+def _given_up(half: HalfDone | None, seen: ObservedPlane, roles: Sequence[Role]) -> list[str]:
     """Return what is said of restores that are half done, and given up for this one."""
     left = {one.half_done: one.backup for role in roles for one in seen.members[role] if one.half_done}
     if half is not None:

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from clouds.base.errors import CloudError
 from components.model.backups.storage import account_name
-from longhaul.backups.listing import Backup, control_of
-from longhaul.exits import CommandError, Exit
+from longhaul.etcd_backups.listing import ListedBackup, control_of
 from longhaul.restore.age_header import HeaderError, header_of, unwrapped
+from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -23,16 +23,18 @@ HEAD = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sealed:
+class SealedBackup:
     """A backup, and the key of its content."""
 
-    backup: Backup
+    backup: ListedBackup
     skip: int
     """Number of bytes of its header."""
     file_key: bytes = field(repr=False)
 
 
-def sealed(environment: Environment, backup: Backup, keys: Sequence[X25519PrivateKey], *, key_file: object) -> Sealed:
+def sealed(
+    environment: Environment, backup: ListedBackup, keys: Sequence[X25519PrivateKey], *, key_file: object
+) -> SealedBackup:
     """Return a backup with the key of its content; ``CommandError`` with the reason when it cannot be had."""
     control, place = control_of(environment)
     container, _, name = backup.name.partition("/")
@@ -42,6 +44,6 @@ def sealed(environment: Environment, backup: Backup, keys: Sequence[X25519Privat
         raise CommandError(f"{backup.name} does not come: {error}", code=Exit.UNREACHABLE) from None
     try:
         header = header_of(head)
-        return Sealed(backup=backup, skip=len(header), file_key=unwrapped(header, keys))
+        return SealedBackup(backup=backup, skip=len(header), file_key=unwrapped(header, keys))
     except HeaderError as error:
         raise CommandError(f"{backup.name} cannot be decrypted with {key_file}: {error}") from None

@@ -11,19 +11,19 @@ from clouds.base.errors import CloudError
 from components.model import Role
 from components.model.control_plane.machines import learners
 from components.model.control_plane.machines import members as voters
-from longhaul.exits import CommandError, Exit
-from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
-from longhaul.restore.half_done import HalfDone
+from longhaul.restore.fleet import Answer, PlaceMachines, RefusedStepError
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.half_restored import HalfDone
 
 if TYPE_CHECKING:
     from components.model import Machine
-    from longhaul.backups.listing import Backup
+    from longhaul.etcd_backups.listing import ListedBackup
 
 LOOK_S = 180.0
 """Time limit of a look in seconds: Azure's agent alone takes at least 20, and waits for the command before."""
 
 
-class Step(IntEnum):
+class MemberStep(IntEnum):
     """Last step that is done on a member (images/rootfs, restore/record.py)."""
 
     NONE = -1
@@ -45,8 +45,8 @@ class MemberSeen:
     id: str = ""
     """Id of the last restore here; empty without any."""
     backup: str = ""
-    step: Step = Step.NONE
-    noted: Step = Step.NONE
+    step: MemberStep = MemberStep.NONE
+    noted: MemberStep = MemberStep.NONE
     """Step that it once had come to: with its new data gone, it is back at a lower one."""
     made: str = ""
     """Id of the etcd cluster that the restore has made its data for."""
@@ -54,24 +54,24 @@ class MemberSeen:
     """Id of the etcd cluster that answers it with a quorum."""
     asides: tuple[str, ...] = ()
 
-    def at(self, id_: str) -> Step:
+    def at(self, id_: str) -> MemberStep:
         """Return how far a restore is on it."""
-        return self.step if self.id == id_ else Step.NONE
+        return self.step if self.id == id_ else MemberStep.NONE
 
     @property
     def half_done(self) -> str:
         """Return the id of the restore that is half done here; empty without one."""
-        return self.id if self.id and self.step is not Step.FINISHED else ""
+        return self.id if self.id and self.step is not MemberStep.FINISHED else ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class ObservedPlane:
     """The control plane."""
 
     members: Mapping[Role, Sequence[MemberSeen]]
     """Voting members."""
     servers: tuple[str, ...]
-    backups: Sequence[Backup] = ()
+    backups: Sequence[ListedBackup] = ()
     """Backups in the storage, the one first that was made last."""
     learners: tuple[MemberSeen, ...] = ()
     """The learner of the main etcd cluster, if it is there and answers."""
@@ -79,16 +79,16 @@ class Seen:
     def alive(self, role: Role, id_: str) -> bool:
         """Return whether an etcd cluster that a restore has made has a quorum: its members that know nothing of the
         restore are new ones, or have lost their data since, and join it."""
-        made = {one.made for one in self.members[role] if one.made and one.at(id_) >= Step.STARTED}
+        made = {one.made for one in self.members[role] if one.made and one.at(id_) >= MemberStep.STARTED}
         return any(one.quorum and one.cluster in made for one in self.members[role])
 
     def started(self, role: Role, id_: str) -> bool:
         """Return whether nothing of an etcd cluster is to be made by a restore any more."""
-        return self.alive(role, id_) or all(one.at(id_) >= Step.STARTED for one in self.members[role])
+        return self.alive(role, id_) or all(one.at(id_) >= MemberStep.STARTED for one in self.members[role])
 
     def stopped(self, role: Role, id_: str) -> bool:
         """Return whether a restore has stopped any member of an etcd cluster."""
-        return any(one.at(id_) >= Step.STOPPED for one in self.members[role])
+        return any(one.at(id_) >= MemberStep.STOPPED for one in self.members[role])
 
     def without_quorum(self) -> list[Role]:
         """Return the etcd clusters in which no member answers with a quorum."""
@@ -100,7 +100,7 @@ class Seen:
         return {one.name: one.revision for one in (*self.members[role], *beside) if one.revision}
 
 
-def look(fleet: Fleet, machines: Sequence[Machine]) -> Seen:
+def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
     """Ask all machines of the control plane but the VPN's; ``CommandError`` when one does not answer: it might go on
     with old data, or with an old state in its memory. The learner may be silent: it serves nobody, and refuses to start
     with old data."""
@@ -120,14 +120,14 @@ def look(fleet: Fleet, machines: Sequence[Machine]) -> Seen:
         )
     answers = {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}
     those = {role: voters(tuple(machines), role) for role in Role}
-    return Seen(
+    return ObservedPlane(
         members={role: [_member(answers[one.name]) for one in those[role]] for role in Role if role.is_etcd},
         servers=tuple(one.name for one in those[Role.API]),
         learners=tuple(_member(answers[name]) for name in sorted(aside & answers.keys())),
     )
 
 
-def missing(fleet: Fleet, machines: Sequence[Machine]) -> list[str]:
+def missing(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[str]:
     """Return what the cloud says of machines that are gone or do not run; ``CommandError`` when it does not answer."""
     try:
         views = {view.name: view for view in fleet.control.machines(fleet.place)}
@@ -145,15 +145,15 @@ def missing(fleet: Fleet, machines: Sequence[Machine]) -> list[str]:
     return found
 
 
-def may_go_on(half: HalfDone, seen: Seen) -> bool:
+def may_go_on(half: HalfDone, seen: ObservedPlane) -> bool:
     """Return whether a half-done restore can be gone on with. Once a member has been started, one that knows nothing of
     the restore cannot be given the same data: its etcd cluster has been told more since."""
     for role in roles_of(half):
         those = seen.members[role]
         if seen.alive(role, half.id):
             continue
-        furthest = max(max(one.step, one.noted) if one.id == half.id else Step.NONE for one in those)
-        if furthest >= Step.STARTED and min(one.at(half.id) for one in those) < Step.REBUILT:
+        furthest = max(max(one.step, one.noted) if one.id == half.id else MemberStep.NONE for one in those)
+        if furthest >= MemberStep.STARTED and min(one.at(half.id) for one in those) < MemberStep.REBUILT:
             return False
     return True
 
@@ -171,8 +171,8 @@ def _member(told: Answer) -> MemberSeen:
         revision=int(told.get("revision") or 0),
         id=str(record.get("id", "")),
         backup=str(record.get("backup", "")),
-        step=Step(int(record["step"])) if record else Step.NONE,
-        noted=Step(int(record.get("noted", record["step"]))) if record else Step.NONE,
+        step=MemberStep(int(record["step"])) if record else MemberStep.NONE,
+        noted=MemberStep(int(record.get("noted", record["step"]))) if record else MemberStep.NONE,
         made=str(record.get("cluster", "")),
         cluster=str(told.get("cluster", "")),
         asides=tuple(map(str, told.get("asides") or ())),

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from components.model import Role, control_machines, plan
-from longhaul.exits import CommandError, Exit
 from longhaul.restore.age_header import HeaderError, wrapped
-from longhaul.restore.fleet import Answer, Fleet, RefusedStepError
+from longhaul.restore.fleet import Answer, PlaceMachines, RefusedStepError
 from longhaul.restore.former_keys import readmit_former
-from longhaul.restore.half_done import Book, HalfDone, State
-from longhaul.restore.seen import LOOK_S, MemberSeen, Seen, Step, look
-from longhaul.rotation.record import Record
+from longhaul.restore.seen import LOOK_S, MemberSeen, MemberStep, ObservedPlane, look
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.encryption_keys import EncryptionVault
+from longhaul.vault.half_restored import Book, HalfDone, RestoreState
 
 if TYPE_CHECKING:
-    from longhaul.restore.sealed import Sealed
+    from longhaul.restore.sealed import SealedBackup
 
 STOP_S = 600.0
 """Time limit in seconds: the programs of an API server take up to 50 to stop, etcd up to 60, and a run command 20."""
@@ -40,9 +40,9 @@ class Restoration:
     """One restore of one environment, whose backups are chosen."""
 
     half: HalfDone
-    sealed: Mapping[Role, Sealed]
-    seen: Seen
-    fleet: Fleet
+    sealed: Mapping[Role, SealedBackup]
+    seen: ObservedPlane
+    fleet: PlaceMachines
     book: Book
     before: HalfDone | None
     """Last restore in the vault when this one was prepared."""
@@ -72,7 +72,7 @@ class Restoration:
             self._start(role)
         if Role.ETCD in self._roles:
             book = self.book
-            record = Record(control=book.control, place=book.place, environment=book.environment)
+            record = EncryptionVault(control=book.control, place=book.place, environment=book.environment)
             readmit_former(record, say=self.say)
         self._start_servers()
         self._finish()
@@ -140,7 +140,7 @@ class Restoration:
         for role in roles:
             self._note(role, answers)
 
-    def _plan(self, role: Role, sealed: Sealed, recipient: str) -> str:
+    def _plan(self, role: Role, sealed: SealedBackup, recipient: str) -> str:
         """Return what a member needs to know. The file key in it is of use to that member alone."""
         try:
             header = wrapped(sealed.file_key, recipient)
@@ -174,7 +174,7 @@ class Restoration:
         waiting = [
             one.name
             for one in self.seen.members[role]
-            if one.at(self.half.id) < Step.FINISHED and one.name not in joined
+            if one.at(self.half.id) < MemberStep.FINISHED and one.name not in joined
         ]
         if not waiting:
             return
@@ -214,13 +214,13 @@ class Restoration:
         answers |= self._ask_learners(dict.fromkeys(self._learners(), command), "not started")
         for name, answer in answers.items():
             self.asides[name] = answer.get("asides") or ()
-        self.book.write(replace(self.half, state=State.DONE))
+        self.book.write(replace(self.half, state=RestoreState.DONE))
 
     def _joined(self, role: Role) -> list[str]:
         """Return the members that join by themselves an etcd cluster that was restored."""
         if not self.seen.alive(role, self.half.id):
             return []
-        return [one.name for one in self.seen.members[role] if one.at(self.half.id) < Step.REBUILT]
+        return [one.name for one in self.seen.members[role] if one.at(self.half.id) < MemberStep.REBUILT]
 
     def _members(self, roles: Sequence[Role]) -> list[MemberSeen]:
         return [one for role in roles for one in self.seen.members[role]]

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.exits import CommandError, Exit
+from longhaul.terminal.exits import CommandError, Exit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from clouds.base.findings import Severity
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 
 
-class Outcome(StrEnum):
+class ReviewOutcome(StrEnum):
     """Outcome of a review for one environment, the best first."""
 
     SAFE = "safe"
@@ -32,29 +32,29 @@ class Outcome(StrEnum):
 
 
 _SEVERITIES = {
-    **dict.fromkeys((Outcome.SAFE, Outcome.NEW, Outcome.AS_DECLARED), Severity.OK),
-    **dict.fromkeys((Outcome.ABSENT, Outcome.VALID), Severity.UNKNOWN),
-    **dict.fromkeys((Outcome.CARE, Outcome.DELETED, Outcome.DIFFERS), Severity.WARNING),
-    **dict.fromkeys((Outcome.FAILED, Outcome.INVALID, Outcome.REFUSED), Severity.PROBLEM),
+    **dict.fromkeys((ReviewOutcome.SAFE, ReviewOutcome.NEW, ReviewOutcome.AS_DECLARED), Severity.OK),
+    **dict.fromkeys((ReviewOutcome.ABSENT, ReviewOutcome.VALID), Severity.UNKNOWN),
+    **dict.fromkeys((ReviewOutcome.CARE, ReviewOutcome.DELETED, ReviewOutcome.DIFFERS), Severity.WARNING),
+    **dict.fromkeys((ReviewOutcome.FAILED, ReviewOutcome.INVALID, ReviewOutcome.REFUSED), Severity.PROBLEM),
 }
 
 _STOPS = {
-    Outcome.REFUSED: Exit.REFUSED,
-    Outcome.INVALID: Exit.REFUSED,
-    Outcome.FAILED: Exit.FAILED,
-    Outcome.DIFFERS: Exit.FAILED,
+    ReviewOutcome.REFUSED: Exit.REFUSED,
+    ReviewOutcome.INVALID: Exit.REFUSED,
+    ReviewOutcome.FAILED: Exit.FAILED,
+    ReviewOutcome.DIFFERS: Exit.FAILED,
 }
 
 
-class _Part(BaseModel):
+class _ReviewPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Entry(_Part):
+class EnvironmentReview(_ReviewPart):
     """Review of one environment."""
 
     name: str
-    outcome: Outcome
+    outcome: ReviewOutcome
     said: str
     """Reason for the outcome, in one line."""
     report: str = ""
@@ -63,7 +63,7 @@ class Entry(_Part):
     """The plan, in Markdown."""
 
 
-class Review(_Part):
+class Review(_ReviewPart):
     """Result of one run. One run writes it as JSON, a later one reads it."""
 
     base: str
@@ -74,18 +74,18 @@ class Review(_Part):
     """True when the change comes from a fork. No credentials are lent to the plan of a fork."""
     drift: bool = False
     """True when this compares what is declared with the clouds, instead of a change with its base."""
-    environments: tuple[Entry, ...] = ()
+    environments: tuple[EnvironmentReview, ...] = ()
     """The gravest first, then by name."""
 
     @property
-    def worst(self) -> Outcome | None:
+    def worst(self) -> ReviewOutcome | None:
         """The gravest outcome; None when no environment is affected."""
         return self.environments[0].outcome if self.environments else None
 
     @property
     def plannable(self) -> list[str]:
         """Names of the environments that can be planned."""
-        return sorted(entry.name for entry in self.environments if entry.outcome is Outcome.VALID)
+        return sorted(entry.name for entry in self.environments if entry.outcome is ReviewOutcome.VALID)
 
     @property
     def exit_code(self) -> int:
@@ -95,9 +95,9 @@ class Review(_Part):
         return Exit.REFUSED if Exit.REFUSED in codes else max(codes, default=0)
 
 
-def in_order(entries: list[Entry]) -> tuple[Entry, ...]:
+def in_order(entries: list[EnvironmentReview]) -> tuple[EnvironmentReview, ...]:
     """Sort the entries: the gravest first, then by name."""
-    weights = tuple(Outcome)
+    weights = tuple(ReviewOutcome)
     return tuple(sorted(entries, key=lambda entry: (-weights.index(entry.outcome), entry.name)))
 
 
@@ -106,17 +106,17 @@ def merged(reviews: list[Review]) -> Review:
     the file is valid. An environment that should have been planned but was not has no plan. Those of a fork are not to
     be planned."""
     first = reviews[0]
-    by_name: dict[str, Entry] = {}
+    by_name: dict[str, EnvironmentReview] = {}
     for entry in (entry for review in reviews for entry in review.environments):
         known = by_name.get(entry.name)
-        if known is None or known.outcome is Outcome.VALID:
+        if known is None or known.outcome is ReviewOutcome.VALID:
             by_name[entry.name] = entry
     entries = [entry if first.fork else _unplanned(entry) for entry in by_name.values()]
     return first.model_copy(update={"environments": in_order(entries)})
 
 
-def _unplanned(entry: Entry) -> Entry:
-    if entry.outcome is not Outcome.VALID:
+def _unplanned(entry: EnvironmentReview) -> EnvironmentReview:
+    if entry.outcome is not ReviewOutcome.VALID:
         return entry
     said = "its plan never arrived: the log of the job that was to make it says why"
-    return entry.model_copy(update={"outcome": Outcome.FAILED, "said": said})
+    return entry.model_copy(update={"outcome": ReviewOutcome.FAILED, "said": said})

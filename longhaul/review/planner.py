@@ -13,10 +13,10 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clouds.registry import clouds
-from longhaul.exits import CommandError, Exit
-from longhaul.project import Project
-from longhaul.review.outcome import Outcome
-from longhaul.review.sealed import Sealed, sealed
+from longhaul.project.checkout import Project
+from longhaul.review.outcome import ReviewOutcome
+from longhaul.review.sealed import SealedProject, sealed
+from longhaul.terminal.exits import CommandError, Exit
 
 
 def drift_words() -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def drift_words() -> tuple[str, ...]:
     return ("--refresh", *(word for type_ in types for word in ("--exclude", f"**{type_}::**")))
 
 
-class PlanError(Exception):
+class ReviewPlanError(Exception):
     """A plan could not be made. The message is for people and may be long."""
 
 
@@ -34,7 +34,7 @@ class Reason(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    level: Outcome
+    level: ReviewOutcome
     what: str
 
 
@@ -43,7 +43,7 @@ class Summary(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    verdict: Outcome
+    verdict: ReviewOutcome
     against: str
     """Words for what the plan was compared with."""
     counts: dict[str, int]
@@ -66,7 +66,7 @@ class Planner(Protocol):
     """Makes plans."""
 
     def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
-        """Make the plan of ``env``; ``base`` is its earlier file. Raises :class:`PlanError`."""
+        """Make the plan of ``env``; ``base`` is its earlier file. Raises :class:`ReviewPlanError`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class CommandPlanner:
             try:
                 place = sealed(self.project, env, folder=Path(folder), environ=self.environ)
             except CommandError as error:
-                raise PlanError(str(error)) from error
+                raise ReviewPlanError(str(error)) from error
             document = Path(folder) / "plan.json"
             forms = ["--format", "markdown", "--also", f"json={document}"]
             words = ["--env", env, "--no-objects", *forms, *(["--base", str(base)] if base else [])]
@@ -98,16 +98,16 @@ class CommandPlanner:
 
 
 def summary_of(text: str) -> Summary:
-    """Read the head of a plan's JSON document. Raises ``PlanError`` for any other text."""
+    """Read the head of a plan's JSON document. Raises ``ReviewPlanError`` for any other text."""
     try:
         return Summary.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise PlanError(f"`longhaul plan` wrote no plan: {place}: {first['msg']}") from None
+        raise ReviewPlanError(f"`longhaul plan` wrote no plan: {place}: {first['msg']}") from None
 
 
-def _run(words: Sequence[str], place: Sealed) -> str:
+def _run(words: Sequence[str], place: SealedProject) -> str:
     """Return the command's output, whether or not the plan is refused."""
     command = [sys.executable, "-m", "longhaul", "plan", "--project", str(place.project.root), *words]
     done = subprocess.run(
@@ -121,13 +121,13 @@ def _run(words: Sequence[str], place: Sealed) -> str:
         check=False,
     )
     if done.returncode not in (Exit.OK, Exit.REFUSED):
-        raise PlanError(
+        raise ReviewPlanError(
             _named(done.stderr.strip() or f"`longhaul plan` ended with {done.returncode}", place, "the copy")
         )
     return done.stdout
 
 
-def _named(text: str, place: Sealed, name: str) -> str:
+def _named(text: str, place: SealedProject, name: str) -> str:
     """Return ``text`` without the names of temporary folders, which differ from run to run."""
     for url in (place.backend, str(place.project.root.parent)):
         for quoted in (f"the stack in {url}", url) if url else ():

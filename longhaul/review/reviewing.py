@@ -6,14 +6,13 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clouds.base.words import counted
-from longhaul.plan.lines import WORDS
-from longhaul.project import STACKS, Project
-from longhaul.report.text import seen_from
+from longhaul.judgement.lines import WORDS
+from longhaul.project.checkout import STACKS, Project
+from longhaul.report.text import counted, seen_from
 from longhaul.review.affected import Side, affected, side
 from longhaul.review.git import Repository
-from longhaul.review.outcome import Entry, Outcome, Review, in_order
-from longhaul.review.planner import PlanError, Planned, Planner, Summary
+from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order
+from longhaul.review.planner import Planned, Planner, ReviewPlanError, Summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,47 +65,53 @@ class Reviewer:
         paths = [str(path.relative_to(root)) for path in sorted(self.project.stacks.glob("Pulumi.*.yaml"))]
         return side(paths, lambda path: _text(root / path))
 
-    def _entry(self, env: str, *, base: Path | None, drift: bool) -> Entry:
+    def _entry(self, env: str, *, base: Path | None, drift: bool) -> EnvironmentReview:
         wrong = _problems(self.project, env)
         if wrong:
             said = f"{counted(len(wrong), 'problem')} in its file"
-            return Entry(name=env, outcome=Outcome.INVALID, said=said, report="\n".join(wrong))
+            return EnvironmentReview(name=env, outcome=ReviewOutcome.INVALID, said=said, report="\n".join(wrong))
         if self.planner is None:
-            return Entry(name=env, outcome=Outcome.VALID, said="its file is valid")
+            return EnvironmentReview(name=env, outcome=ReviewOutcome.VALID, said="its file is valid")
         try:
             planned = self.planner(env, base=base, drift=drift)
-        except PlanError as error:
+        except ReviewPlanError as error:
             said = "no plan could be made, so nothing is known of what the change does"
-            return Entry(name=env, outcome=Outcome.FAILED, said=said, report=str(error))
+            return EnvironmentReview(name=env, outcome=ReviewOutcome.FAILED, said=said, report=str(error))
         return _drifted(env, planned) if drift else _planned(env, planned)
 
 
-def _deleted(env: str) -> Entry:
+def _deleted(env: str) -> EnvironmentReview:
     said = (
         f"its file is deleted; what runs goes on running and is no longer looked after. CI destroys nothing: run "
         f"`longhaul destroy --env {env}` before this is merged, or keep the file"
     )
-    return Entry(name=env, outcome=Outcome.DELETED, said=said)
+    return EnvironmentReview(name=env, outcome=ReviewOutcome.DELETED, said=said)
 
 
-def _planned(env: str, planned: Planned) -> Entry:
+def _planned(env: str, planned: Planned) -> EnvironmentReview:
     summary = planned.summary
-    return Entry(name=env, outcome=summary.verdict, said=_said(summary), plan=planned.markdown)
+    return EnvironmentReview(name=env, outcome=summary.verdict, said=_said(summary), plan=planned.markdown)
 
 
-def _drifted(env: str, planned: Planned) -> Entry:
+def _drifted(env: str, planned: Planned) -> EnvironmentReview:
     if not planned.has_state:
-        return Entry(name=env, outcome=Outcome.ABSENT, said="the backend has no stack of it, so nothing is looked at")
+        return EnvironmentReview(
+            name=env, outcome=ReviewOutcome.ABSENT, said="the backend has no stack of it, so nothing is looked at"
+        )
     if not _counted(planned.summary):
-        return Entry(name=env, outcome=Outcome.AS_DECLARED, said=f"nothing differs; {planned.summary.against}")
-    return Entry(name=env, outcome=Outcome.DIFFERS, said=_said(planned.summary), plan=planned.markdown)
+        return EnvironmentReview(
+            name=env, outcome=ReviewOutcome.AS_DECLARED, said=f"nothing differs; {planned.summary.against}"
+        )
+    return EnvironmentReview(
+        name=env, outcome=ReviewOutcome.DIFFERS, said=_said(planned.summary), plan=planned.markdown
+    )
 
 
 def _said(summary: Summary) -> str:
     """Return the gravest finding, the number of further ones, and the numbers of resources by action."""
     counts = _counted(summary) or "nothing changes"
     reasons = [one for one in (*summary.reasons, *summary.policy) if one.level is summary.verdict]
-    if summary.verdict in (Outcome.SAFE, Outcome.NEW) or not reasons:
+    if summary.verdict in (ReviewOutcome.SAFE, ReviewOutcome.NEW) or not reasons:
         return f"{counts}; {summary.against}"
     more = f" And {len(reasons) - 1} more." if len(reasons) > 1 else ""
     return f"{reasons[0].what}{more} ({counts}; {summary.against})"

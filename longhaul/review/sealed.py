@@ -24,8 +24,8 @@ from components.model.loading.errors import ConfigurationError
 from longhaul.engine.backend import current_backend
 from longhaul.engine.locate import engine_binary
 from longhaul.engine.throwaway import throwaway_backend
-from longhaul.exits import CommandError
-from longhaul.project import OBJECTS, PROJECT_FILE, Project
+from longhaul.project.checkout import OBJECTS, PROJECT_FILE, Project
+from longhaul.terminal.exits import CommandError
 
 PLACEHOLDER = '"taken out for this preview"'
 """Text in place of every secret's value. It is JSON, because a state holds the plain values of secrets as JSON."""
@@ -35,7 +35,7 @@ _ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sealed:
+class SealedProject:
     """Project and variables to run a preview with."""
 
     project: Project
@@ -46,7 +46,7 @@ class Sealed:
     """Address of the temporary backend. It means nothing to people, so it must not be shown."""
 
 
-def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, str]) -> Sealed:
+def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, str]) -> SealedProject:
     """Return a project in ``folder`` with this project's program and files, and a backend with the stack's state.
 
     Raises:
@@ -58,12 +58,14 @@ def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, st
     # The code under review is what runs, wherever the command itself is installed.
     kept["PYTHONPATH"] = str(project.root)
     if state is None:
-        return Sealed(project=copy, environ={**kept, "PULUMI_BACKEND_URL": ""}, has_state=False, backend="")
+        return SealedProject(project=copy, environ={**kept, "PULUMI_BACKEND_URL": ""}, has_state=False, backend="")
     name = str(project.definition()["name"])
     variables = throwaway_backend(folder / "state", project=name, stack=env)
     _put(folder / "state" / ".pulumi" / "stacks" / name / f"{env}.json", state)
     variables["PULUMI_CONFIG_PASSPHRASE"] = secrets.token_urlsafe()
-    return Sealed(project=copy, environ={**kept, **variables}, has_state=True, backend=variables["PULUMI_BACKEND_URL"])
+    return SealedProject(
+        project=copy, environ={**kept, **variables}, has_state=True, backend=variables["PULUMI_BACKEND_URL"]
+    )
 
 
 _NOT_PASSED = ("GITHUB_TOKEN", "LONGHAUL_ENV", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")

@@ -7,7 +7,7 @@ import textwrap
 
 from longhaul.report.markdown import LONGEST, SIGNS, cut, fenced, fold, inert, plain
 from longhaul.report.text import wrapped
-from longhaul.review.outcome import Entry, Outcome, Review
+from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome
 
 MARKERS = {False: "<!-- longhaul-review -->", True: "<!-- longhaul-drift -->"}
 """First line of a comment, or of an issue about drift. It is invisible to readers; by it, the next run finds the text
@@ -60,7 +60,7 @@ def _head(review: Review, *, longest: int) -> str:
         listed.pop()
     rest = len(review.environments) - len(listed)
     lines += [*listed, *([f"- and {rest:,} more, none of them graver"] if rest else []), *([""] if listed else [])]
-    if any(entry.outcome in (Outcome.REFUSED, Outcome.INVALID) for entry in review.environments):
+    if any(entry.outcome in (ReviewOutcome.REFUSED, ReviewOutcome.INVALID) for entry in review.environments):
         lines += [_REFUSED, ""]
     return "\n".join(lines) + "\n"
 
@@ -70,15 +70,15 @@ def _title(review: Review) -> str:
     return f"{subject}: {review.worst}" if review.worst is not None else f"{subject}: no environment is affected"
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: EnvironmentReview) -> str:
     return f"- {_sign(entry)} **{entry.outcome}** `{inert(entry.name)}`: {plain(entry.said)}"
 
 
-def _sign(entry: Entry) -> str:
-    return "❌" if entry.outcome is Outcome.FAILED else SIGNS[entry.outcome.severity]
+def _sign(entry: EnvironmentReview) -> str:
+    return "❌" if entry.outcome is ReviewOutcome.FAILED else SIGNS[entry.outcome.severity]
 
 
-def _fold(entry: Entry, room: int) -> str:
+def _fold(entry: EnvironmentReview, room: int) -> str:
     """Render one environment's plan or problems in ``room`` characters; empty when that is too few to be useful."""
     summary = f"{'Plan' if entry.plan else 'What was said'}, {inert(entry.name)}: {entry.outcome}"
     left = room - len(fold(summary, "")) - 1

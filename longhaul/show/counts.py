@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class Bounds:
     """A number that moves between two bounds, both included."""
 
     min: int
     max: int
 
-    def __add__(self, other: Span) -> Span:
-        return Span(min=self.min + other.min, max=self.max + other.max)
+    def __add__(self, other: Bounds) -> Bounds:
+        return Bounds(min=self.min + other.min, max=self.max + other.max)
 
-    def times(self, factor: int) -> Span:
+    def times(self, factor: int) -> Bounds:
         """Return the span multiplied by ``factor``."""
-        return Span(min=self.min * factor, max=self.max * factor)
+        return Bounds(min=self.min * factor, max=self.max * factor)
 
     def __str__(self) -> str:
         return f"{self.min:,}..{self.max:,}" if self.min < self.max else f"{self.max:,}"
@@ -30,25 +30,25 @@ class GpuCount:
 
     model: str
     """Name of the model; empty when the environment names none."""
-    count: Span
+    count: Bounds
 
     def __str__(self) -> str:
         return f"{self.count} {self.model or 'of any model'}"
 
 
-def exactly(count: int) -> Span:
+def exactly(count: int) -> Bounds:
     """Return a span whose bounds are both ``count``."""
-    return Span(min=count, max=count)
+    return Bounds(min=count, max=count)
 
 
-def total(spans: Iterable[Span]) -> Span:
+def total(spans: Iterable[Bounds]) -> Bounds:
     """Return the sum of all spans."""
     return sum(spans, exactly(0))
 
 
 def by_model(counts: Iterable[GpuCount]) -> tuple[GpuCount, ...]:
     """Return one count for each model, the largest first. Models without any GPU are left out."""
-    found: dict[str, Span] = {}
+    found: dict[str, Bounds] = {}
     for each in counts:
         found[each.model] = found.get(each.model, exactly(0)) + each.count
     merged = (GpuCount(model=model, count=count) for model, count in found.items() if count.max)

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from clouds.base.words import counted
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind, PlannedLink
-from longhaul.report.text import INDENT, WIDTH, clip, table
+from longhaul.report.text import INDENT, WIDTH, clip, counted, table
 from longhaul.show.counts import total
-from longhaul.show.overview import Overview, PoolView, SiteView, folded, where
+from longhaul.show.overview import Overview, PoolOverview, SiteView, folded, where
 
 GAP = 3
 """Character columns between two boxes."""
@@ -118,7 +117,7 @@ def _content(overview: Overview, site: SiteView, *, pools: int | None) -> Iterat
             yield from (f"gateway {gateway.public_address}" for gateway in onprem.gateways)
 
 
-def _pools(pools: Sequence[PoolView], *, most: int | None) -> Iterator[str]:
+def _pools(pools: Sequence[PoolOverview], *, most: int | None) -> Iterator[str]:
     """Yield a line for each pool: name, number of machines, GPUs of each machine."""
     shown = folded(pools, most)
     gpus = [f"{pool.gpus_each}×{pool.gpus.model or 'GPU'}" if pool.gpus_each else "" for pool in shown]

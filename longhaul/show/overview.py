@@ -11,8 +11,8 @@ from clouds.base.groups import PoolGroup
 from clouds.registry import clouds
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind, PlannedLink
-from longhaul.show.counts import GpuCount, Span
-from longhaul.show.people import People
+from longhaul.show.counts import Bounds, GpuCount
+from longhaul.show.people import PeopleView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class Totals:
     """Number of cloud regions."""
     onprem_sites: int
     """Number of on-premises sites."""
-    nodes: Span
+    nodes: Bounds
     """Machines that run pods: machines of pools, and hosts."""
-    gpus: Span
+    gpus: Bounds
     gpus_by_model: tuple[GpuCount, ...]
     control_machines: int
 
@@ -70,7 +70,7 @@ class SiteView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControlMachine:
+class ControlMachineOverview:
     """One machine of the control plane."""
 
     name: str
@@ -87,7 +87,7 @@ class ControlRole:
     survives: int
     """Number of machines that may be lost at once while the role still works: an etcd cluster keeps its quorum, and of
     the API servers one is left."""
-    machines: tuple[ControlMachine, ...]
+    machines: tuple[ControlMachineOverview, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,20 +103,20 @@ class ControlPlaneView:
     etcd: str
     """Version of etcd."""
     roles: tuple[ControlRole, ...]
-    learner: ControlMachine | None
+    learner: ControlMachineOverview | None
     """The member of the main etcd cluster that never votes; None where there is none."""
     learner_type: str
     """Its machine type; empty where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolView:
+class PoolOverview:
     """A pool in a cloud."""
 
     name: str
     site: str
     machine_type: str
-    nodes: Span
+    nodes: Bounds
     spare: int
     """Number of nodes that are kept free, for whatever comes next."""
     vcpus: int
@@ -203,12 +203,12 @@ class Overview:
     totals: Totals
     sites: tuple[SiteView, ...]
     control_plane: ControlPlaneView
-    pools: tuple[PoolView, ...]
+    pools: tuple[PoolOverview, ...]
     """Site by site, in the file's order."""
     autoscaler: str
     """``acts``; ``looks``, when it only says what it would do; or ``off``."""
     hosts: tuple[HostsView, ...]
-    people: People
+    people: PeopleView
     queues: bool
     """True when jobs queue for what teams may use."""
     links: tuple[PlannedLink, ...]

@@ -19,7 +19,7 @@ class IssuerView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupView:
+class GroupAccess:
     """Rights of a group of people."""
 
     name: str
@@ -65,22 +65,22 @@ class TeamView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class People:
+class PeopleView:
     """All of them."""
 
     issuers: tuple[IssuerView, ...]
-    groups: tuple[GroupView, ...]
+    groups: tuple[GroupAccess, ...]
     vpn: VpnView | None
     teams: tuple[TeamView, ...]
 
 
-def people(environment: Environment, addresses: AddressPlan) -> People:
+def people(environment: Environment, addresses: AddressPlan) -> PeopleView:
     """Return who may do what by the environment's file."""
     identity = environment.identity
-    return People(
+    return PeopleView(
         issuers=tuple(IssuerView(name=name, url=issuer.url) for name, issuer in identity.issuers.items()),
         groups=tuple(
-            GroupView(
+            GroupAccess(
                 name=name,
                 everywhere=rights.everywhere or "",
                 namespaces=tuple(f"{role} in {namespace}" for namespace, role in rights.namespaces.items()),

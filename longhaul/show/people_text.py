@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from longhaul.report.text import INDENT, table, wrapped
-from longhaul.show.people import People, ShareView
+from longhaul.show.people import PeopleView, ShareView
 
 
-def people_lines(people: People) -> Iterator[str]:
+def people_lines(people: PeopleView) -> Iterator[str]:
     """Return the lines about issuers, groups and laptops; none where only certificates sign in."""
     if people.issuers:
         yield from table(("ISSUER", "URL"), [(one.name, one.url) for one in people.issuers])
@@ -23,7 +23,7 @@ def people_lines(people: People) -> Iterator[str]:
         yield from wrapped(f"{told}, tunnels in {vpn.tunnels}", indent=INDENT)
 
 
-def team_lines(people: People, *, queues: bool) -> Iterator[str]:
+def team_lines(people: PeopleView, *, queues: bool) -> Iterator[str]:
     """Return the lines about teams, a line for each kind of capacity."""
     if queues and not people.teams:
         yield f"{INDENT}jobs may queue (Kueue, JobSet); no team is declared"

@@ -17,17 +17,17 @@ from components.model.network.links import links
 from components.model.nodes.nodes import api_address, host_node_name, pod_mtu
 from components.model.sites.cloud_names import pool_groups
 from components.model.teams.queues import has_queues
-from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
+from longhaul.show.counts import Bounds, GpuCount, by_model, exactly, total
 from longhaul.show.names import cloud_names
 from longhaul.show.overview import (
-    ControlMachine,
+    ControlMachineOverview,
     ControlPlaneView,
     ControlRole,
     GatewayView,
     HostsView,
     HostView,
     Overview,
-    PoolView,
+    PoolOverview,
     SiteView,
     Totals,
     ZoneRanges,
@@ -62,7 +62,7 @@ def survey(environment: Environment) -> Overview:
     )
 
 
-def _totals(environment: Environment, pools: tuple[PoolView, ...], onprem: tuple[HostsView, ...]) -> Totals:
+def _totals(environment: Environment, pools: tuple[PoolOverview, ...], onprem: tuple[HostsView, ...]) -> Totals:
     hosts = sum(site.hosts for site in onprem)
     gpus = by_model((*(pool.gpus for pool in pools), *(count for site in onprem for count in site.gpus)))
     clouds = [site for site in environment.sites.values() if cloud_of(site).rents]
@@ -70,7 +70,7 @@ def _totals(environment: Environment, pools: tuple[PoolView, ...], onprem: tuple
         sites=len(environment.sites),
         regions=len({(site.kind, site.region) for site in clouds}),
         onprem_sites=len(onprem),
-        nodes=Span(min=total(pool.nodes for pool in pools).min + hosts, max=most_nodes(environment)),
+        nodes=Bounds(min=total(pool.nodes for pool in pools).min + hosts, max=most_nodes(environment)),
         gpus=total(each.count for each in gpus),
         gpus_by_model=gpus,
         control_machines=len(control_machines(environment, plan(environment))),
@@ -128,14 +128,14 @@ def _role(role: Role, machines: tuple[Machine, ...]) -> ControlRole:
     )
 
 
-def _machine(machine: Machine) -> ControlMachine:
-    return ControlMachine(name=machine.name, zone=machine.zone, address=machine.address)
+def _machine(machine: Machine) -> ControlMachineOverview:
+    return ControlMachineOverview(name=machine.name, zone=machine.zone, address=machine.address)
 
 
-def _pools(environment: Environment) -> Iterator[PoolView]:
+def _pools(environment: Environment) -> Iterator[PoolOverview]:
     for name, pool in _pools_by_site(environment):
-        machine, nodes = environment.machine_type(pool.machine_type), Span(min=pool.min, max=pool.max)
-        yield PoolView(
+        machine, nodes = environment.machine_type(pool.machine_type), Bounds(min=pool.min, max=pool.max)
+        yield PoolOverview(
             name=name,
             site=pool.site,
             machine_type=pool.machine_type,

@@ -8,18 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 
-from clouds.base.words import counted
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind
-from longhaul.prices.cost import EnvironmentCost
-from longhaul.prices.text import cost_json
-from longhaul.report.printable import printable
+from longhaul.costs.cost import EnvironmentCost
+from longhaul.costs.text import cost_json
 from longhaul.report.programs import document
-from longhaul.report.text import INDENT, table, wrapped
+from longhaul.report.text import INDENT, counted, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
-from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, SiteView, Totals, folded, where
+from longhaul.show.overview import CloudName, ControlRole, Overview, PoolOverview, SiteView, Totals, folded, where
 from longhaul.show.people_text import people_lines, team_lines
+from longhaul.terminal.printable import printable
 
 DRAWN, LISTED = 5, 8
 """Number of pools for each site that the drawing and the table show when they need not show all."""
@@ -176,7 +175,7 @@ def _of_site(overview: Overview, site: str, *, everything: bool) -> Iterator[tup
     yield from _rest(own[len(shown) :], site)
 
 
-def _rest(hidden: Sequence[PoolView], site: str) -> Iterator[tuple[str, ...]]:
+def _rest(hidden: Sequence[PoolOverview], site: str) -> Iterator[tuple[str, ...]]:
     """Yield a row for the pools that are not shown."""
     if hidden:
         nodes, gpus = total(pool.nodes for pool in hidden), by_model(pool.gpus for pool in hidden)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clouds.base.words import counted
 from components.model.backups.section import BackupClass
-from longhaul.backups.overdue import is_overdue, overdue
-from longhaul.report.ages import age
-from longhaul.status.fleet import Verdict
+from longhaul.etcd_backups.overdue import is_overdue, overdue
+from longhaul.report.text import counted
+from longhaul.status.fleet import StatusVerdict
+from longhaul.terminal.ages import age
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -26,7 +26,7 @@ members have failed to make one."""
 class BackupStatus:
     """Verdict on the backups of one etcd cluster."""
 
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     age_s: int | None = None
     """Age of the newest backup in seconds; None when none is known."""
@@ -52,13 +52,13 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
     rejected = int(last.get("rejected", 0))
     if newest is None:
         said = "; ".join([f"there is no backup: {_why(told)}", *warnings])
-        return BackupStatus(verdict=Verdict.DEGRADED, reason=said, rejected=rejected)
+        return BackupStatus(verdict=StatusVerdict.DEGRADED, reason=said, rejected=rejected)
     age_s = max(0, round(observed.now.timestamp() - _made(newest)))
     took_s = float(last.get("took_s", 0.0))
     late = age_s > LATE * (60 * environment.backups.every_minutes + took_s)
     said = f"newest backup {age(age_s)} old" + (f": {_why(told)}" if late else "")
     return BackupStatus(
-        verdict=Verdict.DEGRADED if late or warnings else Verdict.OK,
+        verdict=StatusVerdict.DEGRADED if late or warnings else StatusVerdict.OK,
         reason="; ".join([said, *warnings]),
         age_s=age_s,
         took_s=took_s,
@@ -94,7 +94,7 @@ def _looked(told: Mapping[str, Any]) -> float:
 def _why(told: Sequence[Mapping[str, Any]]) -> str:
     """Return why there is none, or no newer one, as the member says that looked last."""
     if not told:
-        return "no member reports any (an image of before backups?)"
+        return "no member reports any"
     last = max(told, key=_looked)
     failed = next((str(one["error"]) for one in [last, *told] if one.get("error")), "")
     if not any(one.get("declared") for one in told):

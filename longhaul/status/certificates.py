@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from longhaul.status.fleet import Verdict
+from longhaul.status.fleet import StatusVerdict
 from longhaul.status.observed import CertificateView
 
 WARN_BELOW = 1 / 6
@@ -13,13 +13,13 @@ WARN_BELOW = 1 / 6
 (:data:`components.control_plane.issuing.RENEW_BELOW`): by then it has not run for half of that time."""
 
 
-def judge_certificates(env: str, found: Sequence[CertificateView], now: datetime) -> tuple[Verdict, str]:
+def judge_certificates(env: str, found: Sequence[CertificateView], now: datetime) -> tuple[StatusVerdict, str]:
     """Return the verdict on a machine's certificates, and what to say about it; nothing when all last."""
     ended = [one for one in found if one.ends <= now]
     near = [one for one in found if one.ends > now and one.ends - now < (one.ends - one.begins) * WARN_BELOW]
     if ended:
-        return Verdict.UNHEALTHY, _told(env, ended, "ended", now)
-    return (Verdict.DEGRADED, _told(env, near, "ends", now)) if near else (Verdict.OK, "")
+        return StatusVerdict.UNHEALTHY, _told(env, ended, "ended", now)
+    return (StatusVerdict.DEGRADED, _told(env, near, "ends", now)) if near else (StatusVerdict.OK, "")
 
 
 def _told(env: str, found: Sequence[CertificateView], verb: str, now: datetime) -> str:

@@ -10,10 +10,10 @@ from components.model import plan
 from components.model.nodes.nodes import HOSTS, api_url
 from contract.annotations import AUTHORITIES
 from contract.conditions import GPU_HEALTHY
-from contract.kubernetes.api import Api
-from contract.kubernetes.connection import ApiError
 from contract.labels import GPU_LABEL, HOSTS_POOL_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
 from contract.taints import PREFLIGHT_TAINT
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
 from longhaul.status.observed import AddonView, ClusterView, NodeView
 
 if TYPE_CHECKING:

@@ -19,30 +19,30 @@ from components.model.access.quarantine import Quarantine
 from components.model.control_plane.health import READY_PATH
 from components.model.secrets.rotations import parse_standings
 from components.model.sites.places import place_of
-from longhaul.exits import CommandError, Exit
-from longhaul.hosts.inventory import GATEWAYS
-from longhaul.hosts.inventory import machines as onprem_machines
-from longhaul.quarantine.record import Record
+from longhaul.racks.inventory import GATEWAYS
+from longhaul.racks.inventory import machines as onprem_machines
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.groups import ask_pool
 from longhaul.status.observed import (
+    ApiEndpoint,
     CertificateView,
     CloudView,
     ClusterView,
     CredentialsView,
     EncryptionView,
-    Endpoint,
     NodeAnswer,
     Observed,
 )
 from longhaul.status.tunnels import ask_tunnels
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.quarantine import QuarantineVault
 
 if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
     from clouds.base.place import Place
     from components.model import Environment, Machine
-    from longhaul.hosts.inventory import OnpremMachine
-    from longhaul.hosts.knock import Knock
+    from longhaul.racks.inventory import OnpremMachine
+    from longhaul.status.knock import Knock
 
 AUTHORITIES = "kubernetes-ca.crt"
 """File of API server machines with the authorities of API servers."""
@@ -84,7 +84,7 @@ def collect(
         onprem = list(onprem_machines(environment, plan(environment)))
         gateways = pool.submit(knock, [one for one in onprem if one.group == GATEWAYS])
         hosts = pool.submit(lambda: knock(_without_node([one for one in onprem if one.group != GATEWAYS], known())))
-        record = Record(control=control, place=place, environment=environment)
+        record = QuarantineVault(control=control, place=place, environment=environment)
         kept = pool.submit(_quarantine, record)
         answers = pool.map(lambda name: ask_machine(control, place, name), running)
         groups = {name: pool.submit(ask_pool, environment, name, known) for name in environment.pools}
@@ -104,7 +104,7 @@ def collect(
         )
 
 
-def _quarantine(record: Record) -> tuple[Quarantine, str]:
+def _quarantine(record: QuarantineVault) -> tuple[Quarantine, str]:
     """Return the machines in quarantine, and why they cannot be told: the rest can still be shown."""
     try:
         return record.find() or Quarantine(), ""
@@ -120,7 +120,7 @@ def _without_node(hosts: Sequence[OnpremMachine], cluster: ClusterView) -> list[
 
 def _ask_api(
     environment: Environment, identity: Callable[[], Mapping[str, str] | None]
-) -> tuple[Endpoint, ClusterView]:
+) -> tuple[ApiEndpoint, ClusterView]:
     """Ask the API by its name, as any client does, for its readiness, nodes and add-ons."""
     known = identity()
     issuer = known["issuer"] if known else None
@@ -181,25 +181,25 @@ def _certificate(found: dict[str, Any]) -> CertificateView:
     return CertificateView(name=str(found["name"]), begins=begins, ends=ends)
 
 
-def ask_endpoint(host: str, port: int, issuer: str | None) -> Endpoint:
+def ask_endpoint(host: str, port: int, issuer: str | None) -> ApiEndpoint:
     """Ask for the API's readiness by its name, as any client does."""
     url = f"https://{host}:{port}{READY_PATH}"
     if issuer is None:
-        return Endpoint(url=url, reached=False, reason="its issuer is not known: the vault did not give it")
+        return ApiEndpoint(url=url, reached=False, reason="its issuer is not known: the vault did not give it")
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=ssl.create_default_context(cadata=issuer))
     )
     try:
         with opener.open(url, timeout=CONNECT_S):
-            return Endpoint(url=url, reached=True, ready=True)
+            return ApiEndpoint(url=url, reached=True, ready=True)
     except urllib.error.HTTPError as error:
-        return Endpoint(url=url, reached=True, reason=f"it answers {error.code}")
+        return ApiEndpoint(url=url, reached=True, reason=f"it answers {error.code}")
     except urllib.error.URLError as error:
         if isinstance(error.reason, ssl.SSLError):
-            return Endpoint(url=url, reached=True, reason=f"its certificate is refused: {error.reason}")
-        return Endpoint(url=url, reached=False, reason=f"not reachable from here: {error.reason}")
+            return ApiEndpoint(url=url, reached=True, reason=f"its certificate is refused: {error.reason}")
+        return ApiEndpoint(url=url, reached=False, reason=f"not reachable from here: {error.reason}")
     except OSError as error:
-        return Endpoint(url=url, reached=False, reason=f"not reachable from here: {error}")
+        return ApiEndpoint(url=url, reached=False, reason=f"not reachable from here: {error}")
 
 
 def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:

@@ -25,7 +25,7 @@ NO_DRIVER = "NvmlMissing"
 """Verdict of a machine's GPU test when there is no driver (docs/gpus.md)."""
 
 
-class Verdict(StrEnum):
+class StatusVerdict(StrEnum):
     """Verdict on a part of the environment."""
 
     OK = "ok"
@@ -51,11 +51,11 @@ class Verdict(StrEnum):
 
 
 _SEVERITIES = {
-    Verdict.OK: Severity.OK,
-    Verdict.UNKNOWN: Severity.UNKNOWN,
-    Verdict.JOINING: Severity.UNKNOWN,
-    Verdict.DEGRADED: Severity.WARNING,
-    Verdict.UNEXPECTED: Severity.WARNING,
+    StatusVerdict.OK: Severity.OK,
+    StatusVerdict.UNKNOWN: Severity.UNKNOWN,
+    StatusVerdict.JOINING: Severity.UNKNOWN,
+    StatusVerdict.DEGRADED: Severity.WARNING,
+    StatusVerdict.UNEXPECTED: Severity.WARNING,
 }
 """Severities of verdicts that are no problem."""
 
@@ -65,7 +65,7 @@ class LinkStatus:
     """The tunnels between two sites."""
 
     name: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     up: int = 0
     tunnels: int = 0
@@ -85,7 +85,7 @@ class NodeStatus:
     name: str
     site: str
     pool: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     created: str = ""
     version: str = ""
@@ -96,7 +96,7 @@ class AddonStatus:
     """One add-on."""
 
     name: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     ready: int = 0
     wanted: int = 0
@@ -123,15 +123,15 @@ def _link(name: str, most: int, ends: Sequence[Sequence[TunnelView]], observed: 
     end holds one."""
     if not ends:
         reason = "; ".join(observed.blind.values()) or "no cloud has it, and racks are not asked"
-        return LinkStatus(name=name, verdict=Verdict.UNKNOWN, reason=reason)
+        return LinkStatus(name=name, verdict=StatusVerdict.UNKNOWN, reason=reason)
     worst = min(ends, key=lambda end: sum(view.up for view in end) / min(len(end), most))
     wanted = min(len(worst), most)
     up = min(sum(view.up for view in worst), wanted)
     counted = next((end for end in ends if all(view.bytes_in is not None for view in end)), ())
     if up == wanted:
-        verdict, reason = Verdict.OK, "all tunnels are up"
+        verdict, reason = StatusVerdict.OK, "all tunnels are up"
     else:
-        verdict = Verdict.DEGRADED if up else Verdict.DOWN
+        verdict = StatusVerdict.DEGRADED if up else StatusVerdict.DOWN
         reason = "; ".join(f"{view.name}: {view.reason}" for view in worst if not view.up)
     return LinkStatus(
         name=name,
@@ -162,7 +162,7 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
                 name=host.node_name,
                 site=host.place.site,
                 pool=HOSTS,
-                verdict=Verdict.UNREACHABLE if _silent(host.node_name, observed) else Verdict.MISSING,
+                verdict=StatusVerdict.UNREACHABLE if _silent(host.node_name, observed) else StatusVerdict.MISSING,
                 reason="; ".join([_missing(host.node_name, held), *_heard(host.node_name, observed)]),
             )
             for host in missing
@@ -178,15 +178,15 @@ def _missing(host: str, held: Collection[str]) -> str:
 
 
 def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
-    verdict, reasons = Verdict.OK, [view.reason, view.gpus]
+    verdict, reasons = StatusVerdict.OK, [view.reason, view.gpus]
     silent = _silent(view.name, observed)
     if silent or not view.ready:
-        verdict = Verdict.UNREACHABLE if silent else Verdict.UNHEALTHY
+        verdict = StatusVerdict.UNREACHABLE if silent else StatusVerdict.UNHEALTHY
         reasons += [*_heard(view.name, observed), _strayed(view, observed)]
     elif view.gpus:
         # Where there are none, this will never be otherwise.
         absent = lab and view.gpus.startswith(f"{NO_DRIVER}:")
-        verdict = Verdict.UNKNOWN if absent else Verdict.UNHEALTHY
+        verdict = StatusVerdict.UNKNOWN if absent else StatusVerdict.UNHEALTHY
         reasons.append("the lab has no GPUs" if absent else "")
     return NodeStatus(
         name=view.name,
@@ -226,7 +226,7 @@ def _strayed(view: NodeView, observed: Observed) -> str:
 def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonStatus, ...]:
     """Judge every add-on, and DNS in any case."""
     if observed.cluster.error:
-        return (AddonStatus(name=DNS, verdict=Verdict.UNKNOWN, reason=observed.cluster.error),)
+        return (AddonStatus(name=DNS, verdict=StatusVerdict.UNKNOWN, reason=observed.cluster.error),)
     least = [pool.min for pool in environment.pools.values()]
     nodes = any(view.ready for view in observed.cluster.nodes) or any(least) or bool(environment.hosts)
     held_back = sum(bool(view.gpus) for view in observed.cluster.nodes)
@@ -234,7 +234,7 @@ def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonSta
     if any(one.name == DNS for one in found):
         return found
     reason = "the cluster has none: `longhaul up --only objects` makes it"
-    return (*found, AddonStatus(name=DNS, verdict=Verdict.MISSING, reason=reason))
+    return (*found, AddonStatus(name=DNS, verdict=StatusVerdict.MISSING, reason=reason))
 
 
 def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:
@@ -242,11 +242,11 @@ def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:
     work there, and these nodes have verdicts of their own."""
     reason = f"{view.ready} of {view.wanted} ready"
     if view.ready >= view.wanted:
-        verdict = Verdict.OK
+        verdict = StatusVerdict.OK
     elif not nodes:
-        verdict, reason = Verdict.UNKNOWN, f"{reason}: there is no node to run on"
+        verdict, reason = StatusVerdict.UNKNOWN, f"{reason}: there is no node to run on"
     elif view.on_gpus and view.wanted - view.ready <= held_back:
-        verdict, reason = Verdict.UNKNOWN, f"{reason}: the GPUs of {held_back} nodes are not in service"
+        verdict, reason = StatusVerdict.UNKNOWN, f"{reason}: the GPUs of {held_back} nodes are not in service"
     else:
-        verdict = Verdict.DEGRADED if view.ready else Verdict.DOWN
+        verdict = StatusVerdict.DEGRADED if view.ready else StatusVerdict.DOWN
     return AddonStatus(name=view.name, verdict=verdict, reason=reason, ready=view.ready, wanted=view.wanted)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from components.model import plan
 from components.model.network.links import links
-from longhaul.hosts.inventory import GATEWAYS, OnpremMachine, machines
-from longhaul.status.fleet import Verdict
+from longhaul.racks.inventory import GATEWAYS, OnpremMachine, machines
+from longhaul.status.fleet import StatusVerdict
 from longhaul.status.observed import Observed
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class GatewayStatus:
     site: str
     address: str
     """Public address, at which it was asked."""
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
 
 
@@ -42,19 +42,22 @@ def _gateway(environment: Environment, machine: OnpremMachine, observed: Observe
 
 def _judge(
     environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool
-) -> tuple[Verdict, str]:
+) -> tuple[StatusVerdict, str]:
     knock = observed.knocks.get(machine.name)
     if knock is None or knock.reached is None:
-        return Verdict.UNKNOWN, f"it was not asked: {knock.said if knock else 'there are too many'}"
+        return StatusVerdict.UNKNOWN, f"it was not asked: {knock.said if knock else 'there are too many'}"
     if knock.troubles:
-        return Verdict.UNHEALTHY, "; ".join(knock.troubles)
+        return StatusVerdict.UNHEALTHY, "; ".join(knock.troubles)
     if knock.reached and knock.said:
-        return Verdict.UNKNOWN, f"it answers, and says no more: {knock.said}"
+        return StatusVerdict.UNKNOWN, f"it answers, and says no more: {knock.said}"
     if knock.reached:
-        return Verdict.OK, "its services run"
+        return StatusVerdict.OK, "its services run"
     if not inside and _carries(environment, machine.site, observed):
-        return Verdict.UNKNOWN, f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.said}"
-    return Verdict.UNREACHABLE, f"it does not answer over SSH: {knock.said}: switch it on, or see its console"
+        return (
+            StatusVerdict.UNKNOWN,
+            f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.said}",
+        )
+    return StatusVerdict.UNREACHABLE, f"it does not answer over SSH: {knock.said}: switch it on, or see its console"
 
 
 def _carries(environment: Environment, site: str, observed: Observed) -> bool:

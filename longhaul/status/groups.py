@@ -9,7 +9,7 @@ from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, LiveGroup, Machine
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
-from longhaul.status.observed import ClusterView, GroupView
+from longhaul.status.observed import ClusterView, ReportedGroups
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -18,7 +18,7 @@ MOST = 100
 """Largest number of machines of a group whose age is asked for."""
 
 
-def ask_pool(environment: Environment, name: str, cluster: Callable[[], ClusterView]) -> GroupView:
+def ask_pool(environment: Environment, name: str, cluster: Callable[[], ClusterView]) -> ReportedGroups:
     """Return a pool's groups, or the reason in ``error``. ``cluster`` returns the nodes once they are known."""
     place = place_of(environment, environment.pools[name].site)
     try:
@@ -26,10 +26,10 @@ def ask_pool(environment: Environment, name: str, cluster: Callable[[], ClusterV
         looks = [(group, group.look()) for group in live]
         return _together(looks, nodes={view.name for view in cluster().nodes})
     except CloudError as error:
-        return GroupView(error=str(error))
+        return ReportedGroups(error=str(error))
 
 
-def _together(looks: Iterable[tuple[LiveGroup, Group]], *, nodes: set[str]) -> GroupView:
+def _together(looks: Iterable[tuple[LiveGroup, Group]], *, nodes: set[str]) -> ReportedGroups:
     machines: list[Machine] = []
     made: dict[str, str] = {}
     consoles: dict[str, str] = {}
@@ -42,4 +42,4 @@ def _together(looks: Iterable[tuple[LiveGroup, Group]], *, nodes: set[str]) -> G
             ages = group.made_at(unjoined)
             made |= {one.node: ages[one.id] for one in unjoined if one.id in ages}
             consoles |= {one.node: group.console(one) for one in unjoined}
-    return GroupView(machines=tuple(machines), wanted=wanted, made=made, consoles=consoles)
+    return ReportedGroups(machines=tuple(machines), wanted=wanted, made=made, consoles=consoles)

@@ -11,7 +11,7 @@ from clouds.base.fleet import Machine
 from clouds.base.tunnels import TunnelView
 from components.model.access.quarantine import Quarantine
 from components.model.secrets.rotations import Standing
-from longhaul.hosts.knock import Knock
+from longhaul.status.knock import Knock
 
 STILL = ("stopped", "deallocated")
 """Power states that last until the machine is started (learn.microsoft.com, "States and billing of Azure Virtual
@@ -92,7 +92,7 @@ class CloudView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class ApiEndpoint:
     """Answer of the API through its load balancer."""
 
     url: str
@@ -147,7 +147,7 @@ class ClusterView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupView:
+class ReportedGroups:
     """All groups of a pool, as its cloud reports them."""
 
     machines: tuple[Machine, ...] = ()
@@ -169,12 +169,12 @@ class Observed:
     """Machines by name."""
     answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
     """Answers by machine, of those that run."""
-    endpoint: Endpoint
+    endpoint: ApiEndpoint
     tunnels: tuple[TunnelView, ...] = ()
     blind: Mapping[str, str] = field(default_factory=dict)
     """Sites whose cloud could not be asked for tunnels, with the reason."""
     cluster: ClusterView = field(default_factory=ClusterView)
-    groups: Mapping[str, GroupView] = field(default_factory=dict)
+    groups: Mapping[str, ReportedGroups] = field(default_factory=dict)
     """Groups by pool."""
     knocks: Mapping[str, Knock] = field(default_factory=dict)
     """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node or late."""

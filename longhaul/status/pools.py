@@ -9,11 +9,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clouds.base.fleet import Life, Machine
-from clouds.base.words import counted
 from components.model.nodes.nodes import HOSTS
-from contract.kubernetes.api import moment
-from longhaul.status.fleet import NodeStatus, Verdict
-from longhaul.status.observed import GroupView, Observed
+from longhaul.kubernetes.api import moment
+from longhaul.report.text import counted
+from longhaul.status.fleet import NodeStatus, StatusVerdict
+from longhaul.status.observed import Observed, ReportedGroups
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -28,7 +28,7 @@ class PoolStatus:
     """The nodes of one pool, or all hosts."""
 
     name: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     ready: int
     least: int
@@ -50,18 +50,18 @@ def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatu
 
 def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus, ...]) -> PoolStatus:
     if observed.cluster.error:
-        return PoolStatus(name=name, verdict=Verdict.UNKNOWN, reason=observed.cluster.error, ready=0, least=least)
+        return PoolStatus(name=name, verdict=StatusVerdict.UNKNOWN, reason=observed.cluster.error, ready=0, least=least)
     mine = [view for view in observed.cluster.nodes if view.pool == name]
     ready = sum(view.ready for view in mine)
     group = observed.groups.get(name)
     if group is None or group.error:
         blind = f"; its machines are not known: {group.error}" if group else ""
-        verdict = Verdict.OK if ready >= least else _less(ready)
+        verdict = StatusVerdict.OK if ready >= least else _less(ready)
         reason = f"{ready} of {len(mine)} nodes ready, {least} at least{blind}"
         return PoolStatus(name=name, verdict=verdict, reason=reason, ready=ready, least=least)
     machines = sum(machine.life is not Life.LEAVING for machine in group.machines)
     verdicts = [one.verdict for one in unjoined if one.pool == name]
-    lost, joining = verdicts.count(Verdict.MISSING), verdicts.count(Verdict.JOINING)
+    lost, joining = verdicts.count(StatusVerdict.MISSING), verdicts.count(StatusVerdict.JOINING)
     short = max(0, group.wanted - machines)
     told = (
         f"{ready} ready of {counted(max(group.wanted, machines), 'machine')}, {least} at least",
@@ -71,7 +71,7 @@ def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus,
     )
     return PoolStatus(
         name=name,
-        verdict=Verdict.OK if ready >= least and not lost and not short else _less(ready),
+        verdict=StatusVerdict.OK if ready >= least and not lost and not short else _less(ready),
         reason="; ".join(filter(None, told)),
         ready=ready,
         least=least,
@@ -80,8 +80,8 @@ def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus,
     )
 
 
-def _less(ready: int) -> Verdict:
-    return Verdict.DEGRADED if ready else Verdict.DOWN
+def _less(ready: int) -> StatusVerdict:
+    return StatusVerdict.DEGRADED if ready else StatusVerdict.DOWN
 
 
 def judge_unjoined(environment: Environment, observed: Observed) -> tuple[NodeStatus, ...]:
@@ -105,16 +105,16 @@ def _unjoined(environment: Environment, observed: Observed) -> Iterator[NodeStat
                 )
 
 
-def _judge(machine: Machine, group: GroupView, observed: Observed) -> tuple[Verdict, str]:
+def _judge(machine: Machine, group: ReportedGroups, observed: Observed) -> tuple[StatusVerdict, str]:
     console = group.consoles.get(machine.node, "")
     shows = f"; what it says itself: `{console}`" if console else ""
     word = re.compile(rf"(?<![\w.-]){re.escape(machine.node)}(?![\w-])")
     refusal = next((said for said in observed.cluster.refusals if word.search(said)), "")
     if refusal:
-        return Verdict.MISSING, f"it has not joined, and was refused: {refusal.partition(': ')[2]}{shows}"
+        return StatusVerdict.MISSING, f"it has not joined, and was refused: {refusal.partition(': ')[2]}{shows}"
     if machine.life is Life.CHANGING:
-        return Verdict.JOINING, "the cloud is making it"
+        return StatusVerdict.JOINING, "the cloud is making it"
     made = moment(group.made.get(machine.node, ""))
     if made is not None and observed.now - made < JOIN:
-        return Verdict.JOINING, "it is in the cloud, and has not joined yet"
-    return Verdict.MISSING, f"it has not joined, and nothing was heard of it{shows}"
+        return StatusVerdict.JOINING, "it is in the cloud, and has not joined yet"
+    return StatusVerdict.MISSING, f"it has not joined, and nothing was heard of it{shows}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from components.model import plan
 from components.model.nodes.nodes import host_nodes
-from longhaul.status.fleet import Verdict
+from longhaul.status.fleet import StatusVerdict
 from longhaul.status.observed import Observed
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class QuarantineStatus:
 
     name: str
     site: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     since: str
     kept: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ def judge_quarantine(
     that cannot be read has a line of its own: who should be refused is not known then."""
     if observed.quarantine_error:
         reason = f"who is in quarantine is not known: {observed.quarantine_error}"
-        return (QuarantineStatus(name=LIST, site="", verdict=Verdict.DEGRADED, reason=reason, since=""),)
+        return (QuarantineStatus(name=LIST, site="", verdict=StatusVerdict.DEGRADED, reason=reason, since=""),)
     reached = _reached(environment)
     return tuple(_judged(environment.name, entry, servers, observed, reached) for entry in observed.quarantine.held)
 
@@ -60,22 +60,22 @@ def _judged(
     silent = sorted({*servers} - {*told})
     again = f"`longhaul machine quarantine --env {env} {entry.name}`"
     if any(node.name == entry.name for node in observed.cluster.nodes):
-        verdict, reason = Verdict.UNHEALTHY, f"a Node of its name is there: {again} deletes it"
+        verdict, reason = StatusVerdict.UNHEALTHY, f"a Node of its name is there: {again} deletes it"
     elif open_:
-        verdict, reason = Verdict.UNHEALTHY, f"{', '.join(open_)} does not refuse it: {again} tells them"
+        verdict, reason = StatusVerdict.UNHEALTHY, f"{', '.join(open_)} does not refuse it: {again} tells them"
     elif not entry.done:
-        verdict, reason = Verdict.DEGRADED, f"half done: {again} goes on"
+        verdict, reason = StatusVerdict.DEGRADED, f"half done: {again} goes on"
     elif entry.name in reached and not entry.machine:
-        verdict = Verdict.DEGRADED
+        verdict = StatusVerdict.DEGRADED
         reason = (
             f"nothing cuts it off: write `quarantined: true` into the entry of {reached[entry.name]} in the hosts "
             f"file, then `longhaul hosts --env {env}`"
         )
     elif silent:
-        verdict = Verdict.DEGRADED
+        verdict = StatusVerdict.DEGRADED
         reason = f"{', '.join(silent)} did not tell whether it is refused there: {again} makes sure"
     else:
-        verdict, reason = Verdict.OK, f"kept: {', '.join(entry.kept) or 'nothing'}; {again} --release ends it"
+        verdict, reason = StatusVerdict.OK, f"kept: {', '.join(entry.kept) or 'nothing'}; {again} --release ends it"
         reason = reason.replace("` --release", " --release`")
     return QuarantineStatus(
         name=entry.name, site=entry.site, verdict=verdict, reason=reason, since=entry.since, kept=entry.kept

@@ -10,7 +10,7 @@ from components.model.control_plane.machines import Role
 from components.model.secrets.certificates import ETCD_CLIENT, KUBERNETES
 from components.model.secrets.encryption_keys import ENCRYPTION, Phase, phase_of
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing
-from longhaul.status.fleet import Verdict
+from longhaul.status.fleet import StatusVerdict
 from longhaul.status.observed import EncryptionView, Observed
 
 NAMED = 10
@@ -22,7 +22,7 @@ class RotationStatus:
     """A rotation that is not over."""
 
     name: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     phase: str = ""
     """Phase in which all servers are; empty when they differ."""
@@ -80,7 +80,7 @@ def _overlap(
     if len(set(standings.values())) > 1:
         said = ", ".join(f"{server}: {one.phase}" for server, one in sorted(standings.items()))
         reason = f"servers are in different phases ({said}), and fetch within fifteen minutes; {again}"
-        return RotationStatus(name=name, verdict=Verdict.DEGRADED, reason=reason)
+        return RotationStatus(name=name, verdict=StatusVerdict.DEGRADED, reason=reason)
     standing = next(iter(standings.values()), STEADY)
     if late:
         reason = f"programs of {', '.join(late)} use something else than these machines have: {again}"
@@ -90,7 +90,7 @@ def _overlap(
         reason = f"{_PHASES[standing.phase]}: {again}"
     return RotationStatus(
         name=name,
-        verdict=Verdict.DEGRADED if late else Verdict.OK,
+        verdict=StatusVerdict.DEGRADED if late else StatusVerdict.OK,
         reason=reason,
         phase=str(standing.phase),
         until=standing.until.isoformat() if standing.until else "",
@@ -113,7 +113,7 @@ def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
     if len(lists) > 1:
         said = "; ".join(f"{name} has {_named(view.keys)}" for name, view in sorted(found.items()))
         reason = f"{said}: they fetch the vault's keys within fifteen minutes; {again}"
-        return (RotationStatus(name=ENCRYPTION, verdict=Verdict.DEGRADED, reason=reason),)
+        return (RotationStatus(name=ENCRYPTION, verdict=StatusVerdict.DEGRADED, reason=reason),)
     keys = next(iter(lists), ())
     behind = sorted(name for name, view in found.items() if _behind(view))
     phase = phase_of(keys)
@@ -123,7 +123,7 @@ def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
     if behind:
         late = f"the kube-apiserver of {', '.join(behind)} does not use its newest keys yet: it looks once a minute"
         reason = "; ".join(filter(None, (reason, late)))
-    verdict = Verdict.DEGRADED if behind else Verdict.OK
+    verdict = StatusVerdict.DEGRADED if behind else StatusVerdict.OK
     return (RotationStatus(name=ENCRYPTION, verdict=verdict, reason=reason, phase=str(phase), keys=keys),)
 
 

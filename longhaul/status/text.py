@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from clouds.base.findings import Severity
-from longhaul.report.ages import age
 from longhaul.report.programs import document
 from longhaul.report.text import MANY, Cell, Marked, painted, table
-from longhaul.status.fleet import NodeStatus, Verdict
+from longhaul.status.fleet import NodeStatus, StatusVerdict
 from longhaul.status.verdicts import EtcdStatus, Status
+from longhaul.terminal.ages import age
 
 _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
@@ -81,7 +81,7 @@ def _links(status: Status, *, colour: bool) -> list[str]:
 
 def _nodes(nodes: Sequence[NodeStatus], *, colour: bool) -> list[str]:
     """Show all nodes when they are few, otherwise only those whose verdict is not ok."""
-    shown = nodes if len(nodes) <= MANY else [node for node in nodes if node.verdict is not Verdict.OK]
+    shown = nodes if len(nodes) <= MANY else [node for node in nodes if node.verdict is not StatusVerdict.OK]
     rows = [
         (
             node.name,
@@ -113,7 +113,7 @@ def _size(count: int | None) -> str:
     return next(f"{count / size:.1f} {unit}" for size, unit in _UNITS if count >= size or size == 1)
 
 
-def _mark(verdict: Verdict) -> Marked:
+def _mark(verdict: StatusVerdict) -> Marked:
     return Marked(verdict, verdict.severity)
 
 

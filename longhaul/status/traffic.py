@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from components.model.network.links import PlannedLink
-from longhaul.hosts.knock import Knock
+from longhaul.status.knock import Knock
 
 if TYPE_CHECKING:
     from components.model import Environment

@@ -16,13 +16,13 @@ from longhaul.status.fleet import (
     AddonStatus,
     LinkStatus,
     NodeStatus,
-    Verdict,
+    StatusVerdict,
     judge_addons,
     judge_links,
     judge_nodes,
 )
 from longhaul.status.gateways import GatewayStatus, judge_gateways
-from longhaul.status.observed import STILL, Endpoint, Observed
+from longhaul.status.observed import STILL, ApiEndpoint, Observed
 from longhaul.status.pools import PoolStatus, judge_pools, judge_unjoined
 from longhaul.status.quarantine import QuarantineStatus, judge_quarantine
 from longhaul.status.rotations import RotationStatus, judge_rotations
@@ -37,7 +37,7 @@ class MachineStatus:
 
     name: str
     role: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     provisioning: str = ""
     power: str = ""
@@ -48,7 +48,7 @@ class MemberStatus:
     """Verdict on one member of an etcd cluster, as the cluster's machines see it."""
 
     name: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     leader: bool = False
     learner: bool = False
@@ -57,7 +57,7 @@ class MemberStatus:
     @property
     def healthy(self) -> bool:
         """Return whether it takes part as it should."""
-        return self.verdict is Verdict.OK
+        return self.verdict is StatusVerdict.OK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class EtcdStatus:
     """Verdict on one etcd cluster."""
 
     name: str
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     members: tuple[MemberStatus, ...]
     backup: BackupStatus | None = None
@@ -76,7 +76,7 @@ class EtcdStatus:
 class ApiStatus:
     """Verdict on the API servers together, behind their load balancer."""
 
-    verdict: Verdict
+    verdict: StatusVerdict
     reason: str
     url: str
 
@@ -134,23 +134,27 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
 def _machine(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
     found = _seen(environment, machine, observed)
     # Nothing waits for the learner: what ails it is a warning.
-    return replace(found, verdict=Verdict.DEGRADED) if machine.is_learner and found.verdict is not Verdict.OK else found
+    return (
+        replace(found, verdict=StatusVerdict.DEGRADED)
+        if machine.is_learner and found.verdict is not StatusVerdict.OK
+        else found
+    )
 
 
 def _seen(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
     view = observed.cloud.get(machine.name)
     if view is None:
         reason = "it is in the environment's file, but not in the cloud: `longhaul up` makes it"
-        return MachineStatus(name=machine.name, role=machine.role, verdict=Verdict.MISSING, reason=reason)
+        return MachineStatus(name=machine.name, role=machine.role, verdict=StatusVerdict.MISSING, reason=reason)
     answer = observed.answers.get(machine.name)
     if answer is None:
         way = ": `longhaul up` starts it" if view.power in STILL else ""
-        verdict, reason = Verdict.DOWN, f"the cloud says it is {view.power or 'in no known state'}{way}"
+        verdict, reason = StatusVerdict.DOWN, f"the cloud says it is {view.power or 'in no known state'}{way}"
     elif view.provisioning.lower() == "failed":
-        verdict, reason = Verdict.UNHEALTHY, "the cloud failed to provision it"
+        verdict, reason = StatusVerdict.UNHEALTHY, "the cloud failed to provision it"
     else:
         verdict, reason = judge_certificates(environment.name, answer.certificates, observed.now)
-        verdict = verdict if answer.ready else Verdict.UNHEALTHY
+        verdict = verdict if answer.ready else StatusVerdict.UNHEALTHY
         reason = "; ".join(filter(None, (reason, "ready" if answer.ready else answer.reason)))
     return MachineStatus(
         name=machine.name,
@@ -169,7 +173,7 @@ def _unexpected(machines: Sequence[Machine], observed: Observed) -> list[Machine
         MachineStatus(
             name=name,
             role="",
-            verdict=Verdict.UNEXPECTED,
+            verdict=StatusVerdict.UNEXPECTED,
             reason=reason,
             provisioning=view.provisioning,
             power=view.power,
@@ -189,15 +193,15 @@ def _etcd(environment: Environment, role: Role, machines: tuple[Machine, ...], o
     quorum = len(mine) // 2 + 1
     counted = f"{healthy} of {len(mine)} members healthy"
     if all(member.healthy for member in members):
-        verdict, reason = Verdict.OK, counted
+        verdict, reason = StatusVerdict.OK, counted
     elif healthy >= quorum:
-        verdict, reason = Verdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
+        verdict, reason = StatusVerdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
     else:
-        verdict, reason = Verdict.DOWN, f"{counted}, quorum is {quorum}: {_way_back(environment, mine, observed)}"
+        verdict, reason = StatusVerdict.DOWN, f"{counted}, quorum is {quorum}: {_way_back(environment, mine, observed)}"
     reason = "; ".join([reason, *(f"the learner: {one.reason}" for one in beside if not one.healthy)])
     backup = judge_backup(environment, [*mine, *aside], observed)
     if backup is not None:
-        verdict = backup.verdict if verdict is Verdict.OK else verdict
+        verdict = backup.verdict if verdict is StatusVerdict.OK else verdict
         reason = f"{reason}; {backup.reason}"
     return EtcdStatus(name=str(role), verdict=verdict, reason=reason, members=members, backup=backup)
 
@@ -219,16 +223,16 @@ def _member(name: str, observed: Observed) -> MemberStatus:
     """Judge one member. It is healthy when it says so itself: its peers may still count on a member that is gone."""
     answer = observed.answers.get(name)
     if answer is None:
-        return MemberStatus(name=name, verdict=Verdict.DOWN, reason="its machine does not run")
+        return MemberStatus(name=name, verdict=StatusVerdict.DOWN, reason="its machine does not run")
     if not answer.ready:
-        return MemberStatus(name=name, verdict=Verdict.UNHEALTHY, reason=answer.reason)
+        return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason=answer.reason)
     seen = next((member for member in answer.members if member.get("name") == name), None)
     if seen is None and answer.members:
-        return MemberStatus(name=name, verdict=Verdict.UNHEALTHY, reason="it is not in its own list of members")
+        return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason="it is not in its own list of members")
     seen = seen or {}
     return MemberStatus(
         name=name,
-        verdict=Verdict.OK,
+        verdict=StatusVerdict.OK,
         reason=_described(seen),
         leader=bool(seen.get("leader")),
         learner=bool(seen.get("learner")),
@@ -241,7 +245,7 @@ def _learner(name: str, mine: Sequence[str], observed: Observed) -> MemberStatus
     behind = _behind(name, mine, observed)
     if not found.healthy:
         reason = "; ".join(filter(None, [found.reason, behind]))
-        return replace(found, verdict=Verdict.DEGRADED, reason=reason)
+        return replace(found, verdict=StatusVerdict.DEGRADED, reason=reason)
     return replace(found, reason=", ".join(filter(None, [found.reason, behind or "has the newest revision"])))
 
 
@@ -265,7 +269,7 @@ def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, .
         for member in observed.answers[name].members
     }
     return tuple(
-        MemberStatus(name=name, verdict=Verdict.UNEXPECTED, reason="the etcd cluster lists it, the file does not")
+        MemberStatus(name=name, verdict=StatusVerdict.UNEXPECTED, reason="the etcd cluster lists it, the file does not")
         for name in sorted(listed)
         if name not in mine
     )
@@ -282,12 +286,12 @@ def _api(servers: Sequence[Machine], observed: Observed, *, inside: bool) -> Api
     counted = f"{ready} of {len(servers)} servers ready"
     endpoint = observed.endpoint
     if not ready:
-        return ApiStatus(verdict=Verdict.DOWN, reason=counted, url=endpoint.url)
+        return ApiStatus(verdict=StatusVerdict.DOWN, reason=counted, url=endpoint.url)
     if not endpoint.ready and (endpoint.reached or inside):
-        return ApiStatus(verdict=Verdict.UNHEALTHY, reason=f"{counted}, but {endpoint.reason}", url=endpoint.url)
-    verdict = Verdict.OK if ready == len(servers) else Verdict.DEGRADED
+        return ApiStatus(verdict=StatusVerdict.UNHEALTHY, reason=f"{counted}, but {endpoint.reason}", url=endpoint.url)
+    verdict = StatusVerdict.OK if ready == len(servers) else StatusVerdict.DEGRADED
     return ApiStatus(verdict=verdict, reason=f"{counted}; {_reached(endpoint)}", url=endpoint.url)
 
 
-def _reached(endpoint: Endpoint) -> str:
+def _reached(endpoint: ApiEndpoint) -> str:
     return "ready through the load balancer" if endpoint.ready else f"load balancer {endpoint.reason}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from longhaul.toolchain import distribution
 from longhaul.toolchain.cache import remove, require_space
 from longhaul.toolchain.distribution import Distribution
-from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
+from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, is_disk_full, is_network
 from longhaul.toolchain.process import output_of, run_logged
 
 OPTIONS = (
@@ -47,7 +47,7 @@ def debootstrap(into: Path, *, of: Distribution, suite: str, packages: Iterable[
     argv = [*unshare, *argv, suite, str(target), *host_sources(suite)]
     try:
         run_logged(argv, log=log, what=what, env={"LC_ALL": "C.UTF-8"}, end=signal.SIGKILL)
-    except CommandError as error:
+    except ToolCommandError as error:
         raise _explain(error, what=what, target=target) from error
     (target / "etc/apt/sources.list").rename(into / "sources.list")
     tidy(target)
@@ -71,7 +71,7 @@ def download(base: Path, packages: Iterable[str], *, into: Path, log: Path, key:
         try:
             environment = {"APT_CONFIG": str(config), "LC_ALL": "C.UTF-8"}
             run_logged(argv, log=log, what=what, env=environment, end=signal.SIGKILL)
-        except CommandError as error:
+        except ToolCommandError as error:
             raise _explain(error, what=what, target=into) from error
     for archive in (scratch / "cache/archives").glob("*.deb"):
         archive.rename(into / archive.name)
@@ -129,7 +129,7 @@ def _followed(path: Path, *, root: Path) -> Path:
     return path
 
 
-def _explain(error: CommandError, *, what: str, target: Path) -> SetupError:
+def _explain(error: ToolCommandError, *, what: str, target: Path) -> SetupError:
     if is_disk_full(error.output):
         return SetupError(f"{disk_full(target.parent, doing=what)}\n{error}")
     if is_network(error.output):

@@ -10,7 +10,7 @@ class SetupError(Exception):
     """A setup step failed. The message says what, where, and what to do."""
 
 
-class CommandError(SetupError):
+class ToolCommandError(SetupError):
     """A command failed. ``output`` holds the last lines that it wrote."""
 
     def __init__(self, message: str, *, output: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder
-from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
+from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, is_disk_full, is_network
 from longhaul.toolchain.process import output_of, run_logged
 from longhaul.toolchain.spec import Binary, Go, machine_arch
 
@@ -94,7 +94,7 @@ def _fetch(go: Path, pinned: Go, *, into: Path, log: Path, progress: Progress) -
     env = {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOWORK": "off", "GO111MODULE": "on"}
     try:
         answer = output_of([str(go), "mod", "download", "-json", module], cwd=into, env=env)
-    except CommandError as error:
+    except ToolCommandError as error:
         log.write_text(error.output, encoding="utf-8")
         raise explain(error, doing=f"Go {pinned.version}", where=into.parent) from error
     fetched = json.loads(answer)
@@ -126,10 +126,10 @@ def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: 
         if binary.cgo and shutil.which("gcc") is None:
             raise NoCError(f"{what}: there is no C compiler on this machine: install gcc and libc6-dev")
         flags = " ".join(("-s", "-w", *binary.ldflags))
-        verb = ("test", "-c") if binary.test else ("build",)
+        verb = ("test", "-vet=off", "-c") if binary.test else ("build",)
         argv = [*verb, "-tags", ",".join(binary.tags), "-ldflags", flags, "-o", str(target), binary.package]
         run_logged([str(compiler.go), *argv], log=log, what=what, cwd=folder, env=compiler.env(cgo=binary.cgo))
-    except CommandError as error:
+    except ToolCommandError as error:
         raise explain(error, doing=what, where=into.parent) from error
 
 
@@ -146,7 +146,7 @@ def _file_in_module(file: str, *, compiler: Compiler, folder: Path, log: Path) -
     return Path(where) / file.removeprefix(module + "/")
 
 
-def explain(error: CommandError, *, doing: str, where: Path) -> SetupError:
+def explain(error: ToolCommandError, *, doing: str, where: Path) -> SetupError:
     """Return the same failure, with what to do about it if that is known."""
     if is_disk_full(error.output):
         full = disk_full(where, doing=doing)

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from longhaul.toolchain.errors import CommandError, SetupError
+from longhaul.toolchain.errors import SetupError, ToolCommandError
 
 _TAIL_LINES = 15
 _TAIL_BYTES = 16_384
@@ -28,7 +28,7 @@ def run_logged(
     """Run ``argv``, its output appended to ``log``; ``env`` is added to this process's environment.
 
     The command gets the signal ``end`` when this process is interrupted, and also when it is killed. Raise
-    :class:`CommandError` with the end of the output when it fails.
+    :class:`ToolCommandError` with the end of the output when it fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
@@ -39,7 +39,7 @@ def run_logged(
         code = _wait([*together, *argv], out=out.fileno(), cwd=cwd, env=env, end=end)
     if code != 0:
         output = tail(log, start=start)
-        raise CommandError(
+        raise ToolCommandError(
             f"{what}: `{argv[0]}` failed (exit status {code}). It ended with:\n{_indent(output)}\nAll of it: {log}",
             output=output,
         )
@@ -59,7 +59,7 @@ def _wait(
 
 
 def output_of(argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Return the output of ``argv``, both streams together. Raise :class:`CommandError` when it fails or does not
+    """Return the output of ``argv``, both streams together. Raise :class:`ToolCommandError` when it fails or does not
     exist."""
     try:
         done = subprocess.run(
@@ -75,10 +75,10 @@ def output_of(argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str,
         )
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOEXEC, errno.EACCES):
-            raise CommandError(f"`{argv[0]}` cannot be run: {error.strerror}", output="") from error
+            raise ToolCommandError(f"`{argv[0]}` cannot be run: {error.strerror}", output="") from error
         raise SetupError(f"`{shlex.join(argv)}`: {error}") from error
     if done.returncode != 0:
-        raise CommandError(
+        raise ToolCommandError(
             f"`{shlex.join(argv)}` failed (exit status {done.returncode}):\n{_indent(done.stdout[-_TAIL_BYTES:])}",
             output=done.stdout,
         )

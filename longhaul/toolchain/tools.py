@@ -15,7 +15,7 @@ from pathlib import Path
 
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, locked, sha256_file, write_json
 from longhaul.toolchain.download import Downloader, UnreachableError
-from longhaul.toolchain.errors import CommandError, SetupError
+from longhaul.toolchain.errors import SetupError, ToolCommandError
 from longhaul.toolchain.golang import Compiler, NoCError, NoGoError, find_compiler, make_binary
 from longhaul.toolchain.process import output_of
 from longhaul.toolchain.spec import Spec, Tool, load, machine_arch
@@ -39,7 +39,7 @@ def ensure(
     language is needed and the machine has none. Raise :class:`SetupError` when a tool cannot be had.
     """
     spec = spec or load()
-    maker = _Maker(spec=spec, log_dir=log_dir, progress=progress, install_go=install_go, install_c=install_c)
+    maker = _ToolMaker(spec=spec, log_dir=log_dir, progress=progress, install_go=install_go, install_c=install_c)
     found: dict[str, Path] = {}
     for tool in spec.select(names):
         place = tool_dir(tool, spec=spec)
@@ -78,7 +78,7 @@ def _link(found: dict[str, Path], folder: Path) -> None:
                 fresh.rename(link)
 
 
-class _Maker:
+class _ToolMaker:
     """Makes tools. It remembers what it learned about this machine."""
 
     def __init__(
@@ -168,7 +168,7 @@ class _Maker:
                 continue
             try:
                 said = output_of([str(into / binary.name), *binary.check], env={"PULUMI_SKIP_UPDATE_CHECK": "true"})
-            except CommandError as error:
+            except ToolCommandError as error:
                 raise SetupError(f"{tool.name} {tool.version} was {source} but does not run: {error}") from error
             if binary.answer not in said.splitlines():
                 raise SetupError(

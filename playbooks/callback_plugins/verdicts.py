@@ -64,7 +64,7 @@ class CallbackModule(CallbackBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._record = Record()
+        self._record = RunRecord()
         self._path: Path | None = None
         self._events: Path | None = None
 
@@ -127,7 +127,7 @@ class CallbackModule(CallbackBase):
             temporary.replace(self._path)
 
 
-class Record:
+class RunRecord:
     """Record of a run."""
 
     def __init__(self) -> None:

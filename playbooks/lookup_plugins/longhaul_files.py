@@ -29,8 +29,8 @@ class LookupModule(LookupBase):
     """Entry point that Ansible loads."""
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
-        from longhaul.exits import CommandError
-        from longhaul.hosts.script import host_map, join_map
+        from longhaul.racks.script import host_map, join_map
+        from longhaul.terminal.exits import CommandError
 
         self.set_options(var_options=variables, direct=kwargs)
         try:

@@ -22,9 +22,9 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         if terms:
             raise AnsibleLookupError("longhaul_stack takes no terms: the environment's variables say which stack")
-        from longhaul.exits import CommandError
-        from longhaul.hosts.outputs import stack_outputs
-        from longhaul.hosts.script import place
+        from longhaul.racks.outputs import stack_outputs
+        from longhaul.racks.script import place
+        from longhaul.terminal.exits import CommandError
 
         try:
             return [stack_outputs(place(os.environ), os.environ)]

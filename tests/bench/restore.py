@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import tools
-from longhaul.backups.opened import BUMP
+from longhaul.etcd_backups.opened import BUMP
 from longhaul.restore.age_header import header_of, identities, unwrapped, wrapped
 from tests.support.ports import free_ports
 

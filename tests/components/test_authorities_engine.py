@@ -9,7 +9,7 @@ import pytest
 
 from components.control_plane import issuing
 from components.model.secrets.rotations import READ_VARIABLE
-from longhaul.rotation.kubernetes import users_in
+from longhaul.rotate.kubernetes import users_in
 from tests.components.authorities_program import SIZE
 from tests.components.test_tunnel_keys_engine import Stack
 

@@ -82,7 +82,7 @@ def test_a_member_is_taken_out_by_whichever_peer_does_it(answers: dict[str, str 
     ("answers", "refusal"),
     [
         ({"b": NOT_OUT}, r"a must stay.*b: 1 healthy of 2 would remain"),
-        ({"b": GONE, "c": "usage: longhaul-node"}, "c: its image is older than this Longhaul"),
+        ({"b": GONE, "c": "usage: longhaul-node"}, "c: its answer cannot be read"),
         ({}, "there is none"),
     ],
     ids=["too few would remain", "nobody can", "the only member"],

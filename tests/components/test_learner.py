@@ -7,10 +7,8 @@ from functools import cache
 
 import pytest
 
-from clouds.azure.session import AzureError
 from components import immutable_guard
 from components.cluster import Cluster
-from components.control_plane.learner import QUESTION, SETTING, check_voter
 from components.control_plane.replacement import RefusedError
 from components.model import Environment, control_machines, load, plan
 from components.model.backups.section import Backups
@@ -97,26 +95,8 @@ def test_its_disk_goes_with_it_alone() -> None:
     immutable_guard.check_deletion(lab(zone=None), type_=DISK, name="it", inputs={})
 
 
-def test_it_is_made_where_every_member_takes_two_learners() -> None:
-    unit = UNIT.read_text(encoding="utf-8")
-    assert f"Environment={SETTING}\n" in unit
-
-    def answers(said: str) -> None:
-        def run(machine: str, command: str) -> str:
-            assert (machine, command) == ("lab-etcd-0", QUESTION)
-            return said
-
-        check_voter("lab-etcd-0", run=run)
-
-    answers(f"ETCD_DATA_DIR=/var {SETTING} ETCD_CERT_FILE=/etc/x\n")
-    with pytest.raises(RefusedError, match="runs an image whose etcd takes one learner"):
-        answers("ETCD_DATA_DIR=/var\n")
-
-    def silent(_machine: str, _command: str) -> str:
-        raise AzureError("it is off", status=409, code="OperationNotAllowed")
-
-    with pytest.raises(RefusedError, match="cannot be asked"):
-        check_voter("lab-etcd-0", run=silent)
+def test_every_member_takes_it_beside_one_that_joins() -> None:
+    assert "\nEnvironment=ETCD_MAX_LEARNERS=2\n" in UNIT.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

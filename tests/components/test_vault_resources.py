@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from components.control_plane.signing_keys import SigningKeys
 from components.model.network.tunnel_keys import READ_VARIABLE
 from components.model.secrets.encryption_keys import Keys
 from components.model.secrets.rotations import READ_VARIABLE as READ_AUTHORITIES
-from components.model.secrets.vault import FIRST_KEY, FIRST_SIGNING_KEY, KEYS_IN_USE, SIGNING_KEYS
+from components.model.secrets.vault import KEYS_IN_USE, SIGNING_KEYS
 from tests.components.fake_vault import URL, FakeVault
 
 
@@ -44,7 +45,7 @@ def leaf(state: dict[str, Any], **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("provider", "inputs"),
     [
-        (SharedSecretProvider(), {"vault_url": URL, "secret": "encryption", "kind": "encryption-key"}),
+        (SharedSecretProvider(), {"vault_url": URL, "secret": "encryption-keys", "kind": "encryption-keys"}),
         (TunnelKeyProvider(), {"vault_url": URL, "secret": "tunnel"}),
         (AuthorityProvider(), authority()),
     ],
@@ -57,33 +58,19 @@ def test_a_vault_that_is_being_changed_moves_no_secret(provider: Any, inputs: di
     assert moved.replaces == ["vault_url"]
 
 
-def test_the_encryption_keys_in_use_begin_with_the_first_and_a_rotation_is_left(values: dict[str, str]) -> None:
-    provider = SharedSecretProvider()
-    inputs = {"vault_url": URL, "secret": KEYS_IN_USE, "kind": "encryption-keys"}
-    with pytest.raises(RuntimeError, match="the vault has no encryption"):
-        provider.create(inputs)
-    provider.create({"vault_url": URL, "secret": FIRST_KEY, "kind": "encryption-key"})
-    provider.create(inputs)
-    assert Keys.parse(values[KEYS_IN_USE]) == Keys.first(values[FIRST_KEY])
-    rotating = Keys.first(values[FIRST_KEY]).trusting("two").text()
-    values[KEYS_IN_USE] = rotating
-    provider.create(inputs)
-    assert values[KEYS_IN_USE] == rotating
-
-
-def test_the_keys_of_service_accounts_begin_with_the_first_and_a_rotation_is_left(values: dict[str, str]) -> None:
-    provider = SharedSecretProvider()
-    inputs = {"vault_url": URL, "secret": SIGNING_KEYS, "kind": "signing-keys"}
-    with pytest.raises(RuntimeError, match="the vault has no service-account"):
-        provider.create(inputs)
-    provider.create({"vault_url": URL, "secret": FIRST_SIGNING_KEY, "kind": "signing-key"})
-    provider.create(inputs)
-    keys = SigningKeys.parse(values[SIGNING_KEYS])
-    assert keys == SigningKeys.alone(values[FIRST_SIGNING_KEY])
-    rotating = keys.trusting(issuing.new_key()).text()
-    values[SIGNING_KEYS] = rotating
-    provider.create(inputs)
-    assert values[SIGNING_KEYS] == rotating
+@pytest.mark.parametrize(
+    ("secret", "kind", "parse"),
+    [(KEYS_IN_USE, "encryption-keys", Keys.parse), (SIGNING_KEYS, "signing-keys", SigningKeys.parse)],
+)
+def test_keys_begin_with_one_and_a_rotation_is_left(
+    values: dict[str, str], secret: str, kind: str, parse: Callable[[str], Keys | SigningKeys]
+) -> None:
+    inputs = {"vault_url": URL, "secret": secret, "kind": kind}
+    SharedSecretProvider().create(inputs)
+    rotating = parse(values[secret]).trusting(issuing.new_key()).text()
+    values[secret] = rotating
+    SharedSecretProvider().create(inputs)
+    assert values[secret] == rotating
 
 
 @pytest.mark.parametrize(("phase", "believed"), [("trust", 2), ("use", 2), ("distrust", 1), ("steady", 1)])

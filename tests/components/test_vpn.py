@@ -10,7 +10,7 @@ from components.model import Environment, certificates, load, plan
 from components.model.policy.rules import policies
 from components.model.vpn.section import Vpn
 from longhaul.client.profile import Inside
-from longhaul.client.profile import Vpn as Profile
+from longhaul.client.profile import ProfileVpn as Profile
 from tests.components.policy.samples import resources
 from tests.support.declared import Program
 from tests.support.hosts import STACKS

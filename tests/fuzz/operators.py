@@ -65,7 +65,7 @@ def depot_packages(folder: Path) -> Target:
 
 
 def _depot(folder: Path, changed: str, seed: Any, *, known: str = "depot.json") -> Target:
-    from longhaul.depot.manifest import verify
+    from longhaul.artifacts.manifest import verify
     from longhaul.toolchain.errors import SetupError
 
     path = folder / changed
@@ -85,8 +85,8 @@ def _depot(folder: Path, changed: str, seed: Any, *, known: str = "depot.json") 
 def verdicts(folder: Path) -> Target:
     """Read what became of each host, as Ansible's callback wrote it."""
     from components.model import load, plan
-    from longhaul.hosts.inventory import machines
-    from longhaul.hosts.verdicts import Account, read
+    from longhaul.racks.inventory import machines
+    from longhaul.racks.verdicts import HostResults, read
 
     environment = load(REPOSITORY / "stacks" / STACK)
     hosts = list(machines(environment, plan(environment)))
@@ -104,7 +104,7 @@ def verdicts(folder: Path) -> Target:
 
     def account(data: bytes) -> None:
         path.write_bytes(data)
-        found = Account()
+        found = HostResults()
         found.add(read(path), hosts, code=2)
         found.exit_code()
 

@@ -50,9 +50,9 @@ def id_token(folder: Path) -> Target:
     """Read the claims of an ID token, and hold them against the sign-in."""
     from longhaul.client.errors import SignInError
     from longhaul.client.oidc import check, claims_of, life
-    from longhaul.client.profile import Issuer
+    from longhaul.client.profile import ProfileIssuer
 
-    issuer = Issuer(url="https://corp.example.com", client_id="c", scopes=("openid",))
+    issuer = ProfileIssuer(url="https://corp.example.com", client_id="c", scopes=("openid",))
     seed = {"iss": issuer.url, "aud": ["c", "d"], "exp": 2_000_000_000, "iat": 1_999_996_400, "nonce": "n"}
 
     def read(data: bytes) -> None:

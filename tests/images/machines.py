@@ -41,7 +41,7 @@ from components.model import (
 from components.model.environment import EtcdLearner
 from components.model.identity.sign_in import settings
 from components.model.network.address_plan import site_plan
-from components.model.secrets.vault import FIRST, ISSUERS
+from components.model.secrets.vault import ISSUERS
 from components.render import files
 from tests.images.fakes import FakeVault
 from tests.support.ports import free_ports
@@ -263,8 +263,7 @@ class Control:
             self.renew(certificate.name)
         self.vault.secrets[ISSUERS] = settings(self.environment)
         for shared in shared_secrets(control_machines(self.environment, self.addresses)):
-            first = self.vault.secrets.get(FIRST.get(shared.kind, ""), "")
-            self.vault.secrets[shared.name] = secrets.first_value(shared.kind, key=first)
+            self.vault.secrets[shared.name] = secrets.first_value(shared.kind)
 
     def renew(self, name: str) -> str:
         """Issue a certificate anew, put it into the vault, and return it."""

@@ -34,13 +34,13 @@ from components.control_plane.secrets import first_value
 from components.model import Environment, Role, control_machines, plan
 from components.model.backups.section import Backups
 from components.model.secrets.vault import SecretKind
-from longhaul.backups.listing import control_of
+from longhaul.etcd_backups.listing import control_of
 from longhaul.restore.age_header import identities
-from longhaul.restore.fleet import Fleet
-from longhaul.restore.half_done import Book
-from longhaul.restore.prepare import Wanted, prepare
+from longhaul.restore.fleet import PlaceMachines
+from longhaul.restore.prepare import RestoreArguments, prepare
 from longhaul.restore.sealed import sealed
 from longhaul.restore.steps import Restoration
+from longhaul.vault.half_restored import Book
 from tests.images.machines import Control, Place, eventually
 from tests.images.test_backup_restored import backup_of, stored_by
 from tests.images.test_membership import ready
@@ -173,12 +173,12 @@ class World:
         names = [one.name for one in control_machines(self.environment, plan(self.environment))]
         return [MachineView(name=n, provisioning="Succeeded", power="running") for n in names if n not in self.gone]
 
-    def restore(self, wanted: Wanted | None = None) -> Restoration:
+    def restore(self, wanted: RestoreArguments | None = None) -> Restoration:
         """Do as `longhaul restore --yes` does."""
         control, place = control_of(self.environment)
         book = Book(control=control, place=place, environment=self.environment)
-        fleet = Fleet(control=control, place=place)
-        found = prepare(self.environment, book, fleet, wanted or Wanted())
+        fleet = PlaceMachines(control=control, place=place)
+        found = prepare(self.environment, book, fleet, wanted or RestoreArguments())
         keys = identities(self.key)
         restoration = Restoration(
             half=found.half,
@@ -258,7 +258,7 @@ def world(control: Control, live: Live, folder: Path, binaries: dict[str, Path],
         key=key,
         patch=patch,
     )
-    for module in ("longhaul.backups.listing", "longhaul.restore.sealed"):
+    for module in ("longhaul.etcd_backups.listing", "longhaul.restore.sealed"):
         patch.setattr(f"{module}.account_name", lambda _environment: ACCOUNT)
     patch.setattr(AzureControlAccess, "run_command", staticmethod(found.run_command))
     patch.setattr(AzureControlAccess, "machines", staticmethod(found.machines))

@@ -19,7 +19,7 @@ from components.model.backups.section import Backups
 from components.model.backups.storage import account_url, names_of
 from components.model.backups.storage import settings as written
 from components.model.secrets.vault import vault_url
-from longhaul.backups import flaws
+from longhaul.etcd_backups import flaws
 from tests.lab.cloud.test_backup_storage import member
 from tests.support.hosts import STACKS
 from tests.support.project import REPOSITORY

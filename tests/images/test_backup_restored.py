@@ -17,9 +17,9 @@ from node_config import client_url
 from components.model import Role, load
 from components.model.backups.section import Backups
 from lab import tools
-from longhaul.backups.listing import backups as backups_of
-from longhaul.backups.opened import BUMP, restored, snapshot_of
-from longhaul.exits import CommandError
+from longhaul.etcd_backups.listing import backups as backups_of
+from longhaul.etcd_backups.opened import BUMP, restored, snapshot_of
+from longhaul.terminal.exits import CommandError
 from tests.images.fakes import FakeVault
 from tests.images.machines import STACK, Control, Place
 from tests.images.test_backup import storage_as_declared
@@ -87,8 +87,8 @@ def test_what_a_follower_saved_can_be_had_back(
     (seen,) = [one for one in stored_by(live).backups(kept, "etcd") if one.name == blob]
     assert (int(seen.metadata["revision"]), int(seen.metadata["keys"])) == (newest.revision, newest.keys)
 
-    monkeypatch.setattr("longhaul.backups.opened.account_name", lambda _environment: "lhlabsnapshots")
-    monkeypatch.setattr("longhaul.backups.listing.account_name", lambda _environment: "lhlabsnapshots")
+    monkeypatch.setattr("longhaul.etcd_backups.opened.account_name", lambda _environment: "lhlabsnapshots")
+    monkeypatch.setattr("longhaul.etcd_backups.listing.account_name", lambda _environment: "lhlabsnapshots")
     lab = load(STACK).model_copy(update={"backups": Backups(recipients=(recipient.strip(),))})
     (listed,) = backups_of(lab, (Role.ETCD,), now=datetime.now(tz=UTC))
     folder = tmp_path / "opened"

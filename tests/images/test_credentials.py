@@ -16,7 +16,7 @@ from node_config import Node
 
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
-from longhaul.rotation.servers import digests
+from longhaul.rotate.servers import digests
 
 FRONTEND = "10.0.3.5:6443"
 NODE = Node(machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.2.3", stores={}, port=6443)

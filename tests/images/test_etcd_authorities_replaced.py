@@ -24,9 +24,9 @@ from components.model.secrets.rotations import STEADY
 from components.model.secrets.vault import ROTATIONS
 from components.model.sites.places import place_of
 from components.render.secrets import PKI
-from longhaul.rotation.authorities import AuthorityRotation
-from longhaul.rotation.overlap import Overlap, Standings
-from longhaul.rotation.published import PUBLISHED
+from longhaul.rotate.authorities import AuthorityRotation
+from longhaul.rotate.overlap import Overlap, Standings
+from longhaul.rotate.published import PUBLISHED
 from tests.images.machines import Control, Place, eventually
 from tests.images.test_client_authorities import FIRST, MEMBERS, SECOND, SERVER, THIRD, _binaries, _control, opens
 from tests.images.test_membership import await_voters, found, join, ready
@@ -154,7 +154,7 @@ def test_the_cluster_goes_on_while_its_authority_is_replaced(
     control[SERVER].copy(credentials.API)
     cloud: Any = Cloud(control, monkeypatch)
     # The machines are on loopback here.
-    monkeypatch.setattr("longhaul.rotation.authorities.plan", lambda _environment: control.addresses)
+    monkeypatch.setattr("longhaul.rotate.authorities.plan", lambda _environment: control.addresses)
     place = place_of(control.environment, control.environment.control_plane.site)
     record = Standings(control=cloud, place=place, environment=control.environment)
     shown = (SERVER, "etcd-client") if name == "etcd-client" else (FIRST, "client")

@@ -20,7 +20,7 @@ from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import plan
 from lab import tools
-from longhaul.rotation.authorities import RELOAD_SERVERS
+from longhaul.rotate.authorities import RELOAD_SERVERS
 from tests.images.test_encryption_keys import ENVIRONMENT
 from tests.support.api_server import ApiServer, api_server, eventually
 

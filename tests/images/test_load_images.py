@@ -12,7 +12,7 @@ import load_images
 import pytest
 
 from lab import tools
-from longhaul.depot.oci import Image, write_layout
+from longhaul.artifacts.oci import Image, write_layout
 from longhaul.toolchain.spec import machine_arch
 from tests.images.archives import write_archive
 from tests.support.programs import write_program

@@ -23,7 +23,7 @@ from node_place import Worker
 from components.control_plane import issuing
 from components.objects import labels, rbac
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
-from longhaul.rotation import followers, servers
+from longhaul.rotate import followers, servers
 from tests.images.test_worker_checks import WORKER
 
 OBJECT = "/api/v1/nodes/n"

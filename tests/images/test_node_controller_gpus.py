@@ -15,7 +15,7 @@ from controller.gpus import SELECTOR, GpuNodes, kept
 from controller.metrics import Metrics
 from controller.watch import Watch
 
-from components.model.nodes.nodes import nodes as model
+from components.model.nodes import nodes as model
 from components.objects.rbac import CLUSTER_RULES
 from contract.annotations import GPU_BOOT
 from contract.conditions import GPU_HEALTHY

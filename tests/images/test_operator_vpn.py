@@ -20,13 +20,13 @@ from components.control_plane import issuing
 from components.model.access.revoked import Person as Refused
 from components.model.access.revoked import Revoked, is_name
 from components.model.identity.sign_in import TAKEN
+from components.model.vpn import section as model
 from components.model.vpn.section import HOURS, OPERATOR, operator_name, remotes
-from components.model.vpn.section import section as model
-from longhaul.access.operator_vpn import admit, from_vault
 from longhaul.client.vpn import key, settings
-from longhaul.commands import vpn as command
-from longhaul.exits import CommandError, Exit
-from longhaul.invocation import Invocation
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vpn import command
+from longhaul.vpn.operator_vpn import admit, from_vault
 from tests.model import make
 from tests.support.opened_vault import ANNA, OpenedVault, new_authority, stored
 

@@ -16,10 +16,10 @@ from restore.record import Record, Step
 from clouds.azure.control import AzureControlAccess
 from components.model import Role
 from lab import tools
-from longhaul.backups.opened import BUMP
-from longhaul.exits import CommandError, Exit
-from longhaul.restore.half_done import refuse_half_restored
-from longhaul.restore.prepare import Wanted
+from longhaul.etcd_backups.opened import BUMP
+from longhaul.restore.prepare import RestoreArguments
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.half_restored import refuse_half_restored
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, eventually
 from tests.images.restore_world import World, answered, found_together, prepared, world
@@ -109,7 +109,7 @@ def test_a_lost_quorum_is_restored_and_no_revision_runs_backwards(restoring: Wor
     first.start_etcd()
     eventually(lambda: ready(first), what="it is back")
     newest = restoring.put(FIRST, "key-newer")
-    restoring.restore(Wanted(roles=[Role.ETCD], names=[backup.name], although_healthy=True))
+    restoring.restore(RestoreArguments(roles=[Role.ETCD], names=[backup.name], although_healthy=True))
     assert restoring.put(SECOND, "key-newest") > newest + BUMP
     assert {restoring.keys(name) for name in MEMBERS} == {21}
 
@@ -128,7 +128,7 @@ def test_three_lost_members_of_five_are_restored(
         newest = restoring.put(members[0], "key-1")
         restoring.back_up(next(name for name in members if not leads(restoring, name)))
         restoring.lose(*members[1:4])
-        restoring.restore(Wanted(roles=[Role.ETCD]))
+        restoring.restore(RestoreArguments(roles=[Role.ETCD]))
         assert {restoring.keys(name) for name in members} == {1}
         assert restoring.put(members[4], "key-2") > newest + BUMP
         assert state(restoring, "etcd")["founders"] == members
@@ -149,7 +149,7 @@ def test_a_restore_that_ends_anywhere_is_gone_on_with(restoring: World) -> None:
         restoring.lose(EVENTS)
         restoring.left = ends
         try:
-            restoring.restore(Wanted(roles=[Role.EVENTS]))
+            restoring.restore(RestoreArguments(roles=[Role.EVENTS]))
         except CommandError:
             ends += 1
             restoring.left = None
@@ -159,7 +159,7 @@ def test_a_restore_that_ends_anywhere_is_gone_on_with(restoring: World) -> None:
             if half["state"] == "running":
                 with pytest.raises(CommandError, match="is half done"):
                     refuse_half_restored(restoring.environment)
-            done = restoring.restore(Wanted(roles=[Role.EVENTS]))
+            done = restoring.restore(RestoreArguments(roles=[Role.EVENTS]))
             # One that has stopped no member is chosen afresh.
             assert half["state"] != "running" or (half["id"] == done.half.id) is stopped
             ids.add(done.half.id)
@@ -182,7 +182,7 @@ def test_a_member_that_was_killed_in_a_step_does_it_again(restoring: World) -> N
     records = mine.records
     restoring.left = 5 + 5 + 1 + 1 + 1  # looks, and again, the vault, the API server, the member's stop
     with pytest.raises(CommandError):
-        restoring.restore(Wanted(roles=[Role.EVENTS]))
+        restoring.restore(RestoreArguments(roles=[Role.EVENTS]))
     stopped = records.under_way()
     assert stopped is not None
     assert stopped.step == Step.STOPPED
@@ -192,7 +192,7 @@ def test_a_member_that_was_killed_in_a_step_does_it_again(restoring: World) -> N
     (mine.keys / "key").unlink()
     restoring.left = 5 + 5 + 1 + 1 + 1 + 1
     with pytest.raises(CommandError):
-        restoring.restore(Wanted(roles=[Role.EVENTS]))
+        restoring.restore(RestoreArguments(roles=[Role.EVENTS]))
     rebuilt = records.under_way()
     assert rebuilt is not None
     assert (rebuilt.step, rebuilt.cluster) == (Step.REBUILT, mine.data.cluster())
@@ -235,7 +235,7 @@ def test_data_is_made_of_a_good_backup_alone(
 
     monkeypatch.setattr(AzureControlAccess, "run_command", staticmethod(other))
     with pytest.raises(CommandError, match=said):
-        restoring.restore(Wanted(roles=[Role.EVENTS]))
+        restoring.restore(RestoreArguments(roles=[Role.EVENTS]))
     mine = restoring.of(EVENTS)
     assert not mine.data.folder.exists()
     assert not (mine.data.disk / "restore").exists()
@@ -261,7 +261,7 @@ def test_a_machine_that_is_gone_lets_up_in(restoring: World) -> None:
     restoring.lose(EVENTS)
     restoring.left = 5 + 5 + 1 + 1 + 1  # looks, and again, the vault, the API server, the member's stop
     with pytest.raises(CommandError):
-        restoring.restore(Wanted(roles=[Role.EVENTS]))
+        restoring.restore(RestoreArguments(roles=[Role.EVENTS]))
     restoring.left, restoring.gone = None, {SERVER}
     with pytest.raises(CommandError, match=f"{SERVER} is gone: run `longhaul up") as refused:
         restoring.restore()

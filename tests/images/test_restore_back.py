@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from components.model import Role
-from longhaul.backups.listing import control_of
-from longhaul.exits import CommandError
-from longhaul.restore.fleet import Fleet
+from longhaul.etcd_backups.listing import control_of
+from longhaul.restore.fleet import PlaceMachines
 from longhaul.restore.give_up import given_up
-from longhaul.restore.half_done import Book, State
-from longhaul.restore.prepare import Wanted
+from longhaul.restore.prepare import RestoreArguments
+from longhaul.terminal.exits import CommandError
+from longhaul.vault.half_restored import Book, RestoreState
 from tests.images.machines import eventually
 from tests.images.restore_world import World
 from tests.images.test_membership import FIRST, THIRD, _promoted, ready
@@ -30,7 +30,7 @@ def test_a_restore_that_is_given_up_leaves_the_old_data(restoring: World) -> Non
     restoring.put(EVENTS, "key-1")
     restoring.back_up(EVENTS)
     newest = restoring.put(EVENTS, "key-2")
-    wanted = Wanted(roles=[Role.EVENTS], although_healthy=True)
+    wanted = RestoreArguments(roles=[Role.EVENTS], although_healthy=True)
     # The vault, the API server, the member's stop.
     restoring.left = LOOK + 1 + 1 + 1
     with pytest.raises(CommandError):
@@ -39,13 +39,13 @@ def test_a_restore_that_is_given_up_leaves_the_old_data(restoring: World) -> Non
     restoring.left = None
     control, place = control_of(restoring.environment)
     book = Book(control=control, place=place, environment=restoring.environment)
-    half = given_up(book, Fleet(control=control, place=place), lambda _half: None)
+    half = given_up(book, PlaceMachines(control=control, place=place), lambda _half: None)
     eventually(lambda: ready(restoring.control[EVENTS]), what="the events etcd is back")
     assert (restoring.keys(EVENTS), restoring.revision(EVENTS)) == (2, newest)
     assert restoring.of(EVENTS).data.asides() == []
     last = book.last()
     assert last is not None
-    assert (last.id, last.state) == (half.id, State.DONE)
+    assert (last.id, last.state) == (half.id, RestoreState.DONE)
     # It is as if it had not been.
     restoring.restore(wanted)
     assert restoring.keys(EVENTS) == 1
@@ -61,7 +61,7 @@ def test_a_restore_ends_without_a_machine_that_was_lost_after_its_start(restorin
     # Two looks, the vault, the API server, three members' stop, rebuild and start, and the vault.
     restoring.left = 2 * LOOK + 1 + 1 + 3 + 3 + 3 + 1
     with pytest.raises(CommandError):
-        restoring.restore(Wanted(roles=[Role.ETCD]))
+        restoring.restore(RestoreArguments(roles=[Role.ETCD]))
     restoring.left = None
     restoring.put(FIRST, "key-3")
     restoring.lose(THIRD)

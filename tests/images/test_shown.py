@@ -17,7 +17,7 @@ from attest.server import Connection, Server
 from node_config import Node
 
 from components.control_plane import issuing
-from longhaul.rotation.servers import digests
+from longhaul.rotate.servers import digests
 from tests.support.ports import free_ports
 
 AUTHORITY = issuing.new_authority(common_name="a", days=1, key=issuing.new_key())

@@ -33,7 +33,7 @@ from longhaul.client import browser
 from longhaul.client.kubeconfig import kubeconfig, own_plugin
 from longhaul.client.oidc import discover
 from longhaul.client.profile import Profile
-from longhaul.client.tokens import Store
+from longhaul.client.tokens import TokenStore
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.hosts import STACKS
 from tests.support.identity_provider import LIFE_S, OTHER_CLIENT, IdentityProvider, identity_provider
@@ -152,7 +152,7 @@ def test_a_person_signs_in_and_kubectl_works(issued: World, tmp_path: Path, monk
         issuers={"corp": issuer},
         expires="2100-01-01T00:00:00+00:00",
     )
-    Store(issuer, profile.place()).write(browser.sign_in(discover(issuer), show=show, ports=(0,)))
+    TokenStore(issuer, profile.place()).write(browser.sign_in(discover(issuer), show=show, ports=(0,)))
     threads[0].join()
     path = tmp_path / "profile.json"
     path.write_text(profile.text())

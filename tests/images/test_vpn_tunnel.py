@@ -28,8 +28,8 @@ from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
 from components.model.vpn.section import Vpn, remotes
 from components.render import vpn
 from lab import openvpn
-from longhaul.access import operator_vpn
 from longhaul.client.vpn import key
+from longhaul.vpn import operator_vpn
 from tests.images.machines import ROOTFS, eventually
 from tests.support.alone import NEEDS_ROOT
 from tests.support.hosts import STACKS

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lab import base, container_system, tools
-from longhaul.depot import contents
-from longhaul.depot.build import made_image
-from longhaul.depot.contents import System
-from longhaul.depot.oci import Image, write_layout
+from longhaul.artifacts import contents
+from longhaul.artifacts.build import made_image
+from longhaul.artifacts.contents import System
+from longhaul.artifacts.oci import Image, write_layout
 from longhaul.toolchain.errors import SetupError
 from tests.support.programs import write_program
 

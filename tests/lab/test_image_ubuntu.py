@@ -12,7 +12,7 @@ import pytest
 
 from lab import image
 from lab.image import LabImages
-from longhaul.depot import contents
+from longhaul.artifacts import contents
 from longhaul.toolchain import debian
 from longhaul.toolchain.spec import repository
 

@@ -18,7 +18,7 @@ import pytest
 from components.model import load, plan
 from lab import tools
 from lab.hypervisor.addresses import INTERNET_DNS
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.support.browser import Browser
 from tests.support.identity_provider import IdentityProvider
 from tests.support.laptop import Laptop

@@ -17,7 +17,7 @@ from components.model.versions.steps import minor, numbers
 from components.objects.queues import source
 from lab import tools
 from lab.queue_objects import FOLDER, documents, text_of
-from longhaul.depot import contents
+from longhaul.artifacts import contents
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.golang import find_compiler
 from longhaul.toolchain.process import output_of

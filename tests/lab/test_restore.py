@@ -12,8 +12,8 @@ import pytest
 
 from components.model.versions.section import pinned
 from lab import tools
-from longhaul.backups.opened import BUMP
-from longhaul.exits import Exit
+from longhaul.etcd_backups.opened import BUMP
+from longhaul.terminal.exits import Exit
 from tests.support.control_plane import generations
 from tests.support.project import Project, eventually, hybrid
 from tests.support.shared_lab import ready

@@ -28,8 +28,8 @@ from lab import depot as build
 from lab.ansible.runner import play
 from lab.cloud.pki import ensure_pki
 from lab.signing import KEY
-from longhaul.depot import contents
-from longhaul.depot.serving import served
+from longhaul.artifacts import contents
+from longhaul.artifacts.serving import served
 from longhaul.toolchain.cache import remove
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.process import output_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lab import tools
-from longhaul.rotation.servers import digests
+from longhaul.rotate.servers import digests
 from tests.lab.test_control_plane import ETCD, ETCDCTL
 from tests.support.cloud import instances, resize
 from tests.support.killed import command, killed_when

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from components.model.versions.section import offered
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.support.control_plane import changed, generations, repeated, tried_twice
 from tests.support.project import Project, environment, eventually
 from tests.support.upgrading import assert_safe, broken_copy, give_image, loaded, running, wish

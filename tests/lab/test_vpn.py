@@ -19,7 +19,7 @@ from components.model.control_plane.machines import Machine, members
 from components.model.versions.section import pinned
 from lab import inotify, openvpn
 from lab.hypervisor.addresses import COMPANY
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.support.identity_provider import IdentityProvider
 from tests.support.laptop import Laptop, Tunnel
 from tests.support.project import Project, eventually, hybrid

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from longhaul.rolling.host_pins import UPGRADED
+from longhaul.roll.host_pins import UPGRADED
 from tests.playbooks.test_pins_filter import PINS, PLUGIN
 from tests.playbooks.test_scripts import ROLES, program, sh
 from tests.support.modules import module_at

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from components.model import Environment, load
-from longhaul.examples import example_project
-from longhaul.hosts.inventory import Reach, has_hosts, inventory, known_hosts
-from longhaul.hosts.script import PROJECT
+from longhaul.cli.examples import example_project
+from longhaul.racks.inventory import Reach, has_hosts, inventory, known_hosts
+from longhaul.racks.script import PROJECT
 from tests.support.hosts import production_with
 
 REACH = Reach(known_hosts=Path("/k n/own"), control_folder=Path("/c"), user="root", key="/key")

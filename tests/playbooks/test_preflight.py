@@ -12,7 +12,7 @@ import pytest
 
 from components.model import load
 from components.model.secrets.certificates import NODES, authorities
-from longhaul.hosts.inventory import Reach, inventory
+from longhaul.racks.inventory import Reach, inventory
 from tests.playbooks.test_scripts import ROLES, program, sh
 from tests.support.modules import module_at
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from longhaul.depot import contents
-from longhaul.depot.oci import Image, write_layout
-from longhaul.depot.serving import served
-from longhaul.images.sources import left_out
+from longhaul.artifacts import contents
+from longhaul.artifacts.oci import Image, write_layout
+from longhaul.artifacts.serving import served
+from longhaul.image.sources import left_out
 from longhaul.toolchain.spec import load, machine_arch, repository
 from tests.support.loopback import Answering, Asked
 from tests.support.modules import module_at

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from longhaul.examples import example_project
-from longhaul.hosts.script import PROJECT
+from longhaul.cli.examples import example_project
+from longhaul.racks.script import PROJECT
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 ROLES = sorted(path for path in (PLAYBOOKS / "roles").iterdir() if path.is_dir())

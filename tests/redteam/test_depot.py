@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.reading import read
-from longhaul.depot.serving import served
-from longhaul.depot.signature import SignatureError, check
+from longhaul.artifacts.reading import read
+from longhaul.artifacts.serving import served
+from longhaul.artifacts.signature import SignatureError, check
 from longhaul.toolchain.spec import repository
 from tests.support.depot_apt import Apt
 from tests.support.gpg import end_agent, gpg, needs_gpg

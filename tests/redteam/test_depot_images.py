@@ -17,7 +17,7 @@ import pytest
 from components.render.node_files import DEPOT_AUTHORITY, registry
 from lab import tools
 from lab.cloud.pki import ensure_pki
-from longhaul.depot.serving import served
+from longhaul.artifacts.serving import served
 from longhaul.toolchain.spec import repository
 from tests.support.gpg import needs_gpg
 from tests.support.programs import write_program

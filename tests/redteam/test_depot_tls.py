@@ -18,7 +18,7 @@ import yaml
 
 from components.render.node_files import DEPOT_AUTHORITY
 from lab.cloud.pki import Pki, ensure_pki
-from longhaul.depot.serving import served
+from longhaul.artifacts.serving import served
 from tests.redteam.test_depot import PLAYBOOKS, VERIFIER, digest_in
 from tests.support.depot_apt import Apt
 from tests.support.gpg import needs_gpg

@@ -10,11 +10,11 @@ import pytest
 
 from components.model import ConfigurationError
 from longhaul.engine.throwaway import copy_stack_file
-from longhaul.exits import CommandError
-from longhaul.init.writing import encryption
-from longhaul.plan.texts import machine_files
-from longhaul.project import Project
+from longhaul.judgement.texts import machine_files
+from longhaul.project.checkout import Project
+from longhaul.project.writing import encryption
 from longhaul.review.sealed import sealed
+from longhaul.terminal.exits import CommandError
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,7 +95,7 @@ def test_strange_files_beside_an_environment_do_not_end_its_review(tmp_path: Pat
 
 def test_yaml_that_others_wrote_has_one_reader() -> None:
     reads = re.compile(r"\byaml\.(load|safe_load|full_load|unsafe_load|parse|scan)\w*\(")
-    packages = ("clouds", "components", "contract", "longhaul", "services", "stacks")
+    packages = ("clouds", "components", "contract", "longhaul", "stacks")
     found = [
         str(path.relative_to(ROOT))
         for package in packages

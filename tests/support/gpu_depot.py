@@ -14,8 +14,8 @@ from typing import Any
 
 from lab import base, tools
 from lab.signing import KEY, signing
-from longhaul.depot import contents
-from longhaul.depot.manifest import seal
+from longhaul.artifacts import contents
+from longhaul.artifacts.manifest import seal
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.cache import cache_root, digest, ensure_folder, sha256_file
 from longhaul.toolchain.spec import load, machine_arch, repository

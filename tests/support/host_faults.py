@@ -26,7 +26,7 @@ from components.model.nodes.nodes import api_url, pod_mtu
 from lab.hosts import network_id
 from lab.hypervisor.addresses import machine_link
 from lab.hypervisor.networks import router_of
-from longhaul.hosts.inventory import OnpremMachine, machines
+from longhaul.racks.inventory import OnpremMachine, machines
 from tests.support.project import Project, host_key
 
 SKEW_S = 7200

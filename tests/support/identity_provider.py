@@ -95,10 +95,10 @@ class IdentityProvider:
         raw = {"url": self.url, "audiences": [CLIENT, BRIEF_CLIENT], **names, "certificate_authority": self.authority}
         return Issuer.model_validate({**raw, **more})
 
-    def profile_issuer(self, client: str = CLIENT, **more: Any) -> profile.Issuer:
+    def profile_issuer(self, client: str = CLIENT, **more: Any) -> profile.ProfileIssuer:
         """Return the issuer as a profile has it."""
         raw = {"client_id": client, "scopes": ("openid", "offline_access"), "certificate_authority": self.authority}
-        return profile.Issuer(**{"url": self.url, **raw, **more})
+        return profile.ProfileIssuer(**{"url": self.url, **raw, **more})
 
     def token(self, *, by: IdentityProvider | None = None, **claims: Any) -> str:
         """Return a token with these claims beside the usual ones (None leaves one out), signed with this provider's key

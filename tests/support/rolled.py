@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from longhaul.rolling.events import Event, Kind
-from longhaul.rolling.run import Roll, Settings
+from longhaul.roll.events import Event, RollEventKind
+from longhaul.roll.run import Roll, RollSettings
 from tests.support.pool import POOL, FakeCluster, FakeGroup
 
 
@@ -33,7 +33,7 @@ class Pool:
         return Roll(
             cloud=self.cloud,
             api=self.cluster,
-            settings=Settings(**settings),
+            settings=RollSettings(**settings),
             tell=self.events.append,
             clock=lambda: self.cluster.seconds,
             wait=self._wait,
@@ -45,10 +45,10 @@ class Pool:
         for at in [at for at in self.meanwhile if at <= self.cluster.seconds]:
             self.meanwhile.pop(at)()
 
-    def said(self, kind: Kind) -> list[str]:
+    def said(self, kind: RollEventKind) -> list[str]:
         return [event.node for event in self.events if event.kind is kind]
 
-    def first(self, kind: Kind) -> str:
+    def first(self, kind: RollEventKind) -> str:
         return next(event.detail for event in self.events if event.kind is kind)
 
     def all_new(self) -> bool:

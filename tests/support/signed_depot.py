@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.build import Parts, fill
-from longhaul.depot.manifest import seal
-from longhaul.depot.oci import Image, copy_of
-from longhaul.depot.signature import sign
+from longhaul.artifacts.build import DepotParts, fill
+from longhaul.artifacts.manifest import seal
+from longhaul.artifacts.oci import Image, copy_of
+from longhaul.artifacts.signature import sign
 from longhaul.toolchain import archive
 from longhaul.toolchain.spec import load, machine_arch
 from tests.support.debs import make_deb
@@ -77,7 +77,7 @@ def make_depot(root: Path, *, content: bytes = b"good", signer: Key | None) -> P
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     image = Image(name=IMAGE, binary=binary, entrypoint=(f"/{TOOL}",))
-    parts = Parts(binaries={TOOL: binary}, archives={SUITE: debs}, images=[image])
+    parts = DepotParts(binaries={TOOL: binary}, archives={SUITE: debs}, images=[image])
     fill(root, parts, place=lambda one, two: copy_of(one, into=two))
     seal(root, {"made": "for a test"}, sign=signer.sign if signer else None)
     return root

@@ -16,7 +16,7 @@ from lab.drill.members import hashes
 from lab.drill.run import VerifierProcess
 from lab.project import LabProject
 from lab.start import start
-from longhaul.images.held import MANIFEST
+from longhaul.project.baked_images import MANIFEST
 from longhaul.toolchain.trees import link_system
 from tests.support.project import Project
 

@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
 from components.model.secrets.certificates import sign_in_name
-from longhaul.client.profile import Inside, Vpn
+from longhaul.client.profile import Inside, ProfileVpn
 from longhaul.client.vpn.endpoint import PATH
 
 NAME = "vpn.lab.internal"
@@ -138,9 +138,9 @@ def endpoint(machines: Machines, folder: Path, reply: Reply) -> Iterator[Endpoin
             thread.join()
 
 
-def doors(machines: Machines, *urls: str) -> Vpn:
+def doors(machines: Machines, *urls: str) -> ProfileVpn:
     """Return the section of a profile."""
-    return Vpn(endpoints=urls, authority=machines.authority.certificate, name=NAME, inside=WITHIN)
+    return ProfileVpn(endpoints=urls, authority=machines.authority.certificate, name=NAME, inside=WITHIN)
 
 
 def openvpn_server(

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.engine.throwaway import STATE_VERSION, copy_stack_file, throwaway_backend
-from longhaul.plan.changes import Action, Changes, read_changes
-from longhaul.plan.document import read_document
+from longhaul.judgement.changes import Changes, ResourceAction, read_changes
+from longhaul.judgement.document import read_document
 from tests.support.project import LIMIT_S, REPOSITORY
 from tests.upgrade.names import name_of
 from tests.upgrade.releases import ACCEPTED, LAB, Release
@@ -161,6 +161,6 @@ def test_an_alias_takes_over_what_had_another_name(
     upgrade.change(RENAMED + ALIASED)
     changes = upgrade.preview("lab").changes
     assert judge(changes, release.accepted()).refused == ()
-    gone = (Action.REPLACE, Action.DESTROY)
+    gone = (ResourceAction.REPLACE, ResourceAction.DESTROY)
     without = {change.urn for change in found["lab"].changes if change.action in gone}
     assert {change.urn for change in changes if change.action in gone} == without

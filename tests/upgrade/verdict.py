@@ -11,19 +11,19 @@ from typing import Any
 
 import yaml
 
-from longhaul.plan.changes import Action, Change
+from longhaul.judgement.changes import Change, ResourceAction
 from tests.upgrade.names import is_kept
 from tests.upgrade.releases import Entry
 
 USER_DATA = {"osProfile.customData", "userData"}
 """Properties that hold a machine's user data, in base64."""
 ADVICE = {
-    Action.REPLACE: "keep the property as it was; what replaces machines is accepted only where a guard of the engine "
-    "gives them turns, and is told in CHANGELOG.md (docs/releasing.md, Machines that are made anew)",
-    Action.DESTROY: "was it renamed, or given another parent? Keep its name, or give it `aliases` in its "
+    ResourceAction.REPLACE: "keep the property as it was; what replaces machines is accepted only where a guard of the "
+    "engine gives them turns, and is told in CHANGELOG.md (docs/releasing.md, Machines that are made anew)",
+    ResourceAction.DESTROY: "was it renamed, or given another parent? Keep its name, or give it `aliases` in its "
     "ResourceOptions (docs/releasing.md, Renaming a resource)",
-    Action.MAKE: "was something renamed? Then alias it; if it is new, say so in accepted.yaml with its reason",
-    Action.CHANGE: "keep the property as it was, or say in accepted.yaml why it changes",
+    ResourceAction.MAKE: "was something renamed? Then alias it; if it is new, say so in accepted.yaml with its reason",
+    ResourceAction.CHANGE: "keep the property as it was, or say in accepted.yaml why it changes",
 }
 
 
@@ -64,7 +64,7 @@ def _properties(change: Change) -> Iterator[str]:
     """Yield what has to be accepted of a change: its properties, or the empty path for a resource that is made or
     destroyed."""
     differing = dict.fromkeys(re.sub(r"\[\d+\]", "", path) for path in change.differing)
-    if change.action in (Action.CHANGE, Action.REPLACE) and differing:
+    if change.action in (ResourceAction.CHANGE, ResourceAction.REPLACE) and differing:
         yield from differing
     else:
         yield ""
@@ -72,10 +72,10 @@ def _properties(change: Change) -> Iterator[str]:
 
 def _word(change: Change, path: str) -> str:
     """Return the action for a property. In a replacement, a property that would not cause it by itself is a change."""
-    if change.action is Action.REPLACE and any(
+    if change.action is ResourceAction.REPLACE and any(
         not replaces for known, replaces in change.differing.items() if re.sub(r"\[\d+\]", "", known) == path
     ):
-        return Action.CHANGE.value
+        return ResourceAction.CHANGE.value
     return change.action.value
 
 

@@ -27,8 +27,8 @@ KUBERNETES = "kubernetes"
 """Name of the authority of API servers and of the programs that they know by certificate."""
 
 ADMINISTRATORS = "administrators"
-"""Name of the authority of people's certificates, which are made on demand and kept nowhere (longhaul/identity.py). It
-can be read or replaced without touching any other certificate."""
+"""Name of the authority of people's certificates, which are made on demand and kept nowhere
+(longhaul/cluster/identity.py). It can be read or replaced without touching any other certificate."""
 
 FRONT_PROXY = "front-proxy"
 """Name of the authority of API servers' identity towards extension API servers."""

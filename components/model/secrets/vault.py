@@ -14,15 +14,11 @@ from components.model.environment import Environment
 class SecretKind(StrEnum):
     """Kind of a shared secret, which decides its first value."""
 
-    SIGNING_KEY = "signing-key"
-    """An ECDSA P-256 key pair, PEM (PKCS#8): signs service accounts' tokens first."""
     SIGNING_KEYS = "signing-keys"
-    """The key that signs service accounts' tokens now, and public keys of those that are believed: at first those of
-    :data:`FIRST_SIGNING_KEY`."""
-    ENCRYPTION_KEY = "encryption-key"
-    """32 random bytes, base64: the key that encrypts Secrets at rest first."""
+    """The key that signs service accounts' tokens, ECDSA P-256, and public keys of those that are believed: at first
+    its own."""
     ENCRYPTION_KEYS = "encryption-keys"
-    """The keys that encrypt Secrets at rest now (``rotation.py``): at first the one of :data:`FIRST_KEY`."""
+    """The keys that encrypt Secrets at rest (``encryption_keys.py``), each of 32 random bytes: at first one."""
     QUARANTINE = "quarantine"
     """The machines in quarantine (``quarantine.py``): at first none."""
     REVOKED = "revoked"
@@ -36,9 +32,6 @@ class SecretKind(StrEnum):
     """Phases of rotations with overlap that are not over (``overlap.py``); no key is in it."""
 
 
-FIRST_KEY = "encryption"
-"""Name of the secret with the first encryption key. It stays after a rotation, for backups from before."""
-
 KEYS_IN_USE = "encryption-keys"
 """Name of the secret with the encryption keys that API servers hold. Only ``longhaul rotate`` changes it."""
 
@@ -46,19 +39,12 @@ RETIRED_KEYS = "encryption-retired"
 """Name of the secret with former encryption keys, which no machine may read: backups need them. ``longhaul rotate``
 makes it."""
 
-FIRST_SIGNING_KEY = "service-account"
-"""Name of the secret with the first key that signed service accounts' tokens. It stays after a rotation, and no machine
-may read it."""
-
 SIGNING_KEYS = "service-account-keys"
 """Name of the secret with the keys of service accounts' tokens that API servers hold. Only ``longhaul rotate`` changes
 it."""
 
 ROTATIONS = "rotations"
 """Name of the secret that records rotations with overlap. Only ``longhaul rotate`` changes it."""
-
-FIRST = {SecretKind.ENCRYPTION_KEYS: FIRST_KEY, SecretKind.SIGNING_KEYS: FIRST_SIGNING_KEY}
-"""Name of the secret from which a kind's first value is made."""
 
 
 def next_secret(name: str) -> str:
@@ -112,9 +98,7 @@ def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
     vpn = by_role[Role.VPN]
     vpn_key = [SharedSecret(name=VPN_KEY, kind=SecretKind.VPN_KEY, holders=vpn)] if vpn else []
     return (
-        SharedSecret(name=FIRST_SIGNING_KEY, kind=SecretKind.SIGNING_KEY, holders=()),
         SharedSecret(name=SIGNING_KEYS, kind=SecretKind.SIGNING_KEYS, holders=by_role[Role.API]),
-        SharedSecret(name=FIRST_KEY, kind=SecretKind.ENCRYPTION_KEY, holders=()),
         SharedSecret(name=KEYS_IN_USE, kind=SecretKind.ENCRYPTION_KEYS, holders=by_role[Role.API]),
         SharedSecret(name=ROTATIONS, kind=SecretKind.ROTATIONS, holders=by_role[Role.API]),
         SharedSecret(name=QUARANTINE, kind=SecretKind.QUARANTINE, holders=by_role[Role.API]),

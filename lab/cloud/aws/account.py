@@ -51,10 +51,6 @@ class AccountObjects:
     quotas: dict[str, int] = field(default_factory=dict)
     shortages: dict[str, str] = field(default_factory=dict)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what an earlier version wrote, which knew no quotas, and one cause of a shortage."""
-        self.__dict__.update({"quotas": {}, "shortages": {}, **state})
-
 
 class AwsAccount:
     """One account of AWS in the environment's regions.

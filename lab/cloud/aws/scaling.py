@@ -49,7 +49,7 @@ class LabGroup(FakeAutoScalingGroup):
     activities: list[dict[str, Any]]
     ec2_backend: LabEc2
     status: str | None = None
-    """:data:`DELETING`, or None; saved groups of earlier versions have none of their own."""
+    """:data:`DELETING`, or None."""
 
     def set_desired_capacity(self, new_capacity: int | None) -> None:
         """Set a new size, and launch or terminate instances to match."""

@@ -9,8 +9,8 @@ from longhaul.client.capacity.show import HELP, add_options, show
 from longhaul.client.options import PROFILE, add_sign_in, profile_of
 
 if TYPE_CHECKING:
-    from contract.kubernetes.api import Reader
     from longhaul.client.profile import Profile
+    from longhaul.kubernetes.api import ApiReader
 
 __all__ = ["HELP", "add_arguments", "run"]
 
@@ -26,18 +26,18 @@ def run(options: argparse.Namespace) -> None:
     show(api_of(profile_of(options), options), options)
 
 
-def api_of(profile: Profile, options: argparse.Namespace) -> Reader:
+def api_of(profile: Profile, options: argparse.Namespace) -> ApiReader:
     """Return the API of a profile's cluster, by the person's token, which is renewed as long as it can be."""
     import ssl
     from urllib.parse import urlsplit
 
-    from contract.kubernetes.api import Reader
-    from contract.kubernetes.connection import Access
     from longhaul.client.sign_in import token_of
+    from longhaul.kubernetes.api import ApiReader
+    from longhaul.kubernetes.connection import ClusterAccess
 
     issuer, place = profile.issuer(options.issuer), profile.place()
 
-    class SignedIn(Reader):
+    class SignedIn(ApiReader):
         """The API, with a token that is good at each request."""
 
         def _headers(self) -> dict[str, str]:
@@ -45,7 +45,7 @@ def api_of(profile: Profile, options: argparse.Namespace) -> Reader:
             return {**super()._headers(), "Authorization": f"Bearer {token}"}
 
     parts = urlsplit(profile.server)
-    access = Access(
+    access = ClusterAccess(
         host=parts.hostname or "",
         port=parts.port or 443,
         context=ssl.create_default_context(cadata=profile.authority),

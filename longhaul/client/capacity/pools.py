@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from contract.kubernetes.api import moment
-from contract.kubernetes.connection import Object
 from contract.labels import HOSTS_POOL_LABEL, KIND_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
 from contract.taints import PREFLIGHT_TAINT
 from longhaul.client.capacity.queues import amount
-from longhaul.client.capacity.state import Amount, Pool
+from longhaul.client.capacity.state import Amount, PoolCapacity
+from longhaul.kubernetes.api import moment
+from longhaul.kubernetes.connection import Object
 
 
 def pools(
@@ -21,7 +21,7 @@ def pools(
     *,
     memory: Mapping[str, Any],
     now: datetime,
-) -> Iterator[Pool]:
+) -> Iterator[PoolCapacity]:
     """Yield every pool, and the hosts of each site."""
     taken = None if pods is None else _taken(pods)
     there: dict[tuple[str, str], list[Object]] = {}
@@ -34,7 +34,7 @@ def pools(
     for (name, site), own in sorted(there.items()):
         kinds = sorted({(node["metadata"].get("labels") or {}).get(KIND_LABEL, "") for node in own} - {""})
         shown = "hosts" if name == HOSTS_POOL_LABEL else name or "of no pool"
-        yield Pool(name=shown, site=site, kind=", ".join(kinds), most=None, **_counts(own, taken))
+        yield PoolCapacity(name=shown, site=site, kind=", ".join(kinds), most=None, **_counts(own, taken))
 
 
 def _declared(
@@ -44,12 +44,12 @@ def _declared(
     taken: Mapping[str, Amount] | None,
     memory: Mapping[str, Any],
     now: datetime,
-) -> Pool:
+) -> PoolCapacity:
     asked = [moment(str(at)) for group, at in (memory.get("asked") or {}).items() if group in one["groups"]]
     failed = (memory.get("backoff") or {}).get(name) or {}
     until = moment(str(failed.get("until") or ""))
     skipped = until is not None and now < until
-    return Pool(
+    return PoolCapacity(
         name=name,
         site=one["site"],
         region=one["region"],

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from contract.kubernetes.api import moment
-from contract.kubernetes.connection import Object
-from contract.kubernetes.quantities import whole
 from contract.resources import GPU_RESOURCE
-from longhaul.client.capacity.state import Amount, Job, Team, Use
+from longhaul.autoscaler.quantities import whole
+from longhaul.client.capacity.state import Amount, PendingJob, TeamCapacity, Use
+from longhaul.kubernetes.api import moment
+from longhaul.kubernetes.connection import Object
 
 CPU = "cpu"
 MILLI = 1000
@@ -29,7 +29,7 @@ def _number(name: str, text: Any) -> int:
         return 0
 
 
-def team(queue: Object, waiting: Iterable[Object] | None) -> Team:
+def team(queue: Object, waiting: Iterable[Object] | None) -> TeamCapacity:
     """Return a team by its ClusterQueue and the jobs of its namespace that wait; None when these may not be seen."""
     status = queue.get("status") or {}
     used = {one["name"]: one.get("resources") or () for one in status.get("flavorsReservation") or ()}
@@ -38,7 +38,7 @@ def team(queue: Object, waiting: Iterable[Object] | None) -> Team:
     jobs = None if waiting is None else sorted(map(_job, waiting), key=lambda one: (str(one.since), one.name))
     admitted = int(status.get("admittedWorkloads") or 0)
     reserving = int(status.get("reservingWorkloads") or 0)
-    return Team(
+    return TeamCapacity(
         name=queue["metadata"]["name"],
         uses=uses,
         running=admitted,
@@ -70,11 +70,11 @@ def is_waiting(item: Object) -> bool:
     return not (_holds(conditions, "Admitted") or _holds(conditions, "Finished"))
 
 
-def _job(item: Object) -> Job:
+def _job(item: Object) -> PendingJob:
     status = item.get("status") or {}
     total = _asked(status)
     owner: Object = next(iter(item["metadata"].get("ownerReferences") or ()), {})
-    return Job(
+    return PendingJob(
         name=str(owner.get("name") or item["metadata"]["name"]),
         asks=Amount(gpus=total.get(GPU_RESOURCE, 0), cores=total.get(CPU, 0) / MILLI),
         since=moment(str(item["metadata"].get("creationTimestamp") or "")),

@@ -8,11 +8,11 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from longhaul.exits import CommandError, Exit
-from longhaul.say import say
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
-    from contract.kubernetes.api import Reader
+    from longhaul.kubernetes.api import ApiReader
 
 HELP = "show what teams are guaranteed, use and wait for, and what pools have; --watch goes on"
 EVERY_S = 10.0
@@ -27,10 +27,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for programs; with --watch, one line a look")
 
 
-def show(api: Reader, options: argparse.Namespace) -> None:
+def show(api: ApiReader, options: argparse.Namespace) -> None:
     """Look and print, with ``--watch`` until the process is interrupted. ``CommandError`` when the API refuses, or does
     not answer at first."""
-    from contract.kubernetes.connection import ApiError
+    from longhaul.kubernetes.connection import ApiError
 
     seen = False
     while True:
@@ -50,7 +50,7 @@ def show(api: Reader, options: argparse.Namespace) -> None:
         time.sleep(EVERY_S)
 
 
-def _look(api: Reader, *, as_json: bool, one_line: bool) -> str:
+def _look(api: ApiReader, *, as_json: bool, one_line: bool) -> str:
     from longhaul.client.capacity.look import Look
     from longhaul.client.capacity.text import to_plain, to_text
 

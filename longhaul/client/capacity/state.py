@@ -28,7 +28,7 @@ class Use:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class PendingJob:
     """A job that does not run yet."""
 
     name: str
@@ -38,7 +38,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Team:
+class TeamCapacity:
     """A team."""
 
     name: str
@@ -47,12 +47,12 @@ class Team:
     """Number of jobs that run."""
     waiting: int
     """Number of jobs that wait."""
-    jobs: tuple[Job, ...] | None
+    jobs: tuple[PendingJob, ...] | None
     """Jobs that wait, the oldest first; None when they may not be seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class PoolCapacity:
     """A pool, or the hosts of a site."""
 
     name: str
@@ -75,11 +75,11 @@ class Pool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capacity:
+class ClusterCapacity:
     """Everything at one moment."""
 
     at: datetime
-    teams: tuple[Team, ...]
-    pools: tuple[Pool, ...]
+    teams: tuple[TeamCapacity, ...]
+    pools: tuple[PoolCapacity, ...]
     hidden: tuple[str, ...]
     """Things that are left out, each with the reason."""

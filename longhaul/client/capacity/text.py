@@ -7,15 +7,15 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from longhaul.client.capacity.state import Amount, Capacity, Pool, Team
-from longhaul.report.ages import age
-from longhaul.report.printable import one_line
+from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity, TeamCapacity
+from longhaul.terminal.ages import age
+from longhaul.terminal.printable import one_line
 
 MANY = 20
 """Number of waiting jobs of a team above which only the oldest are shown."""
 
 
-def to_text(found: Capacity) -> str:
+def to_text(found: ClusterCapacity) -> str:
     """Return tables of teams, waiting jobs and pools, and what is left out."""
     parts = [
         _table(("TEAM", "KIND", "GUARANTEED", "IN USE", "BORROWED", "MAY BORROW", "JOBS"), _teams(found.teams)),
@@ -26,7 +26,7 @@ def to_text(found: Capacity) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def to_plain(found: Capacity) -> dict[str, Any]:
+def to_plain(found: ClusterCapacity) -> dict[str, Any]:
     """Return plain values, with times as text."""
     return dict(_plain(asdict(found)))
 
@@ -39,7 +39,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _teams(teams: Sequence[Team]) -> Iterator[tuple[str, ...]]:
+def _teams(teams: Sequence[TeamCapacity]) -> Iterator[tuple[str, ...]]:
     for team in teams:
         jobs = f"{team.running} running, {team.waiting} waiting"
         for index, use in enumerate(team.uses):
@@ -48,7 +48,7 @@ def _teams(teams: Sequence[Team]) -> Iterator[tuple[str, ...]]:
             yield ("" if index else team.name, use.kind, *used, "" if index else jobs)
 
 
-def _jobs(found: Capacity) -> Iterator[tuple[str, ...]]:
+def _jobs(found: ClusterCapacity) -> Iterator[tuple[str, ...]]:
     for team in found.teams:
         jobs = team.jobs or ()
         for index, job in enumerate(jobs[:MANY]):
@@ -58,7 +58,7 @@ def _jobs(found: Capacity) -> Iterator[tuple[str, ...]]:
             yield ("", f"and {len(jobs) - MANY:,} more", "", "", "")
 
 
-def _pools(found: Capacity) -> Iterator[tuple[str, ...]]:
+def _pools(found: ClusterCapacity) -> Iterator[tuple[str, ...]]:
     for pool in found.pools:
         nodes = f"{pool.nodes:,}" if pool.ready == pool.nodes else f"{pool.ready:,} of {pool.nodes:,} ready"
         free = "?" if pool.free is None else _amount(pool.free)
@@ -67,7 +67,7 @@ def _pools(found: Capacity) -> Iterator[tuple[str, ...]]:
         yield (pool.name, pool.site, pool.kind, nodes, free, coming, most, _asked(pool, found.at))
 
 
-def _asked(pool: Pool, now: datetime) -> str:
+def _asked(pool: PoolCapacity, now: datetime) -> str:
     """Return what is known of a pool's cloud."""
     said = []
     if pool.asked is not None:

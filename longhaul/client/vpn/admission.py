@@ -25,7 +25,7 @@ LONGEST_S = 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remote:
+class VpnDoor:
     """A VPN machine's door: a name or an address, and a UDP port."""
 
     address: str
@@ -45,7 +45,7 @@ class Admission:
     """Key without which OpenVPN does not answer, as OpenVPN writes it."""
     expires: datetime
     """End of the certificate by this machine's clock, which may be wrong."""
-    remotes: tuple[Remote, ...]
+    remotes: tuple[VpnDoor, ...]
     inside: Inside
 
 
@@ -59,7 +59,7 @@ def parse(said: Mapping[str, Any], *, name: str, inside: Inside) -> Admission:
         tls_crypt=_blocks(_STATIC_KEY, said["tls_crypt"]),
         expires=datetime.now(UTC) + timedelta(seconds=_life_s(said["lasts_s"])),
         remotes=tuple(
-            Remote(address=_address(one["address"]), port=_port(one["port"])) for one in _few(said["remotes"])
+            VpnDoor(address=_address(one["address"]), port=_port(one["port"])) for one in _few(said["remotes"])
         ),
         inside=inside,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.client.options import PROFILE, add_sign_in, profile_of
-from longhaul.exits import CommandError, Exit
+from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from longhaul.client.profile import Profile
@@ -76,7 +76,7 @@ def signed_in(profile: Profile, options: argparse.Namespace) -> Source:
 def _write(name: str, source: Source) -> tuple[Path, Admission]:
     from longhaul.client.files import write_private
     from longhaul.client.vpn import key, session, settings
-    from longhaul.say import say
+    from longhaul.terminal.say import say
 
     own = key.new_key()
     admission = source(key.request(own), True)

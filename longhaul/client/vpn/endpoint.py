@@ -9,9 +9,9 @@ from http.client import HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from longhaul.client.profile import Vpn
+from longhaul.client.profile import ProfileVpn
 from longhaul.client.vpn.admission import Admission, parse
-from longhaul.exits import CommandError, Exit
+from longhaul.terminal.exits import CommandError, Exit
 
 PATH = "/v1/certificate"
 CONNECT_S, ANSWER_S = 5.0, 30.0
@@ -26,7 +26,7 @@ class NotAdmittedError(CommandError):
     """The endpoint knows who asks, and does not let that person in."""
 
 
-def admission(vpn: Vpn, *, token: str, request: str) -> Admission:
+def admission(vpn: ProfileVpn, *, token: str, request: str) -> Admission:
     """Return the admission that the first endpoint gives that answers. ``NotAdmittedError`` or ``CommandError`` when
     one refuses, since all would; ``CommandError`` with ``UNREACHABLE`` when none answers as it should."""
     if len(token) > MOST_TOKEN:
@@ -73,8 +73,8 @@ def _raise_refusal(url: str, status: int, why: str) -> None:
         raise CommandError(f"{url} does not take the request{': ' if why else ''}{why}: is there a newer client?")
 
 
-def _post(url: str, vpn: Vpn, *, token: str, request: str) -> tuple[int, dict[str, Any]]:
-    connection = _Connection(url, vpn)
+def _post(url: str, vpn: ProfileVpn, *, token: str, request: str) -> tuple[int, dict[str, Any]]:
+    connection = _EndpointConnection(url, vpn)
     try:
         body = json.dumps({"csr": request})
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -90,10 +90,10 @@ def _post(url: str, vpn: Vpn, *, token: str, request: str) -> tuple[int, dict[st
     return answer.status, said if isinstance(said, dict) else {}
 
 
-class _Connection(HTTPSConnection):
+class _EndpointConnection(HTTPSConnection):
     """A connection to an address whose certificate has the endpoint's name: the address may change, and is in none."""
 
-    def __init__(self, url: str, vpn: Vpn) -> None:
+    def __init__(self, url: str, vpn: ProfileVpn) -> None:
         parts = urlsplit(url)
         super().__init__(parts.hostname or "", parts.port or 443)
         self._name = vpn.sign_in_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 _KEY = ("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256")
 _REQUEST = ("req", "-new", "-key", "/dev/stdin", "-subj", "/CN=laptop")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 POLL_S = 0.5
 """Seconds between looks at whether OpenVPN still runs, before it has connected."""

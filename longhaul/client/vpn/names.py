@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longhaul.client.profile import Inside
 from longhaul.client.vpn.root import as_root, system_program
-from longhaul.say import say
+from longhaul.terminal.say import say
 
 RESOLVED = Path("/run/systemd/resolve")
 """Folder that systemd-resolved has while it runs."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longhaul.client.vpn.root import as_root, system_program
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 OLDEST = (2, 5)
 KEEPS_KEYS = (2, 7)

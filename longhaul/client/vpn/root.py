@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 
 SYSTEM_FOLDERS = (
     *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"),

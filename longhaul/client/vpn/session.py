@@ -19,8 +19,8 @@ from longhaul.client.vpn.endpoint import NotAdmittedError
 from longhaul.client.vpn.key import new_key, request
 from longhaul.client.vpn.management import EndedError, Management, accept, listening
 from longhaul.client.vpn.names import resolve
-from longhaul.exits import CommandError
-from longhaul.say import say
+from longhaul.terminal.exits import CommandError
+from longhaul.terminal.say import say
 
 Source = Callable[[str, bool], Admission]
 """Gives an admission for a request. It may ask the person if the second word is true."""
@@ -70,7 +70,7 @@ def run(name: str, source: Source) -> None:
         with listening(path) as listener:
             log = folder / "openvpn.log"
             process = openvpn.start(program, settings.arguments(first, folder), socket=path, log=log)
-            session = Session(name=name, folder=folder, renew=lambda: source(csr, False), signal=signal, first=first)
+            session = VpnSession(name=name, folder=folder, renew=lambda: source(csr, False), signal=signal, first=first)
             try:
                 session.follow(accept(listener, runs=lambda: process.poll() is None))
             except EndedError:
@@ -82,7 +82,7 @@ def run(name: str, source: Source) -> None:
                     process.wait(END_S)
 
 
-class Session:
+class VpnSession:
     """Follower of a running OpenVPN: it tells the person what happens, and renews the certificate."""
 
     def __init__(

@@ -20,7 +20,7 @@ from components.objects import gpus
 from components.objects.device_plugins import PLUGINS
 from contract.resources import GPU_RESOURCE
 from lab import packages, tools
-from longhaul.depot.oci import Image, write_layout
+from longhaul.artifacts.oci import Image, write_layout
 from longhaul.toolchain.debian import libraries
 from tests.support.device_plugins import Plugin, PluginSocket
 from tests.support.nvml.library import build

@@ -14,7 +14,7 @@ from components.objects import gpus
 from components.objects.device_plugins import AT_ONCE
 from contract.annotations import SKIP_AWAIT
 from contract.labels import GPU_LABEL
-from longhaul.depot import contents
+from longhaul.artifacts import contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.support.api_server import ApiServer, eventually
 from tests.support.declared import plain

@@ -15,7 +15,7 @@ from components.control_plane import issuing
 from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Manager, webhooks_name
 from components.objects.queues import CHECK, GANGS
 from contract.labels import TEAM_LABEL
-from longhaul.rotation.webhooks import believe
+from longhaul.rotate.webhooks import believe
 from longhaul.toolchain.spec import load as load_spec
 from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack

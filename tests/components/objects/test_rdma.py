@@ -11,7 +11,7 @@ from components.model import Environment
 from components.model.hosts.section import Host
 from components.objects import efa, rdma
 from contract.annotations import SKIP_AWAIT
-from longhaul.depot import contents
+from longhaul.artifacts import contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.model import make
 from tests.support.api_server import ApiServer

@@ -29,7 +29,7 @@ from components.objects.team_policies import (
 from longhaul.client.capacity.look import Look
 from longhaul.client.capacity.text import to_plain, to_text
 from longhaul.client.cli import main
-from longhaul.client.tokens import Store, Tokens
+from longhaul.client.tokens import Tokens, TokenStore
 from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack
 from tests.longhaul.client.test_profile import PROFILE
@@ -385,7 +385,7 @@ def test_the_client_shows_it_by_a_token(
     profile = replace(PROFILE, **place, expires="2100-01-01T00:00:00+00:00")
     (tmp_path / "profile.json").write_text(profile.text())
     (own,) = profile.issuers.values()
-    Store(own, profile.place()).write(Tokens(id_token=token, refresh_token="", ends=time.time() + 3600))
+    TokenStore(own, profile.place()).write(Tokens(id_token=token, refresh_token="", ends=time.time() + 3600))
     assert main(["capacity", "--profile", str(tmp_path / "profile.json"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in found["teams"]] == ["speech", "vision"]

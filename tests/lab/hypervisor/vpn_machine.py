@@ -25,9 +25,9 @@ from components.model.vpn.section import MARK, Vpn
 from components.render import user_data
 from lab import desired, openvpn
 from lab.desired import DesiredSubnet, Network, World
-from longhaul.access.profile import inside_of
 from longhaul.client.profile import Inside
 from longhaul.client.vpn import admission, key, settings
+from longhaul.cluster.profile import inside_of
 from tests.lab.hypervisor.conftest import PROJECT, RULES, Lab, eventually, machine, rule
 
 NETWORK = "/subscriptions/x/virtualnetworks/weu"
@@ -85,7 +85,7 @@ class Doors:
             authority=self.authority.certificate,
             tls_crypt=self.shared,
             expires=datetime.now(UTC) + timedelta(hours=1),
-            remotes=(admission.Remote(address=str(DOOR), port=PORT),),
+            remotes=(admission.VpnDoor(address=str(DOOR), port=PORT),),
             inside=self.told,
         )
         path = self.folder / f"{person}.ovpn"

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from components.model import Environment, load
-from longhaul.acceptance.limit import Limit
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.limit import Deadline
+from longhaul.acceptance.target import AcceptanceTarget
 from tests.longhaul.acceptance.fake_api import FakeApi
 from tests.longhaul.acceptance.stand_ins import FakeCommands, Time
 from tests.support.project import hybrid
@@ -55,13 +55,13 @@ def _api(time: Time) -> FakeApi:
 
 
 @pytest.fixture(name="target")
-def _subject(environment: Environment, api: FakeApi, time: Time) -> Target:
-    return Target(
+def _subject(environment: Environment, api: FakeApi, time: Time) -> AcceptanceTarget:
+    return AcceptanceTarget(
         environment=environment,
         commands=FakeCommands(),
         api=lambda user: api,
         exported=dict,
-        limit=Limit(3600, clock=time.clock, wait=time.wait),
+        limit=Deadline(3600, clock=time.clock, wait=time.wait),
         within_s=60,
         image="agnhost:1",
     )

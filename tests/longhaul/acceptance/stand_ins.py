@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longhaul.acceptance.check import Check
-from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.check import AcceptanceCheck
+from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.runner import Checking, Runner
-from longhaul.acceptance.steps import Done
-from longhaul.engine.runs import Records
+from longhaul.acceptance.steps import FinishedCommand
+from longhaul.engine.records import RunFile
 
 SAYS = {
     "doctor": json.dumps({"counts": {"problem": 0, "ok": 13}, "findings": []}),
@@ -46,7 +46,7 @@ class FakeCommands:
     ran: list[str] = field(default_factory=list)
     limits: list[float] = field(default_factory=list)
 
-    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+    def run(self, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
         self.ran.append(" ".join((verb, *words)))
         self.limits.append(limit.left())
         end = self.ends.get(verb, [0])
@@ -55,8 +55,8 @@ class FakeCommands:
             raise how
         if callable(how):
             how()
-            return Done(code=0, stdout=SAYS[verb])
-        return Done(code=how, stdout=SAYS[verb] if how == 0 else "")
+            return FinishedCommand(code=0, stdout=SAYS[verb])
+        return FinishedCommand(code=how, stdout=SAYS[verb] if how == 0 else "")
 
     def tail(self) -> str:
         return "error: the last line"
@@ -79,8 +79,8 @@ class World:
     told: list[str] = field(default_factory=list)
 
     @property
-    def records(self) -> Records:
-        return Records(path=self.path / "dev.acceptance.json")
+    def records(self) -> RunFile:
+        return RunFile(path=self.path / "dev.acceptance.json")
 
     def runner(self, **other: Any) -> Runner:
         return Runner(
@@ -99,13 +99,15 @@ class World:
         )
 
 
-def checking(*runs: Callable[[], str], limits: list[float] | None = None) -> Callable[[Limit], Checking]:
+def checking(*runs: Callable[[], str], limits: list[float] | None = None) -> Callable[[Deadline], Checking]:
     """Return checks that run these functions."""
 
     @contextmanager
-    def chosen(limit: Limit) -> Iterator[tuple[Check, ...]]:
+    def chosen(limit: Deadline) -> Iterator[tuple[AcceptanceCheck, ...]]:
         if limits is not None:
             limits.append(limit.left())
-        yield tuple(Check(name=f"check {index}", shows="that it is so", run=run) for index, run in enumerate(runs))
+        yield tuple(
+            AcceptanceCheck(name=f"check {index}", shows="that it is so", run=run) for index, run in enumerate(runs)
+        )
 
     return chosen

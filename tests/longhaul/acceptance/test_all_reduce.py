@@ -14,8 +14,8 @@ import pytest
 from clouds.base.machine_type import MachineType
 from components.model.pools.machine_types import known_machine_types
 from longhaul.acceptance.all_reduce import judge, read
-from longhaul.acceptance.outcome import Result
-from longhaul.exits import Exit
+from longhaul.acceptance.outcome import StepResult
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 
 SAMPLE = Path(__file__).parent / "nccl" / "two-h100-machines.txt"
@@ -27,7 +27,7 @@ TYPES = known_machine_types()
 P5 = TYPES["p5.48xlarge"]
 
 
-def judged(text: str, machine: MachineType = P5) -> tuple[Result, str]:
+def judged(text: str, machine: MachineType = P5) -> tuple[StepResult, str]:
     verdict = judge(read(text), "p5.48xlarge", machine)
     return verdict.result, verdict.evidence
 
@@ -57,37 +57,37 @@ def test_a_result_that_is_cut_short_is_not_passed_over() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "result", "said"),
     [
-        ("", "", Result.PASSED, "339 GB/s between 2 machines, 85% of the 400 GB/s published"),
+        ("", "", StepResult.PASSED, "339 GB/s between 2 machines, 85% of the 400 GB/s published"),
         (
             LARGEST,
             LARGEST.replace("338.82", "299.00").replace("337.35", "298.00"),
-            Result.FAILED,
+            StepResult.FAILED,
             "at least 75% are due",
         ),
-        (LARGEST, LARGEST.replace("338.82", "30.10").replace("337.35", "301.0"), Result.PASSED, "75%"),
-        (LARGEST, LARGEST.replace("      0    47743", "      7    47743"), Result.FAILED, "7 values arrived wrong"),
-        (LARGEST, LARGEST.replace("    0    47743", " 2.14748e+09    47743"), Result.FAILED, "2147480000 values"),
-        (LARGEST, LARGEST.replace("      0", "    N/A"), Result.FAILED, "1 messages were not compared"),
-        ("ztan-mig-gq73", "ztan-mig-235z", Result.NOT_APPLICABLE, "one machine"),
-        ("#  Rank 15 ", "#  Rink 15 ", Result.FAILED, "15 GPUs, and 2 machines have 16"),
+        (LARGEST, LARGEST.replace("338.82", "30.10").replace("337.35", "301.0"), StepResult.PASSED, "75%"),
+        (LARGEST, LARGEST.replace("      0    47743", "      7    47743"), StepResult.FAILED, "7 values arrived wrong"),
+        (LARGEST, LARGEST.replace("    0    47743", " 2.14748e+09    47743"), StepResult.FAILED, "2147480000 values"),
+        (LARGEST, LARGEST.replace("      0", "    N/A"), StepResult.FAILED, "1 messages were not compared"),
+        ("ztan-mig-gq73", "ztan-mig-235z", StepResult.NOT_APPLICABLE, "one machine"),
+        ("#  Rank 15 ", "#  Rink 15 ", StepResult.FAILED, "15 GPUs, and 2 machines have 16"),
     ],
     ids=["real", "slow", "the-better-half", "wrong", "wrong-by-millions", "unchecked", "one-machine", "not-all-gpus"],
 )
-def test_a_run_is_held_to_the_published_figure(old: str, new: str, result: Result, said: str) -> None:
+def test_a_run_is_held_to_the_published_figure(old: str, new: str, result: StepResult, said: str) -> None:
     found, evidence = judged(REAL.replace(old, new) if old else REAL)
     assert (found, said in evidence) == (result, True), evidence
 
 
 def test_small_messages_measure_no_bandwidth() -> None:
     small = "\n".join(line for line in REAL.splitlines() if not line.lstrip().startswith(("2147", "4294", "8589")))
-    assert judged(small) == (Result.FAILED, judged(small)[1])
+    assert judged(small) == (StepResult.FAILED, judged(small)[1])
     assert "--maxbytes" in judged(small)[1]
 
 
 @pytest.mark.parametrize(("fields", "said"), [({"rdma_gbps": 0}, "rdma_gbps"), ({"gpus": 0}, "no GPUs")])
 def test_a_type_without_a_figure_is_not_judged(fields: dict[str, int], said: str) -> None:
     found, evidence = judged(REAL, P5.model_copy(update=fields))
-    assert (found, said in evidence) == (Result.NOT_APPLICABLE, True)
+    assert (found, said in evidence) == (StepResult.NOT_APPLICABLE, True)
 
 
 def test_types_with_gpus_of_several_machines_in_mind_have_a_figure() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment
-from components.model.prices.book import PriceBook
-from longhaul.acceptance.budget import Budget, expected, refusals
-from longhaul.prices.known import KnownPrices
+from longhaul.acceptance.budget import AcceptanceBudget, expected, refusals
+from longhaul.costs.book import PriceBook
+from longhaul.costs.known import KnownPrices
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 from tests.longhaul.prices.conftest import price
 from tests.longhaul.prices.sample_book import CPU, book
@@ -24,12 +24,12 @@ def _known(tmp_path: Path) -> Known:
     return lambda content: KnownPrices(book=content, path=tmp_path / "prices.yaml")
 
 
-def budget(most_cost: str | None = None, prices: KnownPrices | None = None, *, machines: int = 24) -> Budget:
+def budget(most_cost: str | None = None, prices: KnownPrices | None = None, *, machines: int = 24) -> AcceptanceBudget:
     cost = None if most_cost is None else Decimal(most_cost)
-    return Budget(most_minutes=90, most_machines=machines, most_cost=cost, prices=prices)
+    return AcceptanceBudget(most_minutes=90, most_machines=machines, most_cost=cost, prices=prices)
 
 
-def reasons(environment: Environment, given: Budget) -> str:
+def reasons(environment: Environment, given: AcceptanceBudget) -> str:
     return "; ".join(refusals(environment, given, expected(environment, given)))
 
 

@@ -14,7 +14,7 @@ from longhaul.acceptance import cluster, gpus, joining, scaling
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.limit import LateError
 from longhaul.acceptance.scaling import one_more_and_back, scaled_pool
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.traffic import METADATA, Traffic, tolerations
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 from tests.longhaul.acceptance.fake_api import NODES, UNKNOWN, FakeApi
@@ -61,7 +61,7 @@ def _network(api: FakeApi, environment: Environment) -> Network:
     return Network(api, environment)
 
 
-def test_pods_talk_both_ways_and_go(target: Target, api: FakeApi, network: Network) -> None:
+def test_pods_talk_both_ways_and_go(target: AcceptanceTarget, api: FakeApi, network: Network) -> None:
     assert network.cut == set()
     traffic = Traffic(target)
     assert traffic.addresses() == "by address: rack to use1, use1 to rack; each seen by its own address"
@@ -73,7 +73,7 @@ def test_pods_talk_both_ways_and_go(target: Target, api: FakeApi, network: Netwo
     assert api.lists["/api/v1/namespaces"] == []
 
 
-def test_one_way_that_is_cut_is_found(target: Target, network: Network) -> None:
+def test_one_way_that_is_cut_is_found(target: AcceptanceTarget, network: Network) -> None:
     network.cut = {("on-rack", "on-use1")}
     traffic = Traffic(target)
     with pytest.raises(LateError, match="rack reaches use1 by address: not in time"):
@@ -82,7 +82,7 @@ def test_one_way_that_is_cut_is_found(target: Target, network: Network) -> None:
         traffic.names()
 
 
-def test_masquerade_metadata_and_made_up_names_are_found(target: Target, network: Network) -> None:
+def test_masquerade_metadata_and_made_up_names_are_found(target: AcceptanceTarget, network: Network) -> None:
     traffic = Traffic(target)
     network.masked = "198.51.100.7"
     with pytest.raises(NotSoError, match="not as 10"):
@@ -94,14 +94,16 @@ def test_masquerade_metadata_and_made_up_names_are_found(target: Target, network
         traffic.dns()
 
 
-def test_what_a_killed_run_left_goes_first(target: Target, api: FakeApi, network: Network) -> None:
+def test_what_a_killed_run_left_goes_first(target: AcceptanceTarget, api: FakeApi, network: Network) -> None:
     assert network.cut == set()
     api.post("/api/v1/namespaces", {"metadata": {"name": "longhaul-acceptance"}})
     Traffic(target).addresses()
     assert [item["metadata"]["uid"] for item in api.lists["/api/v1/namespaces"]] != ["uid-1"]
 
 
-def test_without_nodes_or_with_one_site_there_is_no_pair(target: Target, api: FakeApi, network: Network) -> None:
+def test_without_nodes_or_with_one_site_there_is_no_pair(
+    target: AcceptanceTarget, api: FakeApi, network: Network
+) -> None:
     assert network.cut == set()
     del api.lists[NODES][1]
     with pytest.raises(NotApplicableError, match="only use1"):
@@ -118,7 +120,7 @@ def test_pods_may_go_where_a_pools_taint_keeps_others_away(load_raw: Load) -> No
     assert found == {"use1": [{"key": "team", "operator": "Exists", "effect": "NoSchedule"}]}
 
 
-def test_nodes_are_counted_awaited_and_compared_with_the_file(target: Target, api: FakeApi) -> None:
+def test_nodes_are_counted_awaited_and_compared_with_the_file(target: AcceptanceTarget, api: FakeApi) -> None:
     assert cluster.nodes(target) == "2 nodes ready on rack, use1, API servers and kubelets v1.2.3"
     late = api.node("i-2", site="use1", pool="cpu", ready=False)
     api.changed = lambda: late["status"]["conditions"][0].update(status="True")
@@ -128,7 +130,7 @@ def test_nodes_are_counted_awaited_and_compared_with_the_file(target: Target, ap
         cluster.nodes(target)
 
 
-def test_a_node_that_is_missing_or_of_another_version_than_the_api(target: Target, api: FakeApi) -> None:
+def test_a_node_that_is_missing_or_of_another_version_than_the_api(target: AcceptanceTarget, api: FakeApi) -> None:
     del api.lists[NODES][0]
     with pytest.raises(LateError, match="1 nodes of 2"):
         cluster.nodes(target)
@@ -147,7 +149,7 @@ def _judges(api: FakeApi, status: dict[str, Any]) -> None:
     api.changed = changed
 
 
-def test_a_request_that_is_refused_is_well_and_goes(target: Target, api: FakeApi) -> None:
+def test_a_request_that_is_refused_is_well_and_goes(target: AcceptanceTarget, api: FakeApi) -> None:
     _judges(api, {"conditions": [{"type": "Denied", "message": "there is no machine"}]})
     assert joining.unknown_machine(target) == "refused: there is no machine"
     assert joining.live_node(target) == "refused: there is no machine"
@@ -156,7 +158,7 @@ def test_a_request_that_is_refused_is_well_and_goes(target: Target, api: FakeApi
     assert asked == ["i-00000000000000000", "i-1"]
 
 
-def test_one_that_is_signed_or_left_lying_is_not(target: Target, api: FakeApi) -> None:
+def test_one_that_is_signed_or_left_lying_is_not(target: AcceptanceTarget, api: FakeApi) -> None:
     _judges(api, {"conditions": [{"type": "Approved", "message": ""}], "certificate": "abc"})
     with pytest.raises(NotSoError, match="was given a certificate"):
         joining.unknown_machine(target)
@@ -191,14 +193,14 @@ class Group:
             self._api.lists[NODES].remove(mine[0])
 
 
-def test_a_pool_grows_by_one_and_shrinks_back(target: Target, api: FakeApi) -> None:
+def test_a_pool_grows_by_one_and_shrinks_back(target: AcceptanceTarget, api: FakeApi) -> None:
     group = Group(api)
     said = one_more_and_back(target, lambda environment, pool: group)
     assert said.startswith("pool cpu from 1 to 2: ready after")
     assert group.asked == [2, 1]
 
 
-def test_one_that_does_not_is_given_its_size_back(target: Target, api: FakeApi) -> None:
+def test_one_that_does_not_is_given_its_size_back(target: AcceptanceTarget, api: FakeApi) -> None:
     group = Group(api, follows=False)
     with pytest.raises(LateError, match="pool cpu has 2 nodes"):
         one_more_and_back(target, lambda environment, pool: group)
@@ -216,7 +218,7 @@ def test_the_pool_that_is_scaled_has_no_gpus_if_any_may_grow(load_raw: Load) -> 
     assert scaled_pool(load_raw(raw)) is None
 
 
-def test_a_full_pool_is_not_scaled(target: Target, api: FakeApi) -> None:
+def test_a_full_pool_is_not_scaled(target: AcceptanceTarget, api: FakeApi) -> None:
     group = Group(api)
     group.wanted = target.environment.pools["cpu"].max
     with pytest.raises(NotApplicableError, match="as many as it may have"):
@@ -224,7 +226,7 @@ def test_a_full_pool_is_not_scaled(target: Target, api: FakeApi) -> None:
     assert group.asked == []
 
 
-def test_gpus_are_those_of_the_file(load_raw: Load, target: Target, api: FakeApi) -> None:
+def test_gpus_are_those_of_the_file(load_raw: Load, target: AcceptanceTarget, api: FakeApi) -> None:
     with pytest.raises(NotApplicableError, match="no node has GPUs"):
         gpus.gpu_pods(target)
     raw = raw_environment()
@@ -239,7 +241,7 @@ def test_gpus_are_those_of_the_file(load_raw: Load, target: Target, api: FakeApi
     assert api.lists["/api/v1/namespaces"] == []
 
 
-def test_a_private_key_in_the_state_is_found(target: Target) -> None:
+def test_a_private_key_in_the_state_is_found(target: AcceptanceTarget) -> None:
     clean = json.dumps({"deployment": {"resources": [{}, {}]}})
     said = cluster.no_keys(replace(target, exported=lambda: {"dev": clean, "dev-objects": clean}))
     assert said == "2 resources of dev, 2 resources of dev-objects, decrypted: no private key"

@@ -14,7 +14,7 @@ from clouds.azure import listing as azure
 from clouds.azure.session import AzureError, ResourceManager
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.clouds import left, nothing_public
-from longhaul.acceptance.target import Target
+from longhaul.acceptance.target import AcceptanceTarget
 
 GROUP = "/subscriptions/1/resourceGroups/dev-weu/providers/Microsoft.Network"
 OURS = {"longhaul-environment": "dev"}
@@ -105,7 +105,7 @@ def gateway(state: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["natGateways", "virtualNetworkGateways", "bastionHosts"])
-def test_gateways_may_be_public(target: Target, stand: Stand, kind: str) -> None:
+def test_gateways_may_be_public(target: AcceptanceTarget, stand: Stand, kind: str) -> None:
     ec2 = FakeEc2(
         {"describe_addresses": [{"PublicIp": "203.0.113.2"}], "describe_nat_gateways": [gateway("available")]}
     )
@@ -115,7 +115,7 @@ def test_gateways_may_be_public(target: Target, stand: Stand, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", ["loadBalancers", "networkInterfaces"])
-def test_on_azure_nothing_else_may(target: Target, stand: Stand, kind: str) -> None:
+def test_on_azure_nothing_else_may(target: AcceptanceTarget, stand: Stand, kind: str) -> None:
     stand(FakeAzure([held_by(kind)]), FakeEc2())
     with pytest.raises(NotSoError, match=f"203.0.113.1 is held by {kind} it"):
         nothing_public(target)
@@ -129,13 +129,15 @@ def test_on_azure_nothing_else_may(target: Target, stand: Stand, kind: str) -> N
         {"describe_instances": [{"InstanceId": "i-1", "PublicIpAddress": "203.0.113.2"}]},
     ],
 )
-def test_on_aws_nothing_else_may(target: Target, stand: Stand, lists: dict[str, list[dict[str, Any]]]) -> None:
+def test_on_aws_nothing_else_may(
+    target: AcceptanceTarget, stand: Stand, lists: dict[str, list[dict[str, Any]]]
+) -> None:
     stand(FakeAzure([]), FakeEc2(lists))
     with pytest.raises(NotSoError, match=r"203\.0\.113\.2 is held by i-1"):
         nothing_public(target)
 
 
-def test_in_a_group_that_is_somebody_elses_only_what_is_ours_is_judged(target: Target, stand: Stand) -> None:
+def test_in_a_group_that_is_somebody_elses_only_what_is_ours_is_judged(target: AcceptanceTarget, stand: Stand) -> None:
     theirs = [held_by("loadBalancers"), held_by("natGateways", OURS)]
     stand(FakeAzure(theirs, tags={}), FakeEc2())
     assert "natGateways it" in nothing_public(target)
@@ -145,13 +147,13 @@ def test_in_a_group_that_is_somebody_elses_only_what_is_ours_is_judged(target: T
         nothing_public(target)
 
 
-def test_no_address_at_all_shows_nothing(target: Target, stand: Stand) -> None:
+def test_no_address_at_all_shows_nothing(target: AcceptanceTarget, stand: Stand) -> None:
     stand(FakeAzure([]), FakeEc2())
     with pytest.raises(NotApplicableError):
         nothing_public(target)
 
 
-def test_nothing_is_left(target: Target, stand: Stand) -> None:
+def test_nothing_is_left(target: AcceptanceTarget, stand: Stand) -> None:
     gone = {
         "describe_instances": [{"InstanceId": "i-1", "State": {"Name": "terminated"}}],
         "describe_nat_gateways": [gateway("deleted")],
@@ -161,13 +163,13 @@ def test_nothing_is_left(target: Target, stand: Stand) -> None:
 
 
 @pytest.mark.parametrize(("method", "id_"), [(method, id_) for method, _, id_ in LISTED])
-def test_what_is_left_is_named(target: Target, stand: Stand, method: str, id_: str) -> None:
+def test_what_is_left_is_named(target: AcceptanceTarget, stand: Stand, method: str, id_: str) -> None:
     stand(FakeAzure(), FakeEc2({method: [{id_: "left-1"}]}))
     found = left(target.environment)
     assert found == ["left-1 in us-east-1"]
 
 
-def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(target: Target, stand: Stand) -> None:
+def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(target: AcceptanceTarget, stand: Stand) -> None:
     stand(FakeAzure([]), FakeEc2())
     assert left(target.environment) == ["resource group dev-weu"]
     others = FakeAzure([held_by("natGateways"), held_by("natGateways", OURS)], tags={})

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from contract.kubernetes.api import Api
-from contract.kubernetes.connection import ApiError
 from longhaul.acceptance import cluster, disruption
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.disruption import Calls, calling
-from longhaul.acceptance.limit import LateError, Limit
-from longhaul.acceptance.steps import Done
-from longhaul.acceptance.target import Target
-from longhaul.exits import Exit
+from longhaul.acceptance.limit import Deadline, LateError
+from longhaul.acceptance.steps import FinishedCommand
+from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
+from longhaul.terminal.exits import Exit
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 
 NOTHING = {"create": 0, "update": 0, "replace": 0, "delete": 0, "same": 9, "objects": {"create": 0, "same": 2}}
@@ -41,17 +41,17 @@ class Scripted:
     said: str = ""
     ran: list[str] = field(default_factory=list)
 
-    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+    def run(self, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
         self.ran.append(" ".join((verb, *words)))
         answers = self.answers[verb]
         code, content = answers.pop(0) if len(answers) > 1 else answers[0]
-        return Done(code=code, stdout=json.dumps(content), said=self.said, late=not limit.left())
+        return FinishedCommand(code=code, stdout=json.dumps(content), said=self.said, late=not limit.left())
 
     def tail(self) -> str:
         return ""
 
 
-def test_status_is_asked_until_all_is_well(target: Target) -> None:
+def test_status_is_asked_until_all_is_well(target: AcceptanceTarget) -> None:
     unhealthy = {**HEALTHY, "api": {"verdict": "degraded", "reason": "1 of 2 servers ready"}}
     commands = Scripted({"status": [(Exit.FAILED, unhealthy), (Exit.OK, HEALTHY)]})
     said = cluster.components(replace(target, commands=commands))
@@ -59,7 +59,7 @@ def test_status_is_asked_until_all_is_well(target: Target) -> None:
     assert commands.ran == ["status --json"] * 2
 
 
-def test_what_stays_unwell_is_named_and_what_is_unknown_is_not(target: Target) -> None:
+def test_what_stays_unwell_is_named_and_what_is_unknown_is_not(target: AcceptanceTarget) -> None:
     etcd = {"verdict": "down", "reason": "1 of 3 members healthy, quorum is 2"}
     unhealthy = {**HEALTHY, "etcd_clusters": {"etcd": etcd}}
     with pytest.raises(LateError, match="etcd cluster is down: 1 of 3") as failed:
@@ -68,14 +68,14 @@ def test_what_stays_unwell_is_named_and_what_is_unknown_is_not(target: Target) -
 
 
 @pytest.mark.parametrize("code", [Exit.UNREACHABLE, Exit.USAGE])
-def test_a_status_that_cannot_ask_is_not_asked_again(target: Target, code: Exit) -> None:
+def test_a_status_that_cannot_ask_is_not_asked_again(target: AcceptanceTarget, code: Exit) -> None:
     commands = Scripted({"status": [(code, None)]}, said="dev cannot be asked: no Azure credential works")
     with pytest.raises(NotSoError, match=f"ended with {code}: dev cannot be asked: no Azure credential"):
         cluster.components(replace(target, commands=commands))
     assert commands.ran == ["status --json"]
 
 
-def test_where_no_machine_is_there_none_is_awaited(target: Target) -> None:
+def test_where_no_machine_is_there_none_is_awaited(target: AcceptanceTarget) -> None:
     none = {**HEALTHY, "machines": [{"name": "dev-etcd-0", "verdict": "missing", "reason": "it is not in the cloud"}]}
     commands = Scripted({"status": [(Exit.FAILED, none)]})
     with pytest.raises(NotSoError, match="no machine of the control plane is in its cloud"):
@@ -83,7 +83,7 @@ def test_where_no_machine_is_there_none_is_awaited(target: Target) -> None:
     assert commands.ran == ["status --json"]
 
 
-def test_one_machine_that_is_missing_is_awaited(target: Target) -> None:
+def test_one_machine_that_is_missing_is_awaited(target: AcceptanceTarget) -> None:
     some = {
         **HEALTHY,
         "machines": [*HEALTHY["machines"], {"name": "dev-etcd-1", "verdict": "missing", "reason": "gone"}],
@@ -100,7 +100,7 @@ def _answers(**other: list[tuple[int, Any]]) -> Scripted:
     return Scripted({"plan": [(0, NOTHING)], "up": [(0, None)], "hosts": [(0, hosts)], **other})
 
 
-def test_a_second_up_and_what_previews_and_racks_say(target: Target) -> None:
+def test_a_second_up_and_what_previews_and_racks_say(target: AcceptanceTarget) -> None:
     commands = _answers()
     assert "2 rack machines change nothing" in cluster.unchanged(replace(target, commands=commands))
     assert commands.ran == [PREVIEW, "up --yes", PREVIEW, "hosts --json"]
@@ -121,7 +121,9 @@ def test_a_second_up_and_what_previews_and_racks_say(target: Target) -> None:
         ({"hosts": [(0, {"hosts": {"dev-gw-0": {"changed": 3}}})]}, "dev-gw-0': 3"),
     ],
 )
-def test_whatever_changes_again_is_found(target: Target, other: dict[str, list[tuple[int, Any]]], said: str) -> None:
+def test_whatever_changes_again_is_found(
+    target: AcceptanceTarget, other: dict[str, list[tuple[int, Any]]], said: str
+) -> None:
     with pytest.raises(NotSoError, match=said):
         cluster.unchanged(replace(target, commands=_answers(**other)))
 
@@ -154,7 +156,7 @@ def test_calls_go_on_until_the_end_of_the_block() -> None:
 
 @pytest.mark.parametrize(("gap_s", "healthy"), [(disruption.GAP_S, True), (disruption.GAP_S + 1, False)])
 def test_a_member_and_a_server_are_restarted_in_turn(
-    target: Target, monkeypatch: pytest.MonkeyPatch, gap_s: float, healthy: bool
+    target: AcceptanceTarget, monkeypatch: pytest.MonkeyPatch, gap_s: float, healthy: bool
 ) -> None:
     restarted: list[str] = []
 
@@ -173,7 +175,7 @@ def test_a_member_and_a_server_are_restarted_in_turn(
             disruption.restarts(target)
 
 
-def test_where_nobody_goes_on_nothing_is_restarted(load_raw: Load, target: Target) -> None:
+def test_where_nobody_goes_on_nothing_is_restarted(load_raw: Load, target: AcceptanceTarget) -> None:
     raw = raw_environment()
     raw["control_plane"]["api"]["servers"] = 1
     with pytest.raises(NotApplicableError, match="1 API servers"):

@@ -15,14 +15,14 @@ import pytest
 
 from clouds.azure.api import Vault
 from clouds.azure.session import AzureError
-from components.model.prices.book import PriceBook
 from longhaul.acceptance import steps, waiting
-from longhaul.acceptance.limit import Limit
-from longhaul.acceptance.steps import Commands
-from longhaul.context import Context
-from longhaul.exits import Exit
+from longhaul.acceptance.limit import Deadline
+from longhaul.acceptance.steps import AcceptanceCommands
+from longhaul.costs.book import PriceBook
 from longhaul.prices.write import save
-from longhaul.project import Project
+from longhaul.project.checkout import Project
+from longhaul.project.context import Context
+from longhaul.terminal.exits import Exit
 from tests.longhaul.acceptance.exports import exports, holds
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.prices.sample_book import book
@@ -141,26 +141,26 @@ def test_what_cannot_be_made_is_reported_and_nothing_is_made(checkout: Checkout,
 
 
 @pytest.fixture(name="commands")
-def _commands(checkout: Checkout, engine: FakeEngine) -> Commands:
+def _commands(checkout: Checkout, engine: FakeEngine) -> AcceptanceCommands:
     assert engine.calls() == []
     where = Context(project=Project(root=checkout.path), env="dev", lab=None)
-    return Commands(where=where, log=checkout.home / "acceptance.log", environ=checkout.variables())
+    return AcceptanceCommands(where=where, log=checkout.home / "acceptance.log", environ=checkout.variables())
 
 
-def test_a_command_says_into_the_log_and_its_answer_comes_back(commands: Commands) -> None:
-    done = commands.run("validate", limit=Limit(LIMIT_S))
+def test_a_command_says_into_the_log_and_its_answer_comes_back(commands: AcceptanceCommands) -> None:
+    done = commands.run("validate", limit=Deadline(LIMIT_S))
     assert (done.code, done.stdout, done.late) == (Exit.OK, "dev: valid\n", False)
     assert commands.tail() == "$ longhaul validate\ndev: valid"
 
 
-def test_the_last_line_that_it_said_is_of_itself_alone(commands: Commands) -> None:
-    refused = commands.run("validate", "--no-such-option", limit=Limit(LIMIT_S))
+def test_the_last_line_that_it_said_is_of_itself_alone(commands: AcceptanceCommands) -> None:
+    refused = commands.run("validate", "--no-such-option", limit=Deadline(LIMIT_S))
     assert refused.said.endswith("unrecognized arguments: --no-such-option")
-    assert commands.run("validate", limit=Limit(LIMIT_S)).said == ""
+    assert commands.run("validate", limit=Deadline(LIMIT_S)).said == ""
 
 
 def test_one_that_takes_long_is_not_awaited_in_silence(
-    commands: Commands, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    commands: AcceptanceCommands, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.waits()
     engine.has_stack()
@@ -173,7 +173,7 @@ def test_one_that_takes_long_is_not_awaited_in_silence(
     assert told[-1].startswith("`longhaul up` was asked to end")
 
 
-class _Told(Limit):
+class _Told(Deadline):
     """Its time is over once the engine works and the wait was announced."""
 
     def __init__(self, told: list[str], path: Path) -> None:
@@ -184,7 +184,7 @@ class _Told(Limit):
         return 0.0 if self._told and self._path.exists() else super().left()
 
 
-def test_one_whose_time_is_over_is_asked_to_end_and_awaited(commands: Commands, engine: FakeEngine) -> None:
+def test_one_whose_time_is_over_is_asked_to_end_and_awaited(commands: AcceptanceCommands, engine: FakeEngine) -> None:
     engine.waits()
     engine.has_stack()
 
@@ -195,7 +195,7 @@ def test_one_whose_time_is_over_is_asked_to_end_and_awaited(commands: Commands, 
     assert json.loads((engine.folder / "caught").read_text()) == [signal.SIGINT]
 
 
-class _Until(Limit):
+class _Until(Deadline):
     """Its time is over once the engine works."""
 
     def __init__(self, path: Path) -> None:
@@ -214,8 +214,8 @@ def test_a_killed_run_takes_its_commands_along(checkout: Checkout, engine: FakeE
     engine.has_stack()
     script = (
         "import os; from pathlib import Path; from longhaul.acceptance.limit import Limit; "
-        "from longhaul.acceptance.steps import Commands; from longhaul.context import Context; "
-        "from longhaul.project import Project; "
+        "from longhaul.acceptance.steps import Commands; from longhaul.project.context import Context; "
+        "from longhaul.project.checkout import Project; "
         f"where = Context(project=Project(root=Path({str(checkout.path)!r})), env='dev', lab=None); "
         f"commands = Commands(where=where, log=Path({str(checkout.home / 'log')!r}), environ=os.environ); "
         f"commands.run('up', '--yes', '--only', 'infrastructure', limit=Limit({LIMIT_S}))"

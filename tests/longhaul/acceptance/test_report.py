@@ -8,15 +8,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
+from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
 from longhaul.acceptance.text import to_json, to_markdown, to_text
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 
-UP = Outcome(name="up", shows="it is made", result=Result.PASSED, seconds=61.4, evidence="it succeeded")
-DNS = Outcome(name="dns", shows="names are found", result=Result.FAILED, seconds=0.6, evidence="a | b\nc")
-GPUS = Outcome(name="gpus", shows="there are some", result=Result.NOT_APPLICABLE, seconds=0, evidence="no node has")
-NODES = Outcome(name="nodes", shows="they are ready", result=Result.PASSED, seconds=2, evidence="2 nodes")
-REPORT = Report(
+UP = StepOutcome(name="up", shows="it is made", result=StepResult.PASSED, seconds=61.4, evidence="it succeeded")
+DNS = StepOutcome(name="dns", shows="names are found", result=StepResult.FAILED, seconds=0.6, evidence="a | b\nc")
+GPUS = StepOutcome(
+    name="gpus", shows="there are some", result=StepResult.NOT_APPLICABLE, seconds=0, evidence="no node has"
+)
+NODES = StepOutcome(name="nodes", shows="they are ready", result=StepResult.PASSED, seconds=2, evidence="2 nodes")
+REPORT = AcceptanceReport(
     environment="dev",
     stays=Stay.NONE,
     begun=datetime(2026, 11, 1, 12, tzinfo=UTC),
@@ -108,12 +110,12 @@ def test_what_there_is_afterwards_is_said_first_and_last(stays: Stay, title: str
     ("report", "code"),
     [
         (replace(REPORT, checks=(GPUS, NODES)), Exit.OK),
-        (replace(REPORT, checks=(NODES,), steps=(replace(UP, result=Result.FAILED),)), Exit.FAILED),
+        (replace(REPORT, checks=(NODES,), steps=(replace(UP, result=StepResult.FAILED),)), Exit.FAILED),
         (replace(REPORT, checks=()), Exit.FAILED),
         (replace(REPORT, checks=(GPUS,)), Exit.FAILED),
         (replace(REPORT, checks=(NODES,), interrupted=True), Exit.INTERRUPTED),
     ],
 )
-def test_exit_codes(report: Report, code: Exit) -> None:
+def test_exit_codes(report: AcceptanceReport, code: Exit) -> None:
     assert report.exit_code() is code
     assert report.accepted is (code is Exit.OK)

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.limit import Limit
-from longhaul.acceptance.outcome import Result, Stay
+from longhaul.acceptance.limit import Deadline
+from longhaul.acceptance.outcome import Stay, StepResult
 from longhaul.acceptance.runner import KILLED
-from longhaul.acceptance.steps import Done
-from longhaul.engine.runs import new_run
-from longhaul.exits import CommandError, Exit
+from longhaul.acceptance.steps import FinishedCommand
+from longhaul.engine.records import new_run
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.acceptance.stand_ins import FakeCommands, World, checking
 
 WHOLE = ["doctor", "plan", "up", "destroy"]
@@ -44,7 +44,7 @@ def test_all_of_it_in_its_order(world: World) -> None:
     report = world.runner().make_and_destroy(checking(healthy, healthy))
     assert world.commands.verbs() == WHOLE
     assert [one.name for one in report.steps] == ["doctor", "plan", "up", "destroy", "nothing left"]
-    assert [(one.result, one.evidence) for one in report.checks] == [(Result.PASSED, "seen")] * 2
+    assert [(one.result, one.evidence) for one in report.checks] == [(StepResult.PASSED, "seen")] * 2
     assert (report.exit_code(), report.stays) == (Exit.OK, Stay.NONE)
     assert (world.told[0], report.log) == (f"what the steps say is in {report.log}", "/state/dev.acceptance.log")
     assert next(line for line in world.told if line.startswith("check 0")) == "check 0: begins"
@@ -68,9 +68,9 @@ class Found(FakeCommands):
 
     findings: list[dict[str, str]]
 
-    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+    def run(self, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
         assert verb == "doctor"
-        return Done(code=Exit.FAILED, stdout=json.dumps({"counts": {}, "findings": self.findings}))
+        return FinishedCommand(code=Exit.FAILED, stdout=json.dumps({"counts": {}, "findings": self.findings}))
 
 
 def test_what_the_doctor_finds_is_told_once(world: World) -> None:
@@ -93,7 +93,7 @@ def test_what_was_made_by_half_goes_unchecked(world: World) -> None:
 @pytest.mark.parametrize("run", [wrong, broken])
 def test_a_check_that_fails_hides_no_other_and_stops_no_taking_down(world: World, run: Callable[[], str]) -> None:
     report = world.runner().make_and_destroy(checking(run, healthy))
-    assert [one.result for one in report.checks] == [Result.FAILED, Result.PASSED]
+    assert [one.result for one in report.checks] == [StepResult.FAILED, StepResult.PASSED]
     assert "a secret" not in report.checks[0].evidence
     assert world.commands.verbs() == WHOLE
     assert report.exit_code() is Exit.FAILED
@@ -190,7 +190,7 @@ def test_a_failed_taking_down_is_tried_once_more_and_told(world: World) -> None:
 def test_what_a_cloud_still_lists_fails_the_run(world: World) -> None:
     world.left = ["vpc-1 in us-east-1"]
     report = world.runner().make_and_destroy(checking(healthy))
-    assert report.steps[-1].result is Result.FAILED
+    assert report.steps[-1].result is StepResult.FAILED
     assert "vpc-1 in us-east-1" in report.steps[-1].evidence
     assert world.records.read() is not None
 
@@ -204,7 +204,7 @@ def test_a_third_of_the_time_is_kept_for_taking_down(world: World) -> None:
 
     report = world.runner().make_and_destroy(checking(long, healthy, limits=limits))
     assert limits == [pytest.approx(2400)]
-    assert [one.result for one in report.checks] == [Result.PASSED, Result.FAILED]
+    assert [one.result for one in report.checks] == [StepResult.PASSED, StepResult.FAILED]
     assert "--most-time" in report.checks[1].evidence
     assert world.commands.limits[-1] >= 1200
     assert world.records.read() is None

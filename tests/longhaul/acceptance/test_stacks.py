@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from longhaul.acceptance.stacks import STACK, Stacks
-from longhaul.context import Context
-from longhaul.exits import CommandError
-from longhaul.project import Project
+from longhaul.project.checkout import Project
+from longhaul.project.context import Context
+from longhaul.terminal.exits import CommandError
 from tests.longhaul.acceptance.exports import exports, holds
 from tests.longhaul.conftest import Checkout, FakeEngine
 

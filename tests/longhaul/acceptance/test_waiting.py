@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longhaul.acceptance.limit import LateError, Limit
+from longhaul.acceptance.limit import Deadline, LateError
 from longhaul.acceptance.waiting import TELL_S
 from tests.longhaul.acceptance.fake_api import NODES, FakeApi
 from tests.longhaul.acceptance.stand_ins import Time
@@ -23,22 +23,22 @@ def _told() -> list[str]:
 
 
 @pytest.fixture(name="limit")
-def _limit(time: Time, told: list[str]) -> Limit:
-    return Limit(1000, clock=time.clock, wait=time.wait, tell=told.append).within(100)
+def _limit(time: Time, told: list[str]) -> Deadline:
+    return Deadline(1000, clock=time.clock, wait=time.wait, tell=told.append).within(100)
 
 
-def test_what_is_asked_again_and_again_is_told_now_and_then(limit: Limit, told: list[str]) -> None:
+def test_what_is_asked_again_and_again_is_told_now_and_then(limit: Deadline, told: list[str]) -> None:
     with pytest.raises(LateError, match=f"{WHAT}: not in time: one is not"):
         limit.eventually(lambda: "one is not", what=WHAT)
     assert told == LINES
 
 
-def test_so_is_what_is_listed(limit: Limit, told: list[str], api: FakeApi) -> None:
+def test_so_is_what_is_listed(limit: Deadline, told: list[str], api: FakeApi) -> None:
     with pytest.raises(LateError):
         limit.await_items(api, NODES, lambda items: "one is not", what=WHAT)
     assert told == LINES
 
 
-def test_what_comes_soon_needs_no_words(limit: Limit, time: Time, told: list[str]) -> None:
+def test_what_comes_soon_needs_no_words(limit: Deadline, time: Time, told: list[str]) -> None:
     limit.eventually(lambda: "not yet" if time.now < TELL_S - 1 else "", what=WHAT)
     assert told == []

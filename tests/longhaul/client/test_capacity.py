@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from longhaul.autoscaler.memory import Backoff, Memory, to_document
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
-from longhaul.client.capacity.state import Amount, Capacity, Pool
+from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity
 from longhaul.client.capacity.text import MANY, to_plain, to_text
-from services.autoscaler.memory import Backoff, Memory, to_document
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DECLARED = {
@@ -169,7 +169,7 @@ def test_what_runs_or_has_ended_does_not_wait() -> None:
     assert is_waiting(workload("a", condition("Admitted", "False")))
 
 
-def found_pools(nodes: list[Any], pods: list[Any] | None, memory: Memory | None = None) -> dict[str, Pool]:
+def found_pools(nodes: list[Any], pods: list[Any] | None, memory: Memory | None = None) -> dict[str, PoolCapacity]:
     remembered = json.loads(json.dumps(to_document(memory or Memory())))
     return {one.name: one for one in pools(DECLARED, nodes, pods, memory=remembered, now=NOW)}
 
@@ -187,7 +187,7 @@ def test_a_pool_without_nodes_is_there_and_what_its_cloud_was_asked_for() -> Non
     assert (found["west"].nodes, found["west"].most, found["west"].skipped) == (0, 9, "")
     assert found["west"].asked == NOW - timedelta(seconds=40)
     assert (found["h100"].skipped_until, found["h100"].asked) == (until, None)
-    text = to_text(Capacity(at=NOW, teams=(), pools=tuple(found.values()), hidden=()))
+    text = to_text(ClusterCapacity(at=NOW, teams=(), pools=tuple(found.values()), hidden=()))
     assert "refused (capacity): none left, asked again in 4 min" in text
     assert "us-west-2 was asked for more 40 s ago" in text
 
@@ -212,7 +212,7 @@ def test_free_is_what_ready_nodes_have_that_no_pod_requested() -> None:
 def test_text_has_a_table_for_each_and_says_what_is_left_out() -> None:
     vision = team(QUEUE, [workload("llama", condition("QuotaReserved", "False", message="no quota"))])
     speech = replace(team(QUEUE, None), name="speech")
-    found = Capacity(at=NOW, teams=(speech, vision), pools=(), hidden=("jobs of speech: not yours",))
+    found = ClusterCapacity(at=NOW, teams=(speech, vision), pools=(), hidden=("jobs of speech: not yours",))
     teams, jobs, hidden = to_text(found).split("\n\n")
     assert [line.split()[0] for line in teams.splitlines()] == ["TEAM", "speech", "h100", "vision", "h100"]
     assert "80 GPUs, 1,920 cores" in teams
@@ -227,6 +227,6 @@ def test_many_jobs_are_counted_and_what_others_wrote_forges_no_row() -> None:
         workload(f"a{index:03}", condition("QuotaReserved", "False", message="x\nspeech  y"))
         for index in range(MANY + 2)
     ]
-    text = to_text(Capacity(at=NOW, teams=(team(QUEUE, many),), pools=(), hidden=()))
+    text = to_text(ClusterCapacity(at=NOW, teams=(team(QUEUE, many),), pools=(), hidden=()))
     assert len(text.splitlines()) == 3 + 1 + 1 + MANY + 1
     assert "and 2 more" in text

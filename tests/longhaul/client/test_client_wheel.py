@@ -15,7 +15,7 @@ import pytest
 
 import longhaul.client
 from longhaul.client.kubeconfig import own_plugin
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.longhaul.client.test_profile import PROFILE
 from tests.support.client_wheel import install
 

@@ -20,11 +20,11 @@ from longhaul.client.errors import SignInError
 from longhaul.client.files import write_private
 from longhaul.client.oidc import claims_of
 from longhaul.client.options import refuse_changed
-from longhaul.client.profile import LARGEST, Inside, Issuer, Profile, Vpn, digest, read_profile
-from longhaul.client.tokens import EARLY_S, Store, Tokens
-from longhaul.exits import CommandError, Exit
+from longhaul.client.profile import LARGEST, Inside, Profile, ProfileIssuer, ProfileVpn, digest, read_profile
+from longhaul.client.tokens import EARLY_S, Tokens, TokenStore
+from longhaul.terminal.exits import CommandError, Exit
 
-CORP = Issuer(url="https://corp.example.com", client_id="longhaul", scopes=("openid", "email"))
+CORP = ProfileIssuer(url="https://corp.example.com", client_id="longhaul", scopes=("openid", "email"))
 PROFILE = Profile(
     name="lab",
     server="https://api.lab.example.com:6443",
@@ -49,7 +49,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 INSIDE = Inside(range="10.64.0.0/10", dns="10.64.0.10", zones=("lab.example.com", "cluster.local"))
-VPN = Vpn(endpoints=("https://203.0.113.7",), authority="PEM", name="vpn.lab.example.com", inside=INSIDE)
+VPN = ProfileVpn(endpoints=("https://203.0.113.7",), authority="PEM", name="vpn.lab.example.com", inside=INSIDE)
 
 
 def test_a_profile_is_read_as_it_was_written(home: Path) -> None:
@@ -169,7 +169,7 @@ def test_kubelogin_is_told_the_same(monkeypatch: pytest.MonkeyPatch, home: Path)
 
 
 def test_tokens_are_their_owner_s_alone(home: Path) -> None:
-    store = Store(CORP, PROFILE.place())
+    store = TokenStore(CORP, PROFILE.place())
     tokens = Tokens(id_token="i", refresh_token="r", ends=time.time() + 3600)
     with store.held():
         store.write(tokens)
@@ -177,14 +177,14 @@ def test_tokens_are_their_owner_s_alone(home: Path) -> None:
     modes = {oct(path.stat().st_mode & 0o777) for path in (home / "state").rglob("*") if path.is_file()}
     assert modes == {"0o600"}
     assert (home / "state/longhaul/tokens").stat().st_mode & 0o777 == 0o700
-    assert Store(replace(CORP, client_id="other"), PROFILE.place()).read() is None
+    assert TokenStore(replace(CORP, client_id="other"), PROFILE.place()).read() is None
     store.forget()
     assert store.read() is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"id_token": "a"}'])
 def test_tokens_that_cannot_be_read_are_none(home: Path, text: str) -> None:
-    store = Store(CORP, PROFILE.place())
+    store = TokenStore(CORP, PROFILE.place())
     store.write(Tokens(id_token="i", refresh_token="r", ends=0))
     (path,) = (home / "state/longhaul/tokens").glob("*.json")
     path.write_text(text)
@@ -198,14 +198,14 @@ def test_a_token_is_given_to_kubectl_until_shortly_before_it_ends() -> None:
 
 def test_a_good_token_is_given_without_asking_anybody() -> None:
     tokens = Tokens(id_token="i", refresh_token="", ends=time.time() + 3600)
-    Store(CORP, PROFILE.place()).write(tokens)
+    TokenStore(CORP, PROFILE.place()).write(tokens)
     assert sign_in.token_of(CORP, PROFILE.place(), device=False, may_ask=False) == tokens
 
 
 def test_a_profile_that_leads_elsewhere_gets_no_token_of_another_whatever_its_name(home: Path) -> None:
     """The issuer and the client are the same, so the tokens would be good there."""
     own = replace(PROFILE, vpn=VPN)
-    Store(CORP, own.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
+    TokenStore(CORP, own.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
     for other in (
         replace(own, name="other", server="https://elsewhere.example.com"),
         replace(own, name="other", authority="x"),
@@ -213,9 +213,9 @@ def test_a_profile_that_leads_elsewhere_gets_no_token_of_another_whatever_its_na
         replace(own, vpn=replace(VPN, endpoints=("https://192.0.2.1",))),
         replace(own, vpn=replace(VPN, authority="x")),
     ):
-        assert Store(CORP, other.place()).read() is None
+        assert TokenStore(CORP, other.place()).read() is None
     later = replace(own, expires="2031-01-01T00:00:00+00:00")
-    assert Store(CORP, later.place()).read() is not None
+    assert TokenStore(CORP, later.place()).read() is not None
     assert read_profile(written(home, own.text()), now=NOW).place() == own.place()
 
 
@@ -237,7 +237,7 @@ LIST = "import sys; print('\\n'.join(sys.modules))"
 
 def test_a_kept_token_is_given_without_loading_what_asks_for_one(home: Path) -> None:
     """That is why the program starts at once: TLS and HTTP take longer to load than all the rest."""
-    Store(CORP, PROFILE.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
+    TokenStore(CORP, PROFILE.place()).write(Tokens(id_token="i", refresh_token="", ends=time.time() + 3600))
     path = written(home, replace(PROFILE, expires="2100-01-01T00:00:00+00:00").text())
     run = (
         f"import sys, runpy; sys.argv = ['x', '--profile', {str(path)!r}]\n"

@@ -18,10 +18,10 @@ import pytest
 from components.control_plane.issuing import common_name
 from longhaul.client import browser, device
 from longhaul.client.errors import SignInError
-from longhaul.client.oidc import RefusedError, claims_of, discover
+from longhaul.client.oidc import IssuerRefusedError, claims_of, discover
 from longhaul.client.profile import Profile
 from longhaul.client.sign_in import token_of
-from longhaul.client.tokens import Store
+from longhaul.client.tokens import TokenStore
 from longhaul.client.vpn import key
 from longhaul.client.vpn.command import signed_in
 from tests.support.identity_provider import BRIEF_CLIENT, IdentityProvider, fill_in, identity_provider
@@ -102,7 +102,7 @@ def test_an_answer_to_somebody_else_s_question_is_not_taken(corp: IdentityProvid
 def test_a_stolen_code_is_worth_nothing_without_its_verifier(corp: IdentityProvider) -> None:
     provider = discover(corp.profile_issuer())
     form = {"grant_type": "authorization_code", "code": "x" * 43, "redirect_uri": "http://localhost:1"}
-    with pytest.raises(RefusedError, match="invalid_grant"):
+    with pytest.raises(IssuerRefusedError, match="invalid_grant"):
         provider.exchange({**form, "code_verifier": "y" * 43})
 
 
@@ -134,7 +134,7 @@ def test_a_token_is_fresh_without_the_person_until_they_leave(
     """The tokens of this client are over at once."""
     issuer = corp.profile_issuer(BRIEF_CLIENT)
     monkeypatch.setattr(browser, "PORTS", ANY_PORT)
-    store = Store(issuer, "place")
+    store = TokenStore(issuer, "place")
     store.write(browser.sign_in(discover(issuer), show=Person(corp, "nobody"), ports=ANY_PORT))
     before = store.read()
     assert before is not None
@@ -161,7 +161,7 @@ def test_the_vpn_is_asked_with_a_fresh_token_until_the_person_leaves(corp: Ident
         )  # fmt: skip
         source = signed_in(profile, argparse.Namespace(issuer=None, device=False))
         request = key.request(key.new_key())
-        store = Store(issuer, profile.place())
+        store = TokenStore(issuer, profile.place())
         store.write(browser.sign_in(discover(issuer), show=Person(corp, "bob"), ports=ANY_PORT))
         spent = [store.read()]
         for may_ask in (True, False):
@@ -181,7 +181,7 @@ def test_kubectl_s_program_gives_the_kept_token(corp: IdentityProvider, home: Pa
         name="lab", server="https://127.0.0.1:1", server_name="", authority=corp.authority, issuers={"corp": issuer},
         expires="2100-01-01T00:00:00+00:00",
     )  # fmt: skip
-    Store(issuer, profile.place()).write(tokens)
+    TokenStore(issuer, profile.place()).write(tokens)
     (home / "profile.json").write_text(profile.text())
     words = [sys.executable, "-I", "-m", "longhaul.client", "--profile", str(home / "profile.json")]
     done = subprocess.run(words, env=dict(os.environ), capture_output=True, text=True, check=True)

@@ -22,13 +22,13 @@ import pytest
 
 from longhaul.client import cli
 from longhaul.client.profile import Profile
-from longhaul.client.tokens import Store, Tokens
+from longhaul.client.tokens import Tokens, TokenStore
 from longhaul.client.vpn import admission, names, openvpn, root, session, settings
 from longhaul.client.vpn import endpoint as doors_of
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.key import new_key, request
 from longhaul.client.vpn.management import EndedError, Management, listening
-from longhaul.exits import CommandError, Exit
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.client.test_profile import CORP, PROFILE
 from tests.support.alone import NEEDS_ROOT
 from tests.support.api_server import eventually
@@ -70,7 +70,7 @@ def dead() -> str:
 
 def keep(home: Path, said: Profile) -> None:
     (home / "profile.json").write_text(said.text())
-    Store(CORP, said.place()).write(Tokens(id_token=TOKEN, refresh_token="", ends=time.time() + 3600))
+    TokenStore(CORP, said.place()).write(Tokens(id_token=TOKEN, refresh_token="", ends=time.time() + 3600))
 
 
 def vpn(home: Path, said: Profile, *words: str) -> int:
@@ -139,7 +139,7 @@ def test_a_token_with_thousands_of_groups_is_said_before_anybody_is_asked(
     said = profile(door.url)
     (home / "profile.json").write_text(said.text())
     token = jwt.encode({"groups": [f"team-{number}" for number in range(5000)]}, "x" * 32)
-    Store(CORP, said.place()).write(Tokens(id_token=token, refresh_token="", ends=time.time() + 3600))
+    TokenStore(CORP, said.place()).write(Tokens(id_token=token, refresh_token="", ends=time.time() + 3600))
     assert cli.main(["vpn", "--profile", "profile.json", "--write-only"]) == Exit.FAILED
     assert "VPN machines take 24: your company puts too many groups into it. Ask" in capsys.readouterr().err
     assert door.asked == []
@@ -301,7 +301,9 @@ class Renewal:
         self.folder = folder
         ours, self.openvpn = socket.socketpair()
         self.management = Management(ours)
-        self.session = session.Session(name="lab", folder=folder, renew=self.renew, signal="SIGUSR1", first=self.first)
+        self.session = session.VpnSession(
+            name="lab", folder=folder, renew=self.renew, signal="SIGUSR1", first=self.first
+        )
 
     def renew(self) -> Admission:
         self.asked += 1

@@ -17,7 +17,7 @@ from longhaul.client.profile import Inside
 from longhaul.client.vpn import session
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.endpoint import NotAdmittedError
-from longhaul.exits import CommandError
+from longhaul.terminal.exits import CommandError
 from tests.support.api_server import eventually
 from tests.support.vpn_stand_in import NAME, WITHIN, Machines, openvpn_server
 

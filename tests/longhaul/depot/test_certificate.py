@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from components.model.secrets.authority_pem import authority_fault
-from longhaul.depot.manifest import SUMS
-from longhaul.depot.serving import served
+from longhaul.artifacts.manifest import SUMS
+from longhaul.artifacts.serving import served
 from longhaul.toolchain.spec import repository
 from tests.support.depot_apt import Apt
 from tests.support.gpg import needs_gpg

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from lab.signing import KEY
-from longhaul.cli import main
-from longhaul.depot import contents, gather
-from longhaul.depot.build import Parts
-from longhaul.depot.gather import Sources
-from longhaul.depot.manifest import SUMS, digest_of, seal
-from longhaul.depot.wanted import Pull, Wanted
-from longhaul.exits import Exit
+from longhaul.artifacts import contents
+from longhaul.artifacts.build import DepotParts
+from longhaul.artifacts.manifest import SUMS, digest_of, seal
+from longhaul.artifacts.wanted import DepotContent, Pull
+from longhaul.cli.main import main
+from longhaul.depot import gather
+from longhaul.depot.gather import DepotSources
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 from tests.support.gpg import gpg, needs_gpg
 from tests.support.signed_depot import Key, make_key
@@ -27,13 +28,13 @@ DIGEST = f"sha256:{'a' * 64}"
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Wanted, Sources]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DepotContent, DepotSources]]:
     """Requests to fetch, which are recorded only."""
-    found: list[tuple[Wanted, Sources]] = []
+    found: list[tuple[DepotContent, DepotSources]] = []
 
-    def nothing(wanted: Wanted, sources: Sources) -> Parts:
+    def nothing(wanted: DepotContent, sources: DepotSources) -> DepotParts:
         found.append((wanted, sources))
-        return Parts(binaries={}, archives={}, images=[])
+        return DepotParts(binaries={}, archives={}, images=[])
 
     monkeypatch.setattr(gather, "gather", nothing)
     return found
@@ -169,7 +170,7 @@ def test_without_a_signature_it_is_said(
     assert "it is not signed, and machines take nothing from it" in capsys.readouterr().err
 
 
-def test_options_say_what_goes_in(checkout: Checkout, asked: list[tuple[Wanted, Sources]]) -> None:
+def test_options_say_what_goes_in(checkout: Checkout, asked: list[tuple[DepotContent, DepotSources]]) -> None:
     listed = checkout.path / "noble.list"
     listed.write_text("# Ubuntu\ndeb [signed-by=/k] http://mirror.example noble main\n\n")
     image = f"registry.example/team/train:v1@{DIGEST}"
@@ -188,7 +189,9 @@ def test_options_say_what_goes_in(checkout: Checkout, asked: list[tuple[Wanted, 
     assert sources.refresh
 
 
-def test_without_options_it_is_the_releases_own(checkout: Checkout, asked: list[tuple[Wanted, Sources]]) -> None:
+def test_without_options_it_is_the_releases_own(
+    checkout: Checkout, asked: list[tuple[DepotContent, DepotSources]]
+) -> None:
     assert build(checkout) == Exit.OK
     ((wanted, sources),) = asked
     assert wanted.suites == (contents.load().suite,)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.depot.drivers import Driver, DriverRequest, driver_packages, drivers, parse_request
+from longhaul.artifacts.drivers import DriverPackage, DriverRequest, driver_packages, drivers, parse_request
 from longhaul.toolchain.errors import SetupError
 
-BOTH = Driver(
+BOTH = DriverPackage(
     suite="noble",
     branch="580",
     modules={"open": ("dkms-open",), "proprietary": ("dkms",)},

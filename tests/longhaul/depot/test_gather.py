@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.contents import ContainerImage
-from longhaul.depot.gather import Sources, assemble, gather
-from longhaul.depot.manifest import MANIFEST, Report, verify
+from longhaul.artifacts.contents import ContainerImage
+from longhaul.artifacts.manifest import MANIFEST, DepotReport, verify
+from longhaul.artifacts.wanted import DepotContent
+from longhaul.depot.gather import DepotSources, assemble, gather
 from longhaul.depot.publish import publish
-from longhaul.depot.wanted import Wanted
 from longhaul.toolchain import archive
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Binary, Download, Go, Spec, Tool, machine_arch
@@ -43,14 +43,14 @@ class Bench:
     def site(self) -> Path:
         return self.root / "site"
 
-    def sources(self, *, refresh: bool = False) -> Sources:
+    def sources(self, *, refresh: bool = False) -> DepotSources:
         binary = Binary(name="tool", module="tool", package="example.org/tool", check=("version",), answer="tool 1.0")
         download = Download(url=f"{self.address}/tool", sha256=hashlib.sha256(TOOL).hexdigest())
         tool = Tool(
             name="tool", release="tool", version="1.0", binaries=(binary,), downloads={machine_arch(): download}
         )
         (self.root / "tools" / "tool").mkdir(parents=True, exist_ok=True)
-        return Sources(
+        return DepotSources(
             spec=Spec(go=Go(version="1.26.8", sums={}), tools=(tool,), modules_dir=self.root / "tools"),
             log_dir=self.root / "log",
             progress=self.said.append,
@@ -58,10 +58,10 @@ class Bench:
             refresh=refresh,
         )
 
-    def build(self, wanted: Wanted, *, refresh: bool = False) -> Report:
+    def build(self, wanted: DepotContent, *, refresh: bool = False) -> DepotReport:
         sources = self.sources(refresh=refresh)
         parts = gather(wanted, sources)
-        found: list[Report] = []
+        found: list[DepotReport] = []
         publish(self.depot, lambda into: found.append(assemble(into, wanted, parts, sources)), progress=print)
         return found[0]
 
@@ -108,7 +108,7 @@ def bench(tmp_path: Path, make_deb: MakeDeb, monkeypatch: pytest.MonkeyPatch) ->
 
 
 IMAGE = ContainerImage(tool="tool", name="registry.example/tool", tag="v{version}", entrypoint=("/tool",))
-WANTED = Wanted(
+WANTED = DepotContent(
     environment="test",
     sites=("colo",),
     tools=("tool",),

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.depot.oci import MANIFEST, Image, write_layout
-from longhaul.depot.serving import served
+from longhaul.artifacts.oci import MANIFEST, Image, write_layout
+from longhaul.artifacts.serving import served
 
 BINARY = b"\x7fELF of no program"
 NAME = "registry.example/some/thing:v1"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.oci import Image, write_layout
+from longhaul.artifacts.oci import Image, write_layout
 from longhaul.toolchain.debian import libraries
 from longhaul.toolchain.errors import SetupError
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot import manifest as module
-from longhaul.depot.manifest import MANIFEST, SUMS, Report, digest_of, seal, verify
+from longhaul.artifacts import manifest as module
+from longhaul.artifacts.manifest import MANIFEST, SUMS, DepotReport, digest_of, seal, verify
 from longhaul.toolchain.errors import SetupError
 
 BLOB = b"layer"
@@ -39,7 +39,7 @@ def depot(tmp_path: Path) -> Path:
     return root
 
 
-def told(report: Report) -> list[tuple[str, str]]:
+def told(report: DepotReport) -> list[tuple[str, str]]:
     return [(problem.kind, problem.path) for problem in report.problems]
 
 

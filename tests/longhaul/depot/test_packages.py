@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.oci import write_layout
-from longhaul.depot.serving import served
+from longhaul.artifacts.oci import write_layout
+from longhaul.artifacts.serving import served
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import machine_arch

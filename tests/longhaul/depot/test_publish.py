@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.manifest import seal, verify
+from longhaul.artifacts.manifest import seal, verify
 from longhaul.depot.publish import publish
 from longhaul.toolchain.errors import SetupError
 

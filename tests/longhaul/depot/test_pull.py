@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot.oci import Image, write_layout
-from longhaul.depot.pull import Pulled, add, images_of, pull
-from longhaul.depot.serving import served
-from longhaul.depot.wanted import Pull
+from longhaul.artifacts.oci import Image, write_layout
+from longhaul.artifacts.pull import Pulled, add, images_of, pull
+from longhaul.artifacts.serving import served
+from longhaul.artifacts.wanted import Pull
 from longhaul.toolchain import tools
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import machine_arch

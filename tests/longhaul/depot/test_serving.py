@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 
 from lab.cloud.pki import ensure_pki
-from longhaul.depot.build import Parts, fill
-from longhaul.depot.manifest import MANIFEST, SUMS, seal
-from longhaul.depot.oci import Image, copy_of
+from longhaul.artifacts.build import DepotParts, fill
+from longhaul.artifacts.manifest import MANIFEST, SUMS, seal
+from longhaul.artifacts.oci import Image, copy_of
+from longhaul.artifacts.serving import served
 from longhaul.depot.publish import publish
-from longhaul.depot.serving import served
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 
 LIMIT_S = 60.0
 
@@ -36,7 +36,7 @@ def made(root: Path, tmp_path: Path, *, tag: str = "v1", content: bytes = b"bina
 
     def make(into: Path) -> None:
         image = Image(name=f"registry.example/thing:{tag}", binary=binary, entrypoint=("/thing",))
-        fill(into, Parts(binaries={}, archives={}, images=[image]), place=lambda one, two: copy_of(one, into=two))
+        fill(into, DepotParts(binaries={}, archives={}, images=[image]), place=lambda one, two: copy_of(one, into=two))
         seal(into, {})
 
     publish(root, make, progress=print)

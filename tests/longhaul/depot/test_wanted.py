@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from longhaul.depot import contents
-from longhaul.depot.contents import ContainerImage
-from longhaul.depot.wanted import Pull, parse_pull, wanted
+from longhaul.artifacts import contents
+from longhaul.artifacts.contents import ContainerImage
+from longhaul.artifacts.wanted import Pull, parse_pull, wanted
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import load
 from tests.model.make import AWS, ONPREM, environment, minimal

@@ -15,12 +15,12 @@ from clouds.aws import reader as aws
 from clouds.azure import reader as azure
 from clouds.azure.session import AzureError
 from clouds.base.findings import NotAskedError, Severity
-from longhaul.commands import doctor
 from longhaul.doctor import NAMES, machine
+from longhaul.doctor import command as doctor
 from longhaul.doctor.checks import ASKING, NOT_IN_A_LAB, checks
 from longhaul.doctor.run import run_checks
-from longhaul.exits import Exit
-from longhaul.invocation import Invocation
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 from tests.longhaul.doctor.world import FILE, GOLDEN, VPC, Sdk, alone, named_environment, target
 
@@ -125,7 +125,8 @@ def test_where_says_file_and_key() -> None:
 def test_the_command_itself_loads_no_sdk(root: Path) -> None:
     heavy = ("boto3", "botocore", "azure", "requests", "pydantic", "yaml")
     code = (
-        "import sys, argparse; from longhaul.commands import doctor; doctor.add_arguments(argparse.ArgumentParser()); "
+        "import sys, argparse; from longhaul.doctor import command as doctor; "
+        "doctor.add_arguments(argparse.ArgumentParser()); "
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)

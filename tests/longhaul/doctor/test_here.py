@@ -19,7 +19,7 @@ from components.model.hosts.section import Host
 from longhaul.doctor import hosts as host_checks
 from longhaul.doctor import machine, state
 from longhaul.doctor import size as size_checks
-from longhaul.doctor.target import Target
+from longhaul.doctor.target import DoctorTarget
 from longhaul.engine.backend import Backend
 from tests.longhaul.doctor.world import FILE, raw_environment, severities, share, target
 
@@ -132,7 +132,7 @@ def test_hosts_without_a_pinned_key_are_counted() -> None:
     assert [finding.severity for finding in host_checks.hosts(looked_at)] == [Severity.OK]
 
 
-def with_environment(looked_at: Target, environment: Any) -> Target:
+def with_environment(looked_at: DoctorTarget, environment: Any) -> DoctorTarget:
     from dataclasses import replace
 
     return replace(looked_at, environment=environment)

@@ -10,14 +10,14 @@ import pytest
 
 from clouds.base.findings import NotAskedError, Severity
 from longhaul.doctor import recovery
-from longhaul.doctor.target import Target
-from longhaul.exits import CommandError, Exit
+from longhaul.doctor.target import DoctorTarget
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.doctor.world import raw_environment, target
 
 KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
 
 
-def environment(**changes: Any) -> Target:
+def environment(**changes: Any) -> DoctorTarget:
     raw = raw_environment() | {"backups": {"recipients": [KEY]}, "destroyable": False, **changes}
     return target({key: value for key, value in raw.items() if value is not None})
 

@@ -12,8 +12,8 @@ from clouds.base.doctor import Question
 from clouds.base.findings import Finding, NotAskedError, Severity, ok, problem, unknown, warning
 from longhaul.doctor.run import run_checks
 from longhaul.doctor.text import exit_code, to_json, to_text
-from longhaul.exits import Exit
 from longhaul.report.text import WIDTH
+from longhaul.terminal.exits import Exit
 from tests.longhaul.doctor.world import severities
 from tests.support.golden import Golden
 

@@ -21,7 +21,7 @@ from clouds.base.doctor import Share
 from clouds.base.findings import Finding, NotAskedError
 from clouds.base.outside import Outside
 from components.model import parse
-from longhaul.doctor.target import Target
+from longhaul.doctor.target import DoctorTarget
 from longhaul.engine.backend import Backend
 from tests.support.loopback import Answering, Asked
 from tests.support.project import REPOSITORY, hybrid
@@ -72,12 +72,12 @@ def named_environment() -> dict[str, Any]:
     return raw
 
 
-def target(raw: dict[str, Any] | None = None, **more: Any) -> Target:
+def target(raw: dict[str, Any] | None = None, **more: Any) -> DoctorTarget:
     """Return the subject of the checks, with nothing of this machine's."""
     given = raw_environment() if raw is None else raw
     environment = parse(given, source=REPOSITORY / "stacks" / "Pulumi.dev.yaml", stack="dev")
     known: dict[str, Any] = {"stack": {}, "backend": Backend(url=""), "environ": {}, **more}
-    return Target(environment=environment, file=FILE, hosts_file="stacks/hosts.dev.yaml", **known)
+    return DoctorTarget(environment=environment, file=FILE, hosts_file="stacks/hosts.dev.yaml", **known)
 
 
 def silent(url: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from longhaul import cli
-from longhaul.project import Project
+from longhaul.cli import main as cli
+from longhaul.project.checkout import Project
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEV4YW1wbGVFeGFtcGxlRXhhbXBsZUV4YW1wbGVFeGFt ops@example"
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFhk/LkKNQC31ru54ymVcoIM67FZShjozqAZ026fyRip"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.project import Project
+from longhaul.project.checkout import Project
 from tests.longhaul.init.asked import Here
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from clouds.base.pool import Reservation
 from components.model import plan
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import ACCESS, AZURE, KEY, LEAST_TYPED, Here, Person
 
 COMPANY = (

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from components.model import load
-from longhaul.exits import Exit
-from longhaul.init import writing
+from longhaul.project import writing
+from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import ACCESS, AZURE, HOST_KEY, LEAST, RACK, Here, Person
 from tests.support.hosts import stack_file
 

@@ -19,9 +19,9 @@ from clouds.azure import permissions as azure
 from components.azure import roles
 from components.model.pools.machine_types import known_machine_types
 from lab.cloud.aws.actions import known_actions
-from longhaul import cli
-from longhaul.exits import Exit
+from longhaul.cli import main as cli
 from longhaul.init.answers import SIZES
+from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import KEY, Here
 from tests.support.azure_types import AZURE_TYPES
 

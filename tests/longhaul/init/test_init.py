@@ -13,8 +13,8 @@ from clouds.aws.site import AwsSite
 from clouds.azure.site import AzureSite
 from clouds.base.baking import BakeOptions
 from clouds.onprem.site import OnpremSite
-from longhaul.exits import Exit
-from longhaul.images.bake import plan_bake
+from longhaul.image.bake import plan_bake
+from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import (
     AWS,
     AZURE,

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from longhaul import cli
-from longhaul.exits import Exit
+from longhaul.cli import main as cli
 from longhaul.init.answers import SIZES
 from longhaul.init.document import SCHEMA
+from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import AWS, LEAST, RACK, Here
 from tests.support.golden import Golden
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from longhaul import cli
-from longhaul.exits import CommandError, Exit
+from longhaul.cli import main as cli
 from longhaul.hosts import scanning
 from longhaul.hosts.pinning import pin_hosts
 from longhaul.hosts.scan_keys import fingerprint
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.init.asked import ACCESS, AZURE, HOST_KEY, Here, Person
 
 KEYS = {f"198.51.100.{last}": f"ssh-ed25519 {HOST_KEY.split()[1][:-2]}{last}" for last in (20, 21)}

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from components.model import Environment, parse
-from longhaul.plan.changes import Changes, read_changes
-from longhaul.plan.document import read_document
-from longhaul.plan.plan import VERDICTS, Plan, Terms, make_plan
+from longhaul.judgement.changes import Changes, read_changes
+from longhaul.judgement.document import read_document
+from longhaul.judgement.plan import VERDICTS, Plan, PlanTerms, make_plan
 from tests.support.project import REPOSITORY, hybrid
 
 VM = "azure-native:compute:VirtualMachine"
@@ -90,7 +90,7 @@ def changes(*steps: Step, same: int = 0) -> Changes:
 
 def judged(*steps: Step, environment: Environment | None = None, **terms: Any) -> Plan:
     """Return the plan of a document of ``steps``."""
-    return make_plan(environment or lab(), changes(*steps), Terms(**terms))
+    return make_plan(environment or lab(), changes(*steps), PlanTerms(**terms))
 
 
 def said(plan: Plan) -> list[str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.exits import CommandError, Exit
-from longhaul.plan.changes import Action, read_changes
-from longhaul.plan.document import read_document, read_files
+from longhaul.judgement.changes import ResourceAction, read_changes
+from longhaul.judgement.document import read_document, read_files
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.plan.steps import changes, stack, step, text
 
 SUBNET = "azure-native:network:Subnet"
@@ -18,20 +18,20 @@ SUBNET = "azure-native:network:Subnet"
 @pytest.mark.parametrize(
     ("op", "action"),
     [
-        ("create", Action.MAKE),
-        ("update", Action.CHANGE),
-        ("delete", Action.DESTROY),
-        ("replace", Action.REPLACE),
-        ("create-replacement", Action.REPLACE),
-        ("delete-replaced", Action.CLEAR),
-        ("read-replacement", Action.FORGET),
-        ("discard", Action.FORGET),
-        ("discard-replaced", Action.FORGET),
-        ("import", Action.ADOPT),
-        ("import-replacement", Action.REPLACE),
+        ("create", ResourceAction.MAKE),
+        ("update", ResourceAction.CHANGE),
+        ("delete", ResourceAction.DESTROY),
+        ("replace", ResourceAction.REPLACE),
+        ("create-replacement", ResourceAction.REPLACE),
+        ("delete-replaced", ResourceAction.CLEAR),
+        ("read-replacement", ResourceAction.FORGET),
+        ("discard", ResourceAction.FORGET),
+        ("discard-replaced", ResourceAction.FORGET),
+        ("import", ResourceAction.ADOPT),
+        ("import-replacement", ResourceAction.REPLACE),
     ],
 )
-def test_what_an_operation_is(op: str, action: Action) -> None:
+def test_what_an_operation_is(op: str, action: ResourceAction) -> None:
     assert [change.action for change in changes(step(op, SUBNET, "lab-weu-etcd")).changes] == [action]
 
 
@@ -50,13 +50,15 @@ def test_an_unknown_operation_is_an_error_in_words() -> None:
 )
 def test_the_steps_of_a_replacement_are_one(ops: tuple[str, ...]) -> None:
     found = changes(*(step(op, SUBNET, "lab-weu-etcd", {"a": 1}, {"a": 2}) for op in ops)).changes
-    assert [(change.action, change.before, change.after) for change in found] == [(Action.REPLACE, {"a": 1}, {"a": 2})]
+    assert [(change.action, change.before, change.after) for change in found] == [
+        (ResourceAction.REPLACE, {"a": 1}, {"a": 2})
+    ]
 
 
 def test_what_the_cloud_keeps_is_let_go_of() -> None:
     kept = changes(step("delete", SUBNET, "lab-weu-etcd", retainOnDelete=True)).changes
     left = changes(step("delete", SUBNET, "lab-weu-etcd", delete=True)).changes
-    assert (kept[0].action, left[0].action) == (Action.FORGET, Action.CLEAR)
+    assert (kept[0].action, left[0].action) == (ResourceAction.FORGET, ResourceAction.CLEAR)
 
 
 def test_changes_come_in_the_order_of_their_names() -> None:

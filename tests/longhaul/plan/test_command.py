@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
 from tests.longhaul.plan.steps import Step, machine, stack, step, text
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from clouds.base.findings import Severity
-from longhaul.plan.plan import Terms, make_plan
-from longhaul.plan.text import to_text
+from longhaul.judgement.plan import PlanTerms, make_plan
+from longhaul.judgement.text import to_text
 from tests.longhaul.plan.steps import GROUP, changes, judged, lab, step
 from tests.longhaul.plan.test_files import STACK
 
@@ -86,6 +86,6 @@ def test_one_doubt_of_several_places_is_one_reason() -> None:
 
 
 def test_a_new_file_full_of_doubts_is_neither_safe_nor_new() -> None:
-    plan = make_plan(lab(unsold), changes(STACK), Terms(against="compared with nothing"))
+    plan = make_plan(lab(unsold), changes(STACK), PlanTerms(against="compared with nothing"))
     assert to_text(plan).startswith("lab: needs care\n")
     assert "safe" not in to_text(plan)

@@ -8,10 +8,10 @@ import pytest
 
 from clouds.base.kinds import Kind
 from lab import tools
-from longhaul.exits import Exit
-from longhaul.plan.changes import read_changes
-from longhaul.plan.document import read_document
-from longhaul.plan.kinds import kind_of
+from longhaul.judgement.changes import read_changes
+from longhaul.judgement.document import read_document
+from longhaul.judgement.kinds import kind_of
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 from tests.support.project import REPOSITORY
 

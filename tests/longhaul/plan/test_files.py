@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from clouds.base.findings import Severity
-from longhaul.plan.files import ALONE, file_changes
+from longhaul.judgement.files import ALONE, file_changes
+from longhaul.judgement.plan import Plan, PlanTerms, make_plan
+from longhaul.judgement.text import to_text
 from longhaul.plan.markdown import to_markdown
-from longhaul.plan.plan import Plan, Terms, make_plan
-from longhaul.plan.text import to_text
 from tests.longhaul.plan.steps import Step, changes, lab, machine, said
 from tests.support.golden import Golden
 
@@ -39,7 +39,7 @@ def compared(change: Change, *, before: Change | None = None, state: bool = Fals
         change(raw)
 
     steps = () if state else (STACK,)
-    return make_plan(lab(both), changes(*steps), Terms(against=f"compared with {ALONE}", base=base))
+    return make_plan(lab(both), changes(*steps), PlanTerms(against=f"compared with {ALONE}", base=base))
 
 
 def five_members(raw: Raw) -> None:
@@ -245,7 +245,7 @@ def test_the_only_member_of_an_etcd_cluster_is_not_replaced() -> None:
 
 
 def test_the_difference_of_two_files_is_all_that_is_printed() -> None:
-    plan = make_plan(lab(pool_maximum), changes(STACK, machine("create", "lab-api-0")), Terms(base=lab()))
+    plan = make_plan(lab(pool_maximum), changes(STACK, machine("create", "lab-api-0")), PlanTerms(base=lab()))
     assert (plan.keys, plan.counts, plan.parts, plan.new) == (1, {}, (), False)
 
 
@@ -256,7 +256,7 @@ def test_with_a_state_the_files_do_not_judge() -> None:
 
 
 def test_without_a_file_of_before_it_is_a_new_environment() -> None:
-    plan = make_plan(lab(machine_type), changes(STACK), Terms())
+    plan = make_plan(lab(machine_type), changes(STACK), PlanTerms())
     assert plan.verdict is Severity.WARNING
     assert {finding.check for finding in plan.reasons} == {
         "vpn-instance",

@@ -15,11 +15,11 @@ import pytest
 from clouds.base.findings import Severity
 from components.model import Environment
 from longhaul.engine.digest import parse_preview
-from longhaul.plan.changes import Action, read_changes
-from longhaul.plan.document import read_document
+from longhaul.judgement.changes import ResourceAction, read_changes
+from longhaul.judgement.document import read_document
+from longhaul.judgement.plan import Plan, PlanTerms, make_plan
+from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
-from longhaul.plan.plan import Plan, Terms, make_plan
-from longhaul.plan.text import to_json, to_text
 from longhaul.report.text import WIDTH
 from tests.longhaul.plan.steps import lab
 from tests.support.golden import Golden
@@ -50,7 +50,7 @@ CASES = {"safe": (grown, Severity.OK), "care": (moved_port, Severity.WARNING), "
 def planned(name: str, environment: Environment) -> Plan:
     path = HERE / "documents" / f"{name}.json"
     document = read_document(path.read_text(encoding="utf-8"), source=path.name)
-    return make_plan(environment, read_changes([document]), Terms(against=f"as previewed in {path.name}"))
+    return make_plan(environment, read_changes([document]), PlanTerms(against=f"as previewed in {path.name}"))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -75,7 +75,8 @@ def test_the_numbers_are_the_engines(name: str) -> None:
     assert preview is not None
     counts = preview.digest(seconds=0)
     told = {
-        action: plan.counts.get(action, 0) for action in (Action.MAKE, Action.CHANGE, Action.REPLACE, Action.DESTROY)
+        action: plan.counts.get(action, 0)
+        for action in (ResourceAction.MAKE, ResourceAction.CHANGE, ResourceAction.REPLACE, ResourceAction.DESTROY)
     }
     assert list(told.values()) == [counts.create, counts.update, counts.replace, counts.delete]
     assert plan.same == counts.same

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from components.model import Environment
-from longhaul.plan.capacity import Row, total
-from longhaul.plan.text import capacity_table
+from longhaul.judgement.capacity import CapacityRow, total
+from longhaul.judgement.text import capacity_table
 from tests.longhaul.plan.steps import GROUP, SET, TEMPLATE, VM, judged, lab, machine, step
 
 
@@ -78,7 +78,7 @@ def with_gpus(raw: dict[str, Any]) -> None:
     raw["pools"]["gpu"] = {"site": "use1", "machine_type": "p5.48xlarge", "min": 1, "max": 4}
 
 
-def rows(*steps: dict[str, Any], **more: Any) -> dict[str, Row]:
+def rows(*steps: dict[str, Any], **more: Any) -> dict[str, CapacityRow]:
     return {row.name: row for row in judged(*steps, **more).rows}
 
 

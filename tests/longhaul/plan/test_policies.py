@@ -10,8 +10,8 @@ from typing import Any
 from clouds.base.findings import Finding, Severity
 from components.model import Environment, load
 from components.model.policy.waivers import Waiver
-from longhaul.plan.document import Document, read_document
-from longhaul.plan.policies import policies
+from longhaul.judgement.document import PreviewDocument, read_document
+from longhaul.judgement.policies import policies
 
 STACKS = Path(__file__).parents[3] / "stacks"
 ADDRESS = "azure-native:network:PublicIPAddress"
@@ -34,7 +34,7 @@ def step(op: str, name: str, **more: Any) -> dict[str, Any]:
 
 
 def found(*steps: dict[str, Any], environment: Environment | None = None) -> tuple[Finding, ...]:
-    document: Document = read_document(json.dumps({"steps": steps, "changeSummary": {}}), source="a test")
+    document: PreviewDocument = read_document(json.dumps({"steps": steps, "changeSummary": {}}), source="a test")
     return policies([document], environment or lab())
 
 

@@ -21,7 +21,7 @@ import yaml
 
 from components.model import load
 from lab import tools
-from longhaul.exits import Exit
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 from tests.longhaul.plan.made import resources
 from tests.support.hosts import stack_file

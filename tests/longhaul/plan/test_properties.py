@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from clouds.base.inputs import UNKNOWN
-from longhaul.plan.masking import LATER
-from longhaul.plan.properties import Property, properties
+from longhaul.judgement.masking import LATER
+from longhaul.judgement.properties import Property, properties
 from tests.longhaul.plan.steps import changes, step
 
 NSG = "azure-native:network:NetworkSecurityGroup"

@@ -9,7 +9,7 @@ import pytest
 
 from clouds.base.findings import Severity
 from components.model import Environment
-from longhaul.plan.refusals import REFUSALS
+from longhaul.judgement.refusals import REFUSALS
 from tests.longhaul.plan.steps import GROUP, OWN, SET, VM, judged, lab, machine, said, step
 
 VNET = "azure-native:network:VirtualNetwork"

@@ -8,9 +8,9 @@ import pytest
 
 from clouds.base.findings import Finding
 from clouds.base.inputs import UNKNOWN
-from longhaul.plan.masking import LATER
-from longhaul.plan.plan import Plan
-from longhaul.plan.text import to_text
+from longhaul.judgement.masking import LATER
+from longhaul.judgement.plan import Plan
+from longhaul.judgement.text import to_text
 from longhaul.report.text import WIDTH
 from tests.longhaul.plan.steps import judged, step
 

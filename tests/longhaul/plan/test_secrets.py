@@ -8,9 +8,9 @@ import json
 import pytest
 
 from clouds.base.inputs import MASKED
+from longhaul.judgement.masking import is_secret_key, masked, masked_file
+from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
-from longhaul.plan.masking import is_secret_key, masked, masked_file
-from longhaul.plan.text import to_json, to_text
 from tests.longhaul.plan.steps import TEMPLATE, VM, judged, step
 
 SECRET = "hunter2hunter2"

@@ -12,8 +12,8 @@ import yaml
 from clouds.base.findings import Severity
 from components.model import Environment
 from components.model.versions.section import belonging, offered, pinned
-from longhaul.plan.deprecated import Apis, DeprecatedApi
-from longhaul.plan.plan import Plan, Terms, make_plan
+from longhaul.judgement.plan import Plan, PlanTerms, make_plan
+from longhaul.kubernetes.deprecated import Apis, DeprecatedApi
 from tests.longhaul.plan.steps import VM, Step, changes, judged, lab, stack, step
 
 SERVERS = ("lab-api-0", "lab-api-1")
@@ -108,7 +108,7 @@ def test_what_stays_and_a_patch_say_nothing_of_steps() -> None:
 def test_without_a_state_the_earlier_file_is_what_runs() -> None:
     new = step("create", "pulumi:pulumi:Stack", "longhaul-lab")
     for version, refused in (("1.37.2", []), ("1.38.0", ["Kubernetes would go from 1.36.4 to 1.38.0."])):
-        made = make_plan(wanted(kubernetes=version), changes(new), Terms(base=wanted(kubernetes="1.36.4")))
+        made = make_plan(wanted(kubernetes=version), changes(new), PlanTerms(base=wanted(kubernetes="1.36.4")))
         assert refusals(made, "steps") == refused
 
 

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from clouds.base.findings import Finding, Severity
-from longhaul.plan.lines import blocks, summary
+from longhaul.judgement.lines import blocks, summary
+from longhaul.judgement.places import ENVIRONMENT, LINKS
+from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
-from longhaul.plan.places import ENVIRONMENT, LINKS
-from longhaul.plan.text import to_json, to_text
 from longhaul.report.markdown import LONGEST
 from tests.longhaul.plan.steps import GROUP, OWN, TEMPLATE, VM, judged, machine, step
 

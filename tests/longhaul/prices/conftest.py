@@ -15,7 +15,7 @@ from clouds.aws import spot
 from clouds.base.prices import Price
 from clouds.base.web import Web
 from components.model import Environment, load
-from longhaul.prices.gather import Sources
+from longhaul.prices.gather import PriceSources
 from tests.longhaul.prices.price_server import PriceServer, serving
 from tests.support.project import hybrid
 
@@ -71,11 +71,11 @@ def _server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PriceServer]:
 
 
 @pytest.fixture(name="sources")
-def _sources(server: PriceServer, monkeypatch: pytest.MonkeyPatch) -> Sources:
+def _sources(server: PriceServer, monkeypatch: pytest.MonkeyPatch) -> PriceSources:
     """The interfaces without AWS credentials; a retry does not wait."""
     monkeypatch.setattr(spot, "client", lambda: None)
     urls = {"azure": server.azure_url, "aws": server.address}
-    return Sources(now=NOW, urls=urls, web=Web(tries=3, pause_s=0))
+    return PriceSources(now=NOW, urls=urls, web=Web(tries=3, pause_s=0))
 
 
 def price(amount: str, *, currency: str = "USD", unit: str = "hour", read: str = "2026-02-01") -> Price:

@@ -11,7 +11,7 @@ import pytest
 from clouds.aws import prices as aws
 from clouds.base.prices import Answer, Key, MachineKey, Part, PartKey
 from clouds.base.web import WebError
-from longhaul.prices.gather import Sources
+from longhaul.prices.gather import PriceSources
 from tests.longhaul.prices.price_server import SAMPLES, PriceServer
 
 M6ID = MachineKey(cloud="aws", region="us-east-1", machine_type="m6id.xlarge")
@@ -24,7 +24,7 @@ def part(name: Part, region: str = "us-east-1") -> PartKey:
     return PartKey(cloud="aws", region=region, part=name)
 
 
-def ask(keys: tuple[Key, ...], sources: Sources, said: list[str] | None = None) -> Answer:
+def ask(keys: tuple[Key, ...], sources: PriceSources, said: list[str] | None = None) -> Answer:
     """Return the answer for keys that are in one file."""
     (batch,) = aws.files(keys, web=sources.web, today=sources.now.date(), url=sources.urls["aws"])
     return batch.read((said if said is not None else []).append)
@@ -41,7 +41,7 @@ def ask(keys: tuple[Key, ...], sources: Sources, said: list[str] | None = None) 
     ],
 )
 def test_of_all_rows_linux_on_shared_hardware_as_it_is_used_is_the_price(
-    key: MachineKey | PartKey, expected: str, sources: Sources
+    key: MachineKey | PartKey, expected: str, sources: PriceSources
 ) -> None:
     """Excluded are rows for reserved, dedicated and unused hardware, other systems, blocks of capacity and other zones;
     for parts, any other usage."""
@@ -50,7 +50,7 @@ def test_of_all_rows_linux_on_shared_hardware_as_it_is_used_is_the_price(
     assert answer.prices[key].amount == Decimal(expected)
 
 
-def test_one_file_is_read_once_for_all_that_is_in_it(server: PriceServer, sources: Sources) -> None:
+def test_one_file_is_read_once_for_all_that_is_in_it(server: PriceServer, sources: PriceSources) -> None:
     keys = (M6ID, part("public-address"), P5, part("nat-gateway"), part("vpn-connection"))
     batches = aws.files(keys, web=sources.web, today=sources.now.date(), url=sources.urls["aws"])
     assert [(batch.name, len(batch.keys)) for batch in batches] == [
@@ -61,13 +61,13 @@ def test_one_file_is_read_once_for_all_that_is_in_it(server: PriceServer, source
     assert server.asked == [INDEX, EC2_FILE]
 
 
-def test_the_price_says_where_it_is_from(server: PriceServer, sources: Sources) -> None:
+def test_the_price_says_where_it_is_from(server: PriceServer, sources: PriceSources) -> None:
     price = ask((M6ID,), sources).prices[M6ID]
     assert price.source == f"{server.address}{EC2_FILE}"
     assert price.read == sources.now.date()
 
 
-def test_spot_and_azure_are_not_asked_for(sources: Sources) -> None:
+def test_spot_and_azure_are_not_asked_for(sources: PriceSources) -> None:
     keys = (
         MachineKey(cloud="aws", region="us-east-1", machine_type="m6id.xlarge", spot=True),
         MachineKey(cloud="azure", region="westeurope", machine_type="Standard_L8s_v3"),
@@ -76,25 +76,25 @@ def test_spot_and_azure_are_not_asked_for(sources: Sources) -> None:
     assert aws.files(keys, web=sources.web, today=sources.now.date()) == []
 
 
-def test_an_unknown_type_is_missing(sources: Sources) -> None:
+def test_an_unknown_type_is_missing(sources: PriceSources) -> None:
     key = MachineKey(cloud="aws", region="us-east-1", machine_type="m6id.x")
     assert "no such price in" in ask((key,), sources).missing[key]
 
 
-def test_a_region_that_aws_does_not_list_is_an_error(sources: Sources) -> None:
+def test_a_region_that_aws_does_not_list_is_an_error(sources: PriceSources) -> None:
     with pytest.raises(WebError, match=r"region_index\.json has no price file for mars-north-1"):
         ask((part("nat-gateway", "mars-north-1"),), sources)
 
 
 @pytest.mark.parametrize("path", ["https://elsewhere.example/index.json", "/offers/index.zip", ""])
-def test_a_file_elsewhere_is_not_asked_for(path: str, server: PriceServer, sources: Sources) -> None:
+def test_a_file_elsewhere_is_not_asked_for(path: str, server: PriceServer, sources: PriceSources) -> None:
     server.replaced[INDEX] = f'{{"regions": {{"us-east-1": {{"currentVersionUrl": "{path}"}}}}}}'.encode()
     with pytest.raises(WebError, match="has no price file for us-east-1"):
         ask((M6ID,), sources)
     assert server.asked == [INDEX]
 
 
-def test_several_prices_that_it_could_be_are_none(server: PriceServer, sources: Sources) -> None:
+def test_several_prices_that_it_could_be_are_none(server: PriceServer, sources: PriceSources) -> None:
     text = (SAMPLES / "ec2-us-east-1.csv").read_text(encoding="utf-8")
     (row,) = [line for line in text.splitlines() if '"0.2500000000"' in line]
     server.replaced[EC2_FILE] = (text + row.replace("0.2500000000", "0.2600000000") + "\n").encode()
@@ -106,7 +106,7 @@ def test_several_prices_that_it_could_be_are_none(server: PriceServer, sources: 
     [('"usageType"', '"Usage"', "usageType"), ('"PricePerUnit"', '"Price"', "PricePerUnit")],
 )
 def test_a_file_of_another_form_is_an_error(
-    old: str, new: str, absent: str, server: PriceServer, sources: Sources
+    old: str, new: str, absent: str, server: PriceServer, sources: PriceSources
 ) -> None:
     text = (SAMPLES / "ec2-us-east-1.csv").read_text(encoding="utf-8")
     server.replaced[EC2_FILE] = text.replace(old, new, 1).encode()
@@ -115,27 +115,27 @@ def test_a_file_of_another_form_is_an_error(
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>\n" * 9, (b'"FormatVersion","v1.0"\n') * 3])
-def test_what_is_no_price_list_is_an_error(body: bytes, server: PriceServer, sources: Sources) -> None:
+def test_what_is_no_price_list_is_an_error(body: bytes, server: PriceServer, sources: PriceSources) -> None:
     server.replaced[EC2_FILE] = body
     with pytest.raises(WebError, match="sixth row"):
         ask((M6ID,), sources)
 
 
-def test_column_names_may_be_spelt_otherwise(server: PriceServer, sources: Sources) -> None:
+def test_column_names_may_be_spelt_otherwise(server: PriceServer, sources: PriceSources) -> None:
     """The files of some offers have such names: `Usage Type` for `usageType`."""
     text = (SAMPLES / "ec2-us-east-1.csv").read_text(encoding="utf-8")
     server.replaced[EC2_FILE] = text.replace('"usageType"', '"Usage Type"').encode()
     assert ask((part("nat-gateway"),), sources).missing == {}
 
 
-def test_a_file_that_breaks_off_is_read_again(server: PriceServer, sources: Sources) -> None:
+def test_a_file_that_breaks_off_is_read_again(server: PriceServer, sources: PriceSources) -> None:
     server.broken_off = 2
     said: list[str] = []
     assert ask((M6ID,), sources, said).prices[M6ID].amount == Decimal("0.25")
     assert said == [f"{server.address}{EC2_FILE}: broke off, once more from its beginning"] * 2
 
 
-def test_a_file_that_always_breaks_off_is_an_error(server: PriceServer, sources: Sources) -> None:
+def test_a_file_that_always_breaks_off_is_an_error(server: PriceServer, sources: PriceSources) -> None:
     server.broken_off = 3
     with pytest.raises(WebError, match="broke off 3 times: the connection was closed before the end"):
         ask((M6ID,), sources)

@@ -11,11 +11,11 @@ import pytest
 
 from clouds.base.prices import HostKey, PartKey
 from components.model import Environment
-from components.model.prices.book import PriceBook
-from longhaul.prices.cost import EnvironmentCost, difference, price_of
-from longhaul.prices.money import Money, total
-from longhaul.prices.needs import wanted
-from longhaul.prices.text import cost_json, cost_text
+from longhaul.costs.book import PriceBook
+from longhaul.costs.cost import EnvironmentCost, difference, price_of
+from longhaul.costs.money import Money, total
+from longhaul.costs.needs import wanted
+from longhaul.costs.text import cost_json, cost_text
 from tests.longhaul.prices.conftest import hybrid_with_pools, price
 from tests.longhaul.prices.sample_book import AMOUNTS, CPU, H100_SPOT, P5_SPOT, book
 from tests.support.golden import Golden

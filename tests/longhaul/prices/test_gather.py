@@ -13,10 +13,11 @@ import pytest
 from clouds.aws.spot import NO_CREDENTIALS
 from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
 from components.model import Environment
-from components.model.prices.book import BookError, PriceBook, name_of
-from longhaul.prices.gather import Gathered, Sources, gather
-from longhaul.prices.needs import wanted
-from longhaul.prices.text import gathered_text
+from longhaul.costs.book import BookError, PriceBook
+from longhaul.costs.names import name_of
+from longhaul.costs.needs import wanted
+from longhaul.costs.text import gathered_text
+from longhaul.prices.gather import Gathered, PriceSources, gather
 from longhaul.prices.write import save
 from tests.longhaul.prices.conftest import price
 from tests.longhaul.prices.price_server import PriceServer
@@ -32,11 +33,13 @@ def _file(tmp_path: Path) -> Path:
     return tmp_path / "prices.yaml"
 
 
-def read(environment: Environment, file: Path, sources: Sources, *, again: bool = False) -> Gathered:
+def read(environment: Environment, file: Path, sources: PriceSources, *, again: bool = False) -> Gathered:
     return gather(environment, to=file, sources=sources, again=again, say=lambda _: None)
 
 
-def test_everything_is_read_but_what_wants_an_account(environment: Environment, file: Path, sources: Sources) -> None:
+def test_everything_is_read_but_what_wants_an_account(
+    environment: Environment, file: Path, sources: PriceSources
+) -> None:
     result = read(environment, file, sources)
     assert result.failed == {}
     assert result.missing == {P5_SPOT: NO_CREDENTIALS}
@@ -60,7 +63,7 @@ def test_everything_is_read_but_what_wants_an_account(environment: Environment, 
     }
 
 
-def test_the_same_answers_are_the_same_file(environment: Environment, file: Path, sources: Sources) -> None:
+def test_the_same_answers_are_the_same_file(environment: Environment, file: Path, sources: PriceSources) -> None:
     read(environment, file, sources)
     first = file.read_bytes()
     read(environment, file, sources, again=True)
@@ -68,7 +71,7 @@ def test_the_same_answers_are_the_same_file(environment: Environment, file: Path
 
 
 def test_what_was_read_today_is_not_asked_for_again(
-    environment: Environment, file: Path, sources: Sources, server: PriceServer
+    environment: Environment, file: Path, sources: PriceSources, server: PriceServer
 ) -> None:
     first = read(environment, file, sources)
     server.asked.clear()
@@ -80,7 +83,9 @@ def test_what_was_read_today_is_not_asked_for_again(
     assert PriceBook.load(file).prices[CPU].read == (sources.now + timedelta(days=1)).date()
 
 
-def test_the_users_own_prices_stay(environment: Environment, file: Path, sources: Sources, server: PriceServer) -> None:
+def test_the_users_own_prices_stay(
+    environment: Environment, file: Path, sources: PriceSources, server: PriceServer
+) -> None:
     own: dict[Key, Price] = {
         CPU: price("0.11", read="2025-01-01"),
         HostKey(site="rack"): price("900", currency="EUR", unit="month"),
@@ -95,7 +100,7 @@ def test_the_users_own_prices_stay(environment: Environment, file: Path, sources
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_is_read(
-    environment: Environment, file: Path, sources: Sources, server: PriceServer
+    environment: Environment, file: Path, sources: PriceSources, server: PriceServer
 ) -> None:
     server.refused = {"Standard_D8s_v5", "AmazonVPC"}
     result = read(environment, file, sources)
@@ -115,7 +120,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_read(
 
 
 def test_a_host_without_a_connection_is_told_of_once(
-    environment: Environment, file: Path, sources: Sources, server: PriceServer
+    environment: Environment, file: Path, sources: PriceSources, server: PriceServer
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         nobody = f"127.0.0.1:{free.getsockname()[1]}"
@@ -127,7 +132,7 @@ def test_a_host_without_a_connection_is_told_of_once(
     assert gathered_text(result, to=file).count("not asked") == 1
 
 
-def test_an_interruption_keeps_what_was_read(environment: Environment, file: Path, sources: Sources) -> None:
+def test_an_interruption_keeps_what_was_read(environment: Environment, file: Path, sources: PriceSources) -> None:
     said: list[str] = []
 
     def interrupt(line: str) -> None:
@@ -142,7 +147,7 @@ def test_an_interruption_keeps_what_was_read(environment: Environment, file: Pat
     assert len(read(environment, file, sources).kept) == 3
 
 
-def test_progress_counts_the_steps(environment: Environment, file: Path, sources: Sources) -> None:
+def test_progress_counts_the_steps(environment: Environment, file: Path, sources: PriceSources) -> None:
     said: list[str] = []
     gather(environment, to=file, sources=sources, again=False, say=said.append)
     assert said[0] == "1/11 Standard_L8s_v3, Azure westeurope"
@@ -150,7 +155,7 @@ def test_progress_counts_the_steps(environment: Environment, file: Path, sources
 
 
 def test_a_price_that_was_there_stays_when_its_source_has_none_any_more(
-    environment: Environment, file: Path, sources: Sources, server: PriceServer
+    environment: Environment, file: Path, sources: PriceSources, server: PriceServer
 ) -> None:
     read(environment, file, sources)
     server.replaced["/api/retail/prices"] = b'{"Items": [], "NextPageLink": null}'
@@ -160,7 +165,7 @@ def test_a_price_that_was_there_stays_when_its_source_has_none_any_more(
 
 
 def test_a_file_that_is_wrong_is_left_alone(
-    environment: Environment, file: Path, sources: Sources, server: PriceServer
+    environment: Environment, file: Path, sources: PriceSources, server: PriceServer
 ) -> None:
     file.write_text("format: 1\nmachines: yes\n", encoding="utf-8")
     with pytest.raises(BookError, match="machines: 'yes' is not a list"):

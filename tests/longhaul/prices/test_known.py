@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment
-from components.model.prices.book import BookError, PriceBook
-from longhaul.prices.cost import price_of
-from longhaul.prices.known import KnownPrices
+from longhaul.costs.book import BookError, PriceBook
+from longhaul.costs.cost import price_of
+from longhaul.costs.known import KnownPrices
 from longhaul.prices.write import save
 from tests.longhaul.prices.conftest import price
 from tests.longhaul.prices.sample_book import CPU, book

@@ -13,8 +13,8 @@ from clouds.azure import prices as azure
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment, load
 from components.model.autoscaler.section import Autoscaler
-from components.model.prices.book import name_of
-from longhaul.prices.needs import needs, wanted
+from longhaul.costs.names import name_of
+from longhaul.costs.needs import needs, wanted
 from tests.longhaul.prices.conftest import hybrid_with_pools
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from clouds.aws import spot
-from components.model.prices.book import BookError, PriceBook
-from longhaul.commands import prices
-from longhaul.exits import CommandError, Exit
-from longhaul.invocation import Invocation
+from longhaul.costs.book import BookError, PriceBook
+from longhaul.prices import command as prices
 from longhaul.prices.write import save
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.prices.conftest import hybrid_with_pools, write_environment
 from tests.longhaul.prices.conftest import price as own_price
 from tests.longhaul.prices.price_server import PriceServer

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from clouds.base.findings import Severity
-from clouds.base.words import counted, names
-from longhaul.report.printable import one_line, printable
-from longhaul.report.text import COLOURS, PLAIN, WIDTH, Marked, seen_from, table, wrapped
-from longhaul.say import say
+from longhaul.report.text import COLOURS, PLAIN, WIDTH, Marked, counted, names, seen_from, table, wrapped
+from longhaul.terminal.printable import one_line, printable
+from longhaul.terminal.say import say
 
 
 def test_columns_are_aligned_and_numbers_end_alike() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from longhaul.project import Project
+from longhaul.project.checkout import Project
 from longhaul.review.outcome import Review
-from longhaul.review.planner import PlanError, Planned, summary_of
+from longhaul.review.planner import Planned, ReviewPlanError, summary_of
 from longhaul.review.reviewing import Reviewer
 from tests.support.project import Project as Files
 from tests.support.project import environment, hybrid
@@ -63,7 +63,7 @@ class Plans:
         self.drift = drift
         answer = self.answers.get(env) or plan("safe")
         if isinstance(answer, str):
-            raise PlanError(answer)
+            raise ReviewPlanError(answer)
         return answer
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.exits import CommandError, Exit
 from longhaul.review.affected import SHARED, affected, environment_of
-from longhaul.review.outcome import Outcome, Review
+from longhaul.review.outcome import Review, ReviewOutcome
 from longhaul.review.reviewing import Reviewer
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.review.conftest import Checkout, Plans
 
 BOTH = ["dev", "two"]
@@ -109,7 +109,7 @@ def test_one_that_was_invalid_before_is_no_file_to_compare_with(checkout: Checko
     plans = Plans()
     review = checkout.review(plans)
     assert plans.asked == {"two": None}
-    assert review.worst is Outcome.SAFE
+    assert review.worst is ReviewOutcome.SAFE
 
 
 def test_a_deleted_file_is_said_and_never_planned(checkout: Checkout) -> None:
@@ -118,7 +118,7 @@ def test_a_deleted_file_is_said_and_never_planned(checkout: Checkout) -> None:
     plans = Plans()
     review = checkout.review(plans)
     (entry,) = review.environments
-    assert (entry.name, entry.outcome) == ("two", Outcome.DELETED)
+    assert (entry.name, entry.outcome) == ("two", ReviewOutcome.DELETED)
     assert "CI destroys nothing" in entry.said
     assert plans.asked == {}
     assert review.exit_code == Exit.OK
@@ -155,8 +155,8 @@ def test_a_strange_file_ends_no_review_but_its_own(checkout: Checkout, target: s
     checkout.resize("two", 3)
     checkout.commit()
     found = {entry.name: entry.outcome for entry in checkout.review(Plans()).environments}
-    assert found["two"] is Outcome.SAFE
-    assert found.get("strange", Outcome.INVALID) is Outcome.INVALID
+    assert found["two"] is ReviewOutcome.SAFE
+    assert found.get("strange", ReviewOutcome.INVALID) is ReviewOutcome.INVALID
 
 
 def test_a_base_that_is_not_there_says_what_to_fetch(checkout: Checkout) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from longhaul.commands import review as command
-from longhaul.exits import CommandError, Exit
-from longhaul.invocation import Invocation
-from longhaul.review import planner
-from longhaul.review.outcome import Outcome, Review
+from longhaul.project.invocation import Invocation
+from longhaul.review import command, planner
+from longhaul.review.outcome import Review, ReviewOutcome
 from longhaul.review.text import MARKERS
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.review.conftest import Checkout, Plans, plan
 
 REPOSITORY = "octo-org/octo-repo"
@@ -149,7 +148,7 @@ def test_what_is_nowhere_yet_has_not_drifted(checkout: Checkout, plans: Plans, t
     to = tmp_path / "drift.json"
     assert run(checkout, "--drift", "--format", "json", "--to", str(to)) == Exit.OK
     review = Review.model_validate_json(to.read_text(encoding="utf-8"))
-    assert {entry.outcome for entry in review.environments} == {Outcome.ABSENT}
+    assert {entry.outcome for entry in review.environments} == {ReviewOutcome.ABSENT}
 
 
 def test_an_event_that_cannot_be_read(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from longhaul.exits import Exit
 from longhaul.report.markdown import LONGEST, cut
 from longhaul.report.text import WIDTH
-from longhaul.review.outcome import Entry, Outcome, Review, in_order, merged
+from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order, merged
 from longhaul.review.text import MARKERS, to_markdown, to_text
+from longhaul.terminal.exits import Exit
 from tests.longhaul.review.conftest import Checkout, Plans, plan
 from tests.support.golden import Golden
 
@@ -93,7 +93,10 @@ def test_verdicts_come_first_and_the_gravest_before_all(checkout: Checkout) -> N
 
 
 def many(number: int, plan_text: str) -> Review:
-    entries = [Entry(name=f"e-{index}", outcome=Outcome.CARE, said="why", plan=plan_text) for index in range(number)]
+    entries = [
+        EnvironmentReview(name=f"e-{index}", outcome=ReviewOutcome.CARE, said="why", plan=plan_text)
+        for index in range(number)
+    ]
     return Review(base="main", commit="0" * 12, environments=in_order(entries))
 
 
@@ -118,15 +121,15 @@ def test_it_is_never_too_long_and_always_whole(environments: int, parts: int) ->
 
 def test_what_one_does_not_need_is_the_next_ones() -> None:
     entries = [
-        Entry(name="a", outcome=Outcome.REFUSED, said="why", plan="short\n"),
-        Entry(name="b", outcome=Outcome.CARE, said="why", plan=long_plan(2000)),
+        EnvironmentReview(name="a", outcome=ReviewOutcome.REFUSED, said="why", plan="short\n"),
+        EnvironmentReview(name="b", outcome=ReviewOutcome.CARE, said="why", plan=long_plan(2000)),
     ]
     body = to_markdown(Review(base="main", commit="0" * 12, environments=in_order(entries)))
     assert LONGEST - 1000 < len(body) <= LONGEST
 
 
 def test_a_report_that_is_too_long_keeps_its_end() -> None:
-    entry = Entry(name="a", outcome=Outcome.FAILED, said="why", report="x" * LONGEST + "\nthe error")
+    entry = EnvironmentReview(name="a", outcome=ReviewOutcome.FAILED, said="why", report="x" * LONGEST + "\nthe error")
     body = to_markdown(Review(base="main", commit="0" * 12, environments=(entry,)))
     assert len(body) <= LONGEST
     assert "\nthe error\n```\n" in body
@@ -144,7 +147,11 @@ def test_cutting_keeps_blocks_whole() -> None:
 @pytest.mark.parametrize("name", ["`x` @all", "<img src=x>", "a\nb"])
 def test_a_name_from_a_file_is_text(name: str) -> None:
     body = to_markdown(
-        Review(base="main", commit="0" * 12, environments=(Entry(name=name, outcome=Outcome.SAFE, said=""),))
+        Review(
+            base="main",
+            commit="0" * 12,
+            environments=(EnvironmentReview(name=name, outcome=ReviewOutcome.SAFE, said=""),),
+        )
     )
     line = next(line for line in body.splitlines() if line.startswith("- "))
     assert line.count("`") == 2
@@ -161,12 +168,15 @@ def test_reviews_of_several_jobs_are_one(checkout: Checkout) -> None:
     assert validated.plannable == ["dev", "two"]
     planned = checkout.review(Plans(answers={"two": plan("care")}), only="two")
     whole = merged([validated, planned])
-    assert {entry.name: entry.outcome for entry in whole.environments} == {"dev": Outcome.FAILED, "two": Outcome.CARE}
+    assert {entry.name: entry.outcome for entry in whole.environments} == {
+        "dev": ReviewOutcome.FAILED,
+        "two": ReviewOutcome.CARE,
+    }
     assert whole.exit_code == Exit.FAILED
     assert "never arrived" in whole.environments[0].said
 
 
 def test_a_forks_are_not_missing(checkout: Checkout) -> None:
     whole = merged([fork(checkout)])
-    assert [entry.outcome for entry in whole.environments] == [Outcome.VALID]
+    assert [entry.outcome for entry in whole.environments] == [ReviewOutcome.VALID]
     assert whole.exit_code == Exit.OK

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from clouds.base.inputs import SECRET, SIGNATURE
-from longhaul.exits import CommandError
-from longhaul.project import Project
-from longhaul.review.outcome import Outcome
-from longhaul.review.planner import CommandPlanner, PlanError, drift_words, summary_of
+from longhaul.project.checkout import Project
+from longhaul.review.outcome import ReviewOutcome
+from longhaul.review.planner import CommandPlanner, ReviewPlanError, drift_words, summary_of
 from longhaul.review.sealed import PLACEHOLDER, sealed, without_secrets
+from longhaul.terminal.exits import CommandError
 from tests.longhaul.review.conftest import AGAINST, Checkout, plan_text
 from tests.support.programs import write_program
 
@@ -137,7 +137,7 @@ def test_the_backend_of_the_project_file_is_read_and_not_passed_on(
 
 def test_one_plan_gets_the_state_without_secrets_and_no_token(place: Place) -> None:
     planned = place.planner()("dev", base=Path("/base/Pulumi.dev.yaml"), drift=False)
-    assert planned.summary.verdict is Outcome.CARE
+    assert planned.summary.verdict is ReviewOutcome.CARE
     assert planned.markdown.startswith("## ")
     ((words, environ, state),) = place.notes("plans")
     also = words.pop(words.index("--also") + 1)
@@ -154,7 +154,7 @@ def test_one_plan_gets_the_state_without_secrets_and_no_token(place: Place) -> N
 
 def test_a_plan_that_was_not_written_is_no_plan(place: Place) -> None:
     (place.folder / "silent").touch()
-    with pytest.raises(PlanError, match="wrote no plan"):
+    with pytest.raises(ReviewPlanError, match="wrote no plan"):
         place.planner()("dev", base=None, drift=False)
 
 
@@ -165,7 +165,7 @@ def test_temporary_folders_are_not_named(place: Place) -> None:
     assert AGAINST in planned.markdown
     (place.folder / "code").write_text("1", encoding="utf-8")
     (place.folder / "error").write_text("longhaul: it is broken", encoding="utf-8")
-    with pytest.raises(PlanError, match="it is broken"):
+    with pytest.raises(ReviewPlanError, match="it is broken"):
         place.planner()("dev", base=None, drift=False)
 
 
@@ -208,14 +208,14 @@ def test_a_backend_that_cannot_be_read_is_no_new_environment(
     out: str, err: str, code: int, says: str, place: Place
 ) -> None:
     place.engine_says(out, err=err, code=code)
-    with pytest.raises(PlanError, match=says):
+    with pytest.raises(ReviewPlanError, match=says):
         place.planner()("dev", base=None, drift=False)
     with pytest.raises(CommandError):
         sealed(place.checkout.project, "dev", folder=place.folder / "copy", environ=place.environ)
 
 
 def test_a_plan_of_another_form_is_said() -> None:
-    with pytest.raises(PlanError, match="wrote no plan: verdict"):
+    with pytest.raises(ReviewPlanError, match="wrote no plan: verdict"):
         summary_of('{"verdict": "fine", "against": "", "counts": {}}')
 
 

@@ -13,7 +13,7 @@ import pytest
 from clouds.base import inputs
 from lab import tools
 from longhaul.report.markdown import plain
-from longhaul.review.outcome import Outcome
+from longhaul.review.outcome import ReviewOutcome
 from longhaul.review.planner import CommandPlanner, Planned
 from longhaul.review.sealed import sealed
 from tests.longhaul.review.conftest import SUBSCRIPTION, Checkout
@@ -111,7 +111,7 @@ def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
     checkout.change("two", raw)
     planned = CommandPlanner(project=checkout.project, environ=environ)("two", base=base, drift=False)
     assert not planned.has_state
-    assert planned.summary.verdict is Outcome.CARE
+    assert planned.summary.verdict is ReviewOutcome.CARE
     assert planned.summary.against == "compared with the file of before alone"
     (reason,) = planned.summary.reasons
     assert reason.what == "3 of 3 members of the etcd cluster etcd are replaced, one at a time."

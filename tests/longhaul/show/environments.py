@@ -8,7 +8,7 @@ from pathlib import Path
 
 from components.model import Environment, load
 from components.model.versions.section import Versions
-from longhaul.examples import example
+from longhaul.cli.examples import example
 from tests.longhaul.show.large import write_large
 from tests.model import make
 from tests.model.files import write

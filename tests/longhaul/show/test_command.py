@@ -11,12 +11,12 @@ from textwrap import indent
 import pytest
 
 from components.model import load
-from components.model.prices.book import PriceBook
-from longhaul.exits import Exit
-from longhaul.prices.cost import price_of
-from longhaul.prices.needs import needs
-from longhaul.prices.text import cost_json, cost_text
+from longhaul.costs.book import PriceBook
+from longhaul.costs.cost import price_of
+from longhaul.costs.needs import needs
+from longhaul.costs.text import cost_json, cost_text
 from longhaul.prices.write import save
+from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.prices.conftest import price
 
@@ -128,7 +128,7 @@ def test_production_is_shown_without_pulumi_or_a_clouds_library(root: Path, tmp_
     """Checked are the modules that are loaded at the end of the command."""
     program = (
         "import json, sys\n"
-        "from longhaul.cli import main\n"
+        "from longhaul.cli.main import main\n"
         "code = main(sys.argv[1:])\n"
         "print(json.dumps({'code': code, 'loaded': sorted({name.split('.')[0] for name in sys.modules})}),"
         " file=sys.stderr)\n"

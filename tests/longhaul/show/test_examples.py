@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from components.model import load_directory
-from longhaul import cli
-from longhaul.examples import PROJECT, example, example_project
-from longhaul.exits import CommandError, Exit
-from longhaul.project import example_names, examples_folder
+from longhaul.cli import main as cli
+from longhaul.cli.examples import PROJECT, example, example_project
+from longhaul.project.checkout import example_names, examples_folder
 from longhaul.show.survey import survey
 from longhaul.show.text import to_text
+from longhaul.terminal.exits import CommandError, Exit
 
 
 def test_every_example_is_valid_and_none_overlaps_another() -> None:

@@ -11,7 +11,7 @@ from components.model import plan
 from components.model.autoscaler.section import Autoscaler
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind
-from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
+from longhaul.show.counts import Bounds, GpuCount, by_model, exactly, total
 from longhaul.show.survey import survey
 from longhaul.show.text import to_json
 from tests.longhaul.show.environments import NAMES, environment
@@ -21,18 +21,18 @@ from tests.support.hosts import GPUS
 
 
 def test_counts_move_between_their_bounds() -> None:
-    assert str(Span(min=0, max=1024)) == "0..1,024"
+    assert str(Bounds(min=0, max=1024)) == "0..1,024"
     assert str(exactly(7500)) == "7,500"
-    assert total([Span(min=1, max=2), exactly(3)]) == Span(min=4, max=5)
+    assert total([Bounds(min=1, max=2), exactly(3)]) == Bounds(min=4, max=5)
     assert total([]) == exactly(0)
-    assert Span(min=1, max=2).times(8) == Span(min=8, max=16)
+    assert Bounds(min=1, max=2).times(8) == Bounds(min=8, max=16)
 
 
 def test_gpus_of_one_model_are_one_count() -> None:
     counts = [
-        GpuCount(model="H100", count=Span(min=0, max=8)),
+        GpuCount(model="H100", count=Bounds(min=0, max=8)),
         GpuCount(model="", count=exactly(0)),
-        GpuCount(model="A10G", count=Span(min=1, max=9)),
+        GpuCount(model="A10G", count=Bounds(min=1, max=9)),
         GpuCount(model="H100", count=exactly(8)),
     ]
     assert [str(each) for each in by_model(counts)] == ["8..16 H100", "1..9 A10G"]
@@ -42,15 +42,15 @@ def test_gpus_of_one_model_are_one_count() -> None:
 def test_the_totals_of_an_example_that_is_counted_by_hand() -> None:
     totals = survey(environment("hybrid")).totals
     assert (totals.sites, totals.regions, totals.onprem_sites, totals.control_machines) == (3, 2, 1, 8)
-    assert totals.nodes == Span(min=2 + 4, max=10 + 8 + 4 + 4)
-    assert totals.gpus == Span(min=32, max=32 + 8 + 4)
+    assert totals.nodes == Bounds(min=2 + 4, max=10 + 8 + 4 + 4)
+    assert totals.gpus == Bounds(min=32, max=32 + 8 + 4)
     assert {each.model: each.count.max for each in totals.gpus_by_model} == {"H100": 32, "A10G": 8, "A100 80GB": 4}
 
 
 def test_no_more_nodes_are_told_than_the_autoscaler_allows() -> None:
     held = environment("hybrid").model_copy(update={"autoscaler": Autoscaler(), "max_nodes": 20})
     totals = survey(held).totals
-    assert (totals.nodes, totals.gpus.max) == (Span(min=6, max=20), 44)
+    assert (totals.nodes, totals.gpus.max) == (Bounds(min=6, max=20), 44)
 
 
 def test_the_totals_of_the_largest() -> None:
@@ -109,8 +109,8 @@ def test_pools_stand_by_site_and_keep_what_they_say() -> None:
     assert [(pool.site, pool.name) for pool in pools] == [("weu", "big"), ("use1", "gpu")]
     gpu = pools[1]
     assert (gpu.nodes, gpu.gpus, gpu.gpus_each) == (
-        Span(min=1, max=4),
-        GpuCount(model="H100", count=Span(min=8, max=32)),
+        Bounds(min=1, max=4),
+        GpuCount(model="H100", count=Bounds(min=8, max=32)),
         8,
     )
     assert (gpu.spot, gpu.priority, gpu.fallbacks) == (True, 5, ("big",))

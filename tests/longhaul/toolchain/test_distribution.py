@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.depot import contents
+from longhaul.artifacts import contents
 from longhaul.toolchain import debian
 from longhaul.toolchain.distribution import DEBIAN, UBUNTU, Distribution
 from longhaul.toolchain.errors import SetupError

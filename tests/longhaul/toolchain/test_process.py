@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.toolchain.errors import CommandError
+from longhaul.toolchain.errors import ToolCommandError
 from longhaul.toolchain.process import output_of, run_logged
 
 LIMIT_MS = 30_000
@@ -43,7 +43,7 @@ def test_a_command_ends_with_the_process_that_runs_it(tmp_path: Path, how: signa
 def test_a_failure_tells_the_end_of_its_own_output_and_where_all_of_it_is(tmp_path: Path) -> None:
     log = tmp_path / "log"
     run_logged(["echo", "of the command before"], log=log, what="before")
-    with pytest.raises(CommandError) as caught:
+    with pytest.raises(ToolCommandError) as caught:
         run_logged(["sh", "-c", "seq 100; echo why >&2; exit 3"], log=log, what="counting")
     message = str(caught.value)
     assert message.startswith("counting: `sh` failed (exit status 3)")
@@ -56,5 +56,5 @@ def test_a_failure_tells_the_end_of_its_own_output_and_where_all_of_it_is(tmp_pa
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
-    with pytest.raises(CommandError, match=r"`/no/such/program` cannot be run: No such file"):
+    with pytest.raises(ToolCommandError, match=r"`/no/such/program` cannot be run: No such file"):
         output_of(["/no/such/program"])

@@ -165,10 +165,8 @@ def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment)
     of_role = {role: {machine.name for machine in machines if machine.role is role} for role in Role}
     holders = {secret.name: set(secret.holders) for secret in shared_secrets(machines)}
     assert holders == {
-        "service-account": set(),
         "service-account-keys": of_role[Role.API],
         "rotations": of_role[Role.API],
-        "encryption": set(),
         "encryption-keys": of_role[Role.API],
         "quarantine": of_role[Role.API],
         "revoked": of_role[Role.API],
@@ -176,8 +174,6 @@ def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment)
         etcd_state_secret(Role.EVENTS): of_role[Role.EVENTS],
     }
     kinds = {secret.name: secret.kind for secret in shared_secrets(machines)}
-    assert kinds["service-account"] is SecretKind.SIGNING_KEY
-    assert kinds["encryption"] is SecretKind.ENCRYPTION_KEY
     assert kinds["encryption-keys"] is SecretKind.ENCRYPTION_KEYS
     assert kinds["service-account-keys"] is SecretKind.SIGNING_KEYS
     assert kinds["rotations"] is SecretKind.ROTATIONS

@@ -14,7 +14,7 @@ from components.model.autoscaler.section import Autoscaler
 from components.model.sites.cloud_names import pool_groups
 from lab.cloud.aws.access import permitted
 from lab.cloud.aws.targets import ActionTarget
-from longhaul.examples import example
+from longhaul.cli.examples import example
 from tests.lab.cloud.aws.site import Site, client, until
 from tests.lab.cloud.aws.test_web_identity import prepare, session
 from tests.lab.cloud.conftest import Live

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.lab.cloud.aws.site import Site, client, until
 from tests.lab.cloud.aws.test_vpn import connect, shown
-from tests.lab.cloud.conftest import Live
 
 
 def test_a_restart_changes_nothing(site: Site) -> None:
@@ -41,12 +40,3 @@ def test_what_was_ending_ends_after_a_restart(site: Site) -> None:
     site.live.hypervisor.hold = None
     site.live.start()
     until(lambda: len(site.instances("terminated")) == 1)
-
-
-def test_what_an_earlier_version_wrote_is_read(aws: Live) -> None:
-    """It knew no quotas: AWS's defaults hold."""
-    held = aws.call(aws.cloud.aws.account()).held
-    older = {key: value for key, value in vars(held).items() if key != "quotas"}
-    found = object.__new__(type(held))
-    found.__setstate__(older)
-    assert (found.quotas, found.capacity) == ({}, held.capacity)

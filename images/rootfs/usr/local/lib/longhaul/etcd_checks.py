@@ -118,7 +118,7 @@ def _answers(node: Node, etcdctl: Etcdctl) -> Iterator[Status]:
 
 
 def disk_checks(record: Path) -> tuple[Check, ...]:
-    """Return the check of the disk's syncs; none when they were not measured, as by an older image."""
+    """Return the check of the disk's syncs; none when they were not measured."""
     found = disk_gate.Measured.read(record)
     return (Check(name="disk", ok=found.fast_enough, detail=str(found), final=True),) if found else ()
 

@@ -2,7 +2,7 @@
 
 A member that is stolen can write any blob in its own name (components/azure/conditions.py). What is not as a member
 would have made it neither holds a new backup back nor is taken for the newest. ``longhaul`` judges by the same rule
-(longhaul/backups/listing.py); one test gives both the same cases.
+(longhaul/etcd_backups/listing.py); one test gives both the same cases.
 """
 
 from __future__ import annotations

@@ -1,0 +1,294 @@
+"""``longhaul acceptance``: make a small environment, check it from end to end, take it down, and write a report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longhaul.acceptance import MOST_MACHINES, MOST_TIME
+from longhaul.project.context import Context, context, enter_lab, state_folder
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.arguments import duration
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import ask, say
+from longhaul.up.command import require_consent
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+    from types import FrameType
+
+    from components.model import Environment
+    from longhaul.acceptance.budget import AcceptanceBudget
+    from longhaul.acceptance.limit import Deadline
+    from longhaul.acceptance.outcome import AcceptanceReport
+    from longhaul.acceptance.runner import Checking, Runner
+    from longhaul.kubernetes.api import Api
+
+HELP = "make a small environment, check it from end to end, and take it down; or check one as it is"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``acceptance``."""
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
+    parser.add_argument(
+        "--reuse", action="store_true", help="check an environment that is there, as it is, and do not take it down"
+    )
+    parser.add_argument("--disrupt", action="store_true", help="also restart an etcd machine and an API server")
+    parser.add_argument("--prices", metavar="FILE", type=Path, help="what `longhaul prices` wrote")
+    parser.add_argument(
+        "--most-cost", metavar="AMOUNT", type=_amount, help="in the prices' currency, for the whole run"
+    )
+    parser.add_argument("--without-prices", action="store_true", help="do not look at what it costs")
+    parser.add_argument(
+        "--most-time",
+        metavar="TIME",
+        type=_most_time,
+        default=MOST_TIME,
+        help=f"for the whole run, 90m or 3h; the last third is kept for taking down (default: {MOST_TIME})",
+    )
+    parser.add_argument(
+        "--most-machines",
+        metavar="N",
+        type=_count,
+        default=MOST_MACHINES,
+        help=f"that the environment may have (default: {MOST_MACHINES})",
+    )
+    parser.add_argument(
+        "--within",
+        metavar="TIME",
+        type=duration,
+        default="20m",
+        help="one thing that a check awaits has to come about within so long (default: 20m)",
+    )
+    parser.add_argument(
+        "--image", metavar="NAME", help="container image of Kubernetes' agnhost, for pods of the checks"
+    )
+    parser.add_argument(
+        "--all-reduce",
+        metavar="FILE",
+        type=Path,
+        help="only judge what NCCL's all_reduce_perf wrote on machines of --pool, or `-` for standard input",
+    )
+    parser.add_argument("--pool", metavar="NAME", help="pool whose machines --all-reduce was measured on")
+    parser.add_argument("--report", metavar="FILE", type=Path, help="write the report there, too, as Markdown")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Refuse what the limits do not allow, then run. Exit code 4 when refused, 1 when anything failed, 0 when
+    accepted."""
+    options = invocation.options
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    if options.all_reduce is not None or options.pool is not None:
+        return _all_reduce(environment, options)
+    budget = _terms(environment, options)
+    if options.report is not None and not options.report.absolute().parent.is_dir():
+        raise CommandError(f"--report {options.report}: there is no such folder", code=Exit.USAGE)
+    said = _said(environment, budget, reuse=options.reuse)
+    require_consent(yes=options.yes)
+    enter_lab(where, environment, invocation)
+    if not options.yes:
+        _confirm(where.env, reuse=options.reuse)
+
+    from longhaul.acceptance.checks import checks
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    runner = _course(where, environment, budget, said)
+    checking = partial(_checking, where, environment, runner, options, checks)
+    say(f"{where.env}: {said}")
+    report = runner.reuse(checking) if options.reuse else runner.make_and_destroy(checking)
+    _show(report, options)
+    return report.exit_code()
+
+
+def _all_reduce(environment: Environment, options: argparse.Namespace) -> int:
+    """Judge a saved run of ``all_reduce_perf``; nothing is asked of a cloud or a cluster."""
+    from longhaul.acceptance.all_reduce import judge, read
+    from longhaul.acceptance.outcome import StepResult
+    from longhaul.report.programs import document
+
+    if options.all_reduce is None or options.pool is None:
+        raise CommandError("--all-reduce FILE and --pool NAME go together", code=Exit.USAGE)
+    if options.pool not in environment.pools:
+        known = ", ".join(environment.pools) or "none"
+        raise CommandError(f"{environment.name} has no pool {options.pool!r}; it has {known}", code=Exit.USAGE)
+    name = environment.pools[options.pool].machine_type
+    try:
+        text = sys.stdin.read() if str(options.all_reduce) == "-" else options.all_reduce.read_text(encoding="utf-8")
+        measured = read(text)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--all-reduce {options.all_reduce}: {error}", code=Exit.USAGE) from error
+    verdict = judge(measured, name, environment.machine_type(name))
+    found = {"environment": environment.name, "pool": options.pool, "machine_type": name, "result": verdict.result}
+    figures = {"busbw_gb_s": measured.busbw, "published_gb_s": verdict.published, "evidence": verdict.evidence}
+    print(
+        document({**found, **figures})
+        if options.json
+        else f"{options.pool} ({name}): {verdict.result}: {verdict.evidence}"
+    )
+    return Exit.FAILED if verdict.result is StepResult.FAILED else Exit.OK
+
+
+def _terms(environment: Environment, options: argparse.Namespace) -> AcceptanceBudget:
+    """Return the declared limits; ``CommandError`` when they are incomplete."""
+    from longhaul.acceptance.budget import AcceptanceBudget
+    from longhaul.costs.known import KnownPrices
+
+    limits = {"most_minutes": options.most_time.total_seconds() / 60, "most_machines": options.most_machines}
+    if options.reuse or options.without_prices:
+        if options.prices or options.most_cost is not None:
+            alone = "--reuse" if options.reuse else "--without-prices"
+            raise CommandError(f"{alone} looks at no prices: leave --prices and --most-cost out", code=Exit.USAGE)
+        return AcceptanceBudget(**limits)
+    if options.prices is not None and not options.prices.is_file():
+        raise CommandError(
+            f"--prices {options.prices}: there is no such file; `longhaul prices --env {environment.name} --to "
+            f"{options.prices}` writes it",
+            code=Exit.USAGE,
+        )
+    if options.prices is None or options.most_cost is None:
+        raise CommandError(
+            "a run costs money: say how much it may (--prices FILE --most-cost AMOUNT), or --without-prices. "
+            f"`longhaul prices --env {environment.name}` writes such a file",
+            code=Exit.USAGE,
+        )
+    prices = KnownPrices.of_file(options.prices)
+    if prices is None:
+        raise CommandError(f"--prices {options.prices}: there is no price in it", code=Exit.USAGE)
+    return AcceptanceBudget(**limits, most_cost=options.most_cost, prices=prices)
+
+
+def _said(environment: Environment, budget: AcceptanceBudget, *, reuse: bool) -> str:
+    """Return the terms in words; ``CommandError`` with every reason why the run may not begin."""
+    from longhaul.acceptance.budget import expected, refusals
+
+    if reuse:
+        return f"checked as it is, within {budget.most_minutes:g} minutes"
+    found = expected(environment, budget)
+    reasons = list(refusals(environment, budget, found))
+    if reasons:
+        raise CommandError(f"{environment.name} is not made: {'; '.join(reasons)}", code=Exit.REFUSED)
+    allowed = "" if budget.most_cost is None else f" and {budget.most_cost}"
+    return f"{found}; allowed are {budget.most_machines} machines, {budget.most_minutes:g} minutes{allowed}"
+
+
+def _confirm(env: str, *, reuse: bool) -> None:
+    what = "changes the size of a pool" if reuse else "makes everything of it, and takes it down again"
+    typed = ask(f"This {what}. Type the environment's name, {env}: ")
+    if typed != env:
+        raise CommandError(f"that is not {env!r}; nothing was done")
+
+
+def _course(where: Context, environment: Environment, budget: AcceptanceBudget, said: str) -> Runner:
+    from longhaul.acceptance.clouds import left
+    from longhaul.acceptance.runner import Runner
+    from longhaul.acceptance.stacks import Stacks
+    from longhaul.acceptance.steps import AcceptanceCommands
+    from longhaul.engine.records import RunFile
+
+    folder = state_folder(where, os.environ)
+    log = folder / f"{where.env}.acceptance.log"
+    stacks = Stacks(where, os.environ)
+    return Runner(
+        env=where.env,
+        most_s=budget.most_minutes * 60,
+        budget=said,
+        commands=AcceptanceCommands(where=where, log=log, environ=os.environ),
+        log=str(log),
+        records=RunFile(path=folder / f"{where.env}.acceptance.json"),
+        held=stacks.held,
+        half_made=stacks.half_made,
+        left=lambda: left(environment),
+        tell=_tell,
+    )
+
+
+def _checking(
+    where: Context, environment: Environment, runner: Runner, options: argparse.Namespace, checks: Any, limit: Deadline
+) -> Checking:
+    from components.model.versions.section import pinned
+    from longhaul.acceptance.pods import IMAGE
+    from longhaul.acceptance.stacks import Stacks
+    from longhaul.acceptance.target import AcceptanceTarget
+
+    target = AcceptanceTarget(
+        environment=environment,
+        commands=runner.commands,
+        api=_apis(environment),
+        exported=Stacks(where, os.environ).exported,
+        limit=limit,
+        within_s=options.within.total_seconds(),
+        image=options.image or f"{IMAGE}:{pinned('agnhost')}",
+    )
+    made: Checking = checks(target, disrupt=options.disrupt)
+    return made
+
+
+def _apis(environment: Environment) -> Any:
+    """Return a function that gives the cluster's API as any user. The administrator's certificate is fetched once."""
+    from components.model import plan
+    from components.model.nodes.nodes import api_url
+    from longhaul.cluster.identity import fetch_identity, renewing
+    from longhaul.kubernetes.api import Api
+
+    @cache
+    def identity() -> dict[str, str]:
+        return fetch_identity(environment)
+
+    @cache
+    def api(user: str) -> Api:
+        return Api(api_url(environment, plan(environment)), identity(), acting_as=user, renew=renewing(environment))
+
+    return api
+
+
+def _show(report: AcceptanceReport, options: argparse.Namespace) -> None:
+    from longhaul.acceptance.text import to_json, to_markdown, to_text
+    from longhaul.report.programs import document
+
+    if options.report is not None:
+        options.report.write_text(to_markdown(report), encoding="utf-8")
+    print(document(to_json(report)) if options.json else to_text(report))
+
+
+def _tell(line: str) -> None:
+    """Show a line. A closed terminal must not stop the taking down."""
+    with suppress(OSError):
+        say(line)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not amount.is_finite() or amount < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount, such as 40 or 12.50")
+    return amount
+
+
+def _most_time(text: str) -> timedelta:
+    most = duration(text)
+    if not 60 <= most.total_seconds() <= 86400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 1m to 24h")
+    return most
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of machines")
+    return int(text)

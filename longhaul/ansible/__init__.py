@@ -1,0 +1,1 @@
+"""``longhaul ansible``: runs a playbook with an environment's inventory."""

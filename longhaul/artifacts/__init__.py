@@ -1,0 +1,1 @@
+"""Depots: pinned binaries, Debian packages and container images over HTTP, for machines without the internet."""

@@ -1,0 +1,58 @@
+"""Files of a depot that is served somewhere, each believed only when the builder has signed for it.
+
+The signature covers the depot's ``SHA256SUMS``, and that every other file. Whoever serves a depot, or stands on the way
+to it, can so withhold a file and show an older depot of the same builder, but not change what is in one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+
+from longhaul.artifacts.manifest import SUMS
+from longhaul.artifacts.signature import SUFFIX, SignatureError, check
+
+Fetch = Callable[[str], bytes]
+"""Returns the content at an address, or raises an error of its own."""
+
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+
+
+def read(address: str, name: str, *, key: str, fetch: Fetch) -> bytes:
+    """Return the file ``name`` of the depot at ``address``. Raise :class:`SignatureError` unless its content is the one
+    that a list has which one of the keys in ``key`` has signed."""
+    wanted = _sums(address, key=key, fetch=fetch).get(name)
+    if wanted is None:
+        raise SignatureError(f"{address}: the signed {SUMS} does not have {name}")
+    content = fetch(f"{address}/{name}")
+    if hashlib.sha256(content).hexdigest() != wanted:
+        raise SignatureError(
+            f"{address}/{name} is not the file that the signed {SUMS} has. If the depot was filled anew in this "
+            "moment, run it again; if not, somebody has changed it"
+        )
+    return content
+
+
+def _sums(address: str, *, key: str, fetch: Fetch) -> dict[str, str]:
+    content, signature = fetch(f"{address}/{SUMS}"), fetch(f"{address}/{SUMS}{SUFFIX}")
+    try:
+        check(content, signature, key)
+    except SignatureError as error:
+        raise SignatureError(
+            f"{address}/{SUMS} {error}. If the depot was filled anew in this moment, run it again; docs/depot.md says "
+            "how a depot is signed"
+        ) from error
+    return sums(content)
+
+
+def sums(content: bytes) -> dict[str, str]:
+    """Return the checksums of a list by path. Raise :class:`SignatureError` for anything that is no such list: the key
+    may have signed other documents, too."""
+    found = {}
+    for line in content.decode("utf-8", errors="replace").splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise SignatureError(f"what was signed is no list of checksums: {line[:80]!r}")
+        found[match[2]] = match[1]
+    return found

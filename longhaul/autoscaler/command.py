@@ -1,0 +1,96 @@
+"""``longhaul autoscaler``: get the machines that the cluster needs, and let go of those that it does not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from threading import Event
+from typing import TYPE_CHECKING
+
+from longhaul.project.context import context, enter_lab
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.costs.book import PriceBook
+    from longhaul.kubernetes.api import Api
+    from longhaul.project.checkout import Project
+
+HELP = "size pools: machines for pods that wait, and the end of idle ones"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``autoscaler``."""
+    parser.add_argument("--once", action="store_true", help="make one pass, and end; otherwise it runs until ended")
+    parser.add_argument("--dry-run", action="store_true", help="change nothing; say what would be done")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Make passes. Exit code 0 when everything could be read, and done; 1 for a pass in which a cloud did not answer or
+    something was left."""
+    options = invocation.options
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    enter_lab(where, environment, invocation)
+
+    from longhaul.cluster.api_access import api_of
+    from longhaul.kubernetes.connection import ApiError
+
+    prices = _prices(where.project)
+    try:
+        with api_of(where, environment, os.environ) as api:
+            if options.once and options.dry_run:
+                return _look(environment, api, prices, as_json=options.json)
+            return _act(environment, api, prices, options)
+    except ApiError as error:
+        raise CommandError(str(error), code=Exit.UNREACHABLE if error.passing else Exit.FAILED) from None
+
+
+def _look(environment: Environment, api: Api, prices: PriceBook, *, as_json: bool) -> int:
+    """Look once, and show what would be done."""
+    from longhaul.autoscaler.look import look
+    from longhaul.autoscaler.text import to_plain, to_text
+    from longhaul.report.programs import document
+
+    looked = look(environment, api, prices)
+    if as_json:
+        print(document({"environment": environment.name, **to_plain(looked.decision, looked.blind)}))
+    else:
+        print(to_text(looked.decision, looked.blind))
+    return Exit.FAILED if looked.blind else Exit.OK
+
+
+def _act(environment: Environment, api: Api, prices: PriceBook, options: argparse.Namespace) -> int:
+    """Make one pass, or go on until ended."""
+    from longhaul.autoscaler.service import Terms, once, serve
+    from longhaul.engine.processes import hostname, namespace
+    from longhaul.kubernetes.lease import HeldError
+
+    acts = not options.dry_run
+    instance = f"{hostname()}/{namespace()}/{os.getpid()}"
+    terms = Terms(instance=instance, act=acts, elected=acts, as_json=options.json)
+    if not options.once:
+        serve(environment, api, prices, stop=Event(), run=terms, write=_print)
+        return Exit.OK
+    try:
+        passed = once(environment, api, prices, run=terms, write=_print)
+    except HeldError as error:
+        said = f"another autoscaler acts ({error}): end it first, or look without acting with --dry-run"
+        raise CommandError(said) from None
+    return Exit.FAILED if passed.looked.blind or passed.failed else Exit.OK
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+def _prices(project: Project) -> PriceBook:
+    """Return the prices of the project's own file; none when it has no such file."""
+    from longhaul.costs.book import PriceBook
+    from longhaul.prices.command import FILE
+
+    path = project.stacks / FILE
+    return PriceBook.load(path) if path.exists() else PriceBook()

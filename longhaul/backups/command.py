@@ -1,0 +1,130 @@
+"""``longhaul backups``: list the backups of the etcd clusters, or make one at once."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.project.context import context, enter_lab
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.model import Environment
+    from longhaul.etcd_backups.listing import ListedBackup
+
+HELP = "list the backups of both etcd clusters; --now makes one, --verify restores the newest into a folder"
+TAKES_REST = False
+SHOWN = 20
+"""Largest number of backups that are listed without ``--all``."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``backups``."""
+    parser.add_argument("--etcd", choices=("etcd", "events"), help="of this etcd cluster alone")
+    parser.add_argument("--now", action="store_true", help="first have a member of each make one")
+    parser.add_argument(
+        "--from-learner",
+        action="store_true",
+        help="with --now: have the learner make one of the main etcd cluster, even when no other member answers",
+    )
+    parser.add_argument(
+        "--verify",
+        metavar="KEYFILE",
+        type=Path,
+        help="also fetch the newest of each, decrypt it with this private key of age, restore it here and count",
+    )
+    parser.add_argument("--all", action="store_true", help=f"all of them, not the newest {SHOWN} of each")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """List backups. Exit code 0 only when each etcd cluster has one that can be restored."""
+    from dataclasses import asdict
+    from datetime import UTC, datetime
+
+    from components.model import Role
+    from longhaul.backups.at_once import back_up, behind, check_learner
+    from longhaul.etcd_backups.listing import backups, warnings
+    from longhaul.report.programs import document
+    from longhaul.terminal.say import say
+
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    enter_lab(where, environment, invocation)
+    options = invocation.options
+    roles = [role for role in Role if role.is_etcd and options.etcd in (None, str(role))]
+    if options.from_learner:
+        check_learner(environment, now=options.now, roles=roles)
+        roles = [Role.ETCD]
+    made = []
+    for role in roles if options.now else ():
+        made.append(back_up(environment, role, from_learner=options.from_learner))
+        say(f"{role}: {made[-1]}")
+    found = backups(environment, roles, now=datetime.now(tz=UTC))
+    for warning in (*filter(None, (behind(name, found) for name in made)), *warnings(environment, found)):
+        say(f"warning: {warning}")
+    by_role = {str(role): [one for one in found if one.etcd == str(role)] for role in roles}
+    if options.json:
+        print(document({name: [asdict(one) for one in those] for name, those in by_role.items()}))
+    else:
+        print("\n\n".join(_text(name, those, every=options.all) for name, those in by_role.items()))
+    if options.verify is not None:
+        for those in by_role.values():
+            if (newest := next((one for one in those if not one.flaw), None)) is not None:
+                say(_verified(environment, newest, options.verify))
+    good = all(any(not one.flaw for one in those) for those in by_role.values())
+    return Exit.OK if good else Exit.FAILED
+
+
+def _verified(environment: Environment, backup: ListedBackup, key: Path) -> str:
+    """Restore a backup into a folder that is deleted afterwards, and say what is in it."""
+    from tempfile import TemporaryDirectory
+
+    from longhaul.etcd_backups.opened import BUMP, restored, snapshot_of
+    from longhaul.terminal.say import say
+    from longhaul.toolchain import tools
+    from longhaul.toolchain.spec import load
+
+    if not key.is_file():
+        raise CommandError(f"--verify {key}: there is no such file", code=Exit.USAGE)
+    with TemporaryDirectory(prefix="longhaul-backup-") as folder:
+        place = Path(folder)
+        spec = load(versions=environment.versions.pinned())
+        programs = tools.ensure(["etcd", "age"], log_dir=place, progress=say, spec=spec)
+        snapshot = snapshot_of(environment, backup, identity=key, folder=place, programs=programs)
+        found = restored(snapshot, folder=place, programs=programs)
+    if found.revision != backup.revision + BUMP or found.keys < backup.keys:
+        raise CommandError(
+            f"{backup.name}: restored are revision {found.revision - BUMP} and {found.keys} keys, and the member saved "
+            f"revision {backup.revision} and {backup.keys} keys"
+        )
+    # The restore adds an entry of its own, by which revisions begin further on: told is what the list tells.
+    return f"{backup.name} is good: revision {backup.revision}, {backup.keys} keys"
+
+
+def _text(name: str, found: Sequence[ListedBackup], *, every: bool) -> str:
+    from longhaul.report.text import table
+    from longhaul.terminal.ages import age
+
+    if not found:
+        return f"{name}: there is no backup yet. `longhaul status` says why"
+    shown = found if every else found[:SHOWN]
+    rows = [
+        (
+            f"{one.made:%Y-%m-%d %H:%M:%S}Z",
+            age(one.age_s),
+            one.kept,
+            f"{one.size_bytes / 2**20:.1f} MiB",
+            str(one.revision),
+            str(one.keys),
+            one.flaw or one.member,
+        )
+        for one in shown
+    ]
+    head = (f"{name.upper()}, MADE", "AGE", "KEPT", "SIZE", "REVISION", "KEYS", "BY")
+    more = [f"  and {len(found) - len(shown)} older: --all"] if len(found) > len(shown) else []
+    return "\n".join([*table(head, rows, right=(1, 3, 4, 5)), *more])

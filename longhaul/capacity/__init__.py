@@ -1,0 +1,1 @@
+"""``longhaul capacity``: shows teams' shares and pools, by an operator's identity."""

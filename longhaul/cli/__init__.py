@@ -1,0 +1,1 @@
+"""The command line: the list of commands, parsing, completion, examples."""

@@ -1,0 +1,57 @@
+"""The examples: real stack files in a folder of their own. In `stacks/` their ranges would collide with the user's.
+
+A command that is asked for an example gets a project in which it is the only environment: the engine wants a stack file
+beside its program, and every command then treats it as any other.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.project.checkout import PROJECT_FILE, STACKS, Project, example_names, examples_folder
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+PROJECT = "longhaul-examples"
+"""Name of the project that an example is in. No backend has a stack of it, so no example is compared with the state of
+an environment that happens to have its name."""
+
+_DEFINITION = f"name: {PROJECT}\nruntime: python\nmain: {STACKS}/\nstackConfigDir: {STACKS}/\n"
+_PROGRAM = "__main__.py"
+
+
+def example(name: str) -> Environment:
+    """Return the example called ``name``; ``CommandError`` with the existing names when there is no such example."""
+    from components.model import load
+
+    return load(_file(name))
+
+
+@contextmanager
+def example_project(name: str) -> Iterator[Project]:
+    """Give a project that holds the example ``name`` alone, valid inside the block; ``CommandError`` with the existing
+    names when there is no such example."""
+    source = _file(name)
+    with tempfile.TemporaryDirectory(prefix="longhaul-example-") as temporary:
+        project = Project(root=Path(temporary))
+        project.stacks.mkdir()
+        (project.root / PROJECT_FILE).write_text(_DEFINITION, encoding="utf-8")
+        for path in (source, source.with_name(f"hosts.{name}.yaml"), examples_folder().parent / STACKS / _PROGRAM):
+            if path.is_file():
+                shutil.copy(path, project.stacks)
+        yield project
+
+
+def _file(name: str) -> Path:
+    if name not in example_names():
+        raise CommandError(
+            f"--example {name}: no such example; there are: {', '.join(example_names())}", code=Exit.USAGE
+        )
+    return examples_folder() / f"Pulumi.{name}.yaml"

@@ -1,0 +1,166 @@
+"""Identities for the cluster's API: certificates that are made on demand and live for hours, and the break-glass one
+that the vault keeps. Who may have which is who may read which secret of the vault (docs/certificates.md)."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from components.model.secrets.certificates import (
+    ADMINISTRATOR_HOURS,
+    ADMINISTRATORS,
+    ADMINISTRATORS_GROUP,
+    BREAK_GLASS,
+    KUBERNETES,
+    MASTERS_GROUP,
+    Authority,
+)
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import say
+
+if TYPE_CHECKING:
+    from components.control_plane.issuing import Pair, Subject
+    from components.model import Environment
+    from longhaul.kubernetes.api import Renew
+
+NAME_LENGTH = 64
+"""Largest length of a common name (RFC 5280, ``ub-common-name``)."""
+
+AGAIN_S = 300.0
+"""Time after which a renewal that failed is tried again, in seconds."""
+
+PARTS = ("certificate", "key", "issuer")
+"""Parts of an identity, PEM. ``issuer`` is the authority of the API servers' own certificates."""
+
+
+def fetch_identity(
+    environment: Environment, *, master: bool = False, kept: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Make a certificate for whoever asks, in the group of administrators, and return it with its key and issuer; or
+    return ``kept``, if a new one would say the same and enough of its life is left.
+
+    ``master`` is for ``longhaul up``, which declares the group's rights and so cannot depend on them. It takes the
+    authority's key with which ``up`` signs all else, and that administrators cannot read. Raise ``CommandError`` when
+    the vault does not give what is needed.
+    """
+    from components.control_plane import issuing
+
+    name, group = (KUBERNETES, MASTERS_GROUP) if master else (ADMINISTRATORS, ADMINISTRATORS_GROUP)
+    source = Authority(name=name, common_name="")
+    authority = issuing.Pair(**parts_of(environment, source.secret, ("certificate", "key")))
+    issuer = secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret)
+    subject = issuing.Subject(
+        common_name=asking(environment),
+        organizations=[group],
+        usages=["client"],
+        days=ADMINISTRATOR_HOURS / 24,
+    )
+    if kept is not None and kept["issuer"] == issuer and _serves(kept["certificate"], subject, authority):
+        return dict(kept)
+    pair = issuing.issue(subject, authority=authority)
+    return {"certificate": pair.certificate, "key": pair.key, "issuer": issuer}
+
+
+def renewing(environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> Renew:
+    """Return what keeps an administrator's identity good in a program that may run for days. When the vault does not
+    answer, the old one is used as long as it lives, and the vault is asked again after :data:`AGAIN_S`."""
+    from components.control_plane import issuing
+
+    again = clock()
+
+    def renew(identity: Mapping[str, str]) -> Mapping[str, str] | None:
+        nonlocal again
+        if clock() < again or not issuing.due(identity["certificate"], now=datetime.now(UTC)):
+            return None
+        again = clock() + AGAIN_S
+        try:
+            return fetch_identity(environment)
+        except CommandError as error:
+            say(f"the certificate for the cluster's API is not renewed yet: {error}")
+            return None
+
+    return renew
+
+
+def fetch_break_glass(environment: Environment) -> dict[str, str]:
+    """Return the certificate, key and issuer that the vault keeps for the day on which no rights are left; raise
+    ``CommandError`` when it does not give them."""
+    return parts_of(environment, BREAK_GLASS, PARTS)
+
+
+def parts_of(environment: Environment, name: str, keys: tuple[str, ...]) -> dict[str, str]:
+    """Return parts of a secret that is a JSON mapping."""
+    try:
+        secret = json.loads(secret_of(environment, name))
+        return {key: str(secret[key]) for key in keys}
+    except (ValueError, KeyError, TypeError):
+        said = f"the secret {name} in the vault of {environment.name} is not what `longhaul up` writes"
+        raise CommandError(said) from None
+
+
+def secret_of(environment: Environment, name: str) -> str:
+    """Return a secret of the vault; ``CommandError`` when it does not give one."""
+    from clouds.base.errors import CloudError
+    from components.model.secrets.vault import vault_name
+    from longhaul.vault.record import not_read
+
+    env = environment.name
+    place, control = control_of(environment)
+    try:
+        value: str | None = control.secret(place, vault_name(environment), name)
+    except CloudError as error:
+        raise not_read(environment, f"the vault of {env}", error) from None
+    if value is None:
+        raise CommandError(f"the vault of {env} has no {name} yet: `longhaul up --env {env}` makes it")
+    return value
+
+
+def control_of(environment: Environment) -> tuple[Any, Any]:
+    """Return the control plane's place, and its cloud's way to the vault."""
+    from clouds.registry import cloud_of
+    from components.model.sites.places import place_of
+
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        said = f"there is no way yet to read the administrator's credentials of a control plane on {place.site.kind}"
+        raise CommandError(said, code=Exit.UNREACHABLE)
+    return place, control
+
+
+def asking(environment: Environment) -> str:
+    """Return who asks, for the audit log: the cloud's identity that the vault has let in, or else the operating
+    system's."""
+    place, control = control_of(environment)
+    found = str(control.signed_in(place))
+    return (found or f"{_user()}@{socket.gethostname()}")[:NAME_LENGTH]
+
+
+def _user() -> str:
+    # No entry for this user: KeyError before Python 3.13, OSError since.
+    with suppress(KeyError, OSError):
+        return getpass.getuser()
+    return str(os.getuid())
+
+
+def _serves(certificate: str, subject: Subject, authority: Pair) -> bool:
+    """Return whether a certificate is of this authority, says what a new one would say, and need not be renewed."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    from components.control_plane import issuing
+
+    if not issuing.is_issued_by(certificate, authority.certificate):
+        return False
+    held = x509.load_pem_x509_certificate(certificate.encode())
+    said = {(one.oid, one.value) for one in held.subject}
+    wanted = {(NameOID.ORGANIZATION_NAME, name) for name in subject.organizations}
+    wanted |= {(NameOID.COMMON_NAME, subject.common_name)}
+    return said == wanted and not issuing.due(certificate, now=datetime.now(UTC))

@@ -1,0 +1,65 @@
+"""Profile of an environment for those who sign in."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from components.model import plan
+from components.model.secrets.certificates import KUBERNETES, VPN, Authority, vpn_name
+from components.model.secrets.vault import VPN_REMOTES
+from components.model.vpn.section import ZONE
+from longhaul.client.profile import DAYS, Inside, Profile, ProfileIssuer, ProfileVpn
+from longhaul.cluster.identity import secret_of
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+def profile_of(environment: Environment, *, lab_port: int | None, now: datetime) -> Profile:
+    """Return the profile. The authority of the API servers is read from the vault; ``CommandError`` when it gives none,
+    or when nobody can sign in. ``lab_port``: the loopback port of a lab's API; None of an environment in clouds."""
+    issuers = environment.identity.issuers
+    if not issuers:
+        raise CommandError(
+            f"{environment.name} has no issuers, so nobody can sign in: `identity` of its file names them "
+            "(docs/sign-in.md), and `longhaul kubeconfig` is an administrator's own way in",
+            code=Exit.USAGE,
+        )
+    name, port = environment.api_name, environment.control_plane.api.port
+    return Profile(
+        name=environment.name,
+        server=f"https://{name}:{port}" if lab_port is None else f"https://127.0.0.1:{lab_port}",
+        server_name="" if lab_port is None else name,
+        authority=secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret),
+        issuers={
+            one: ProfileIssuer(
+                url=issuer.url,
+                client_id=issuer.client,
+                scopes=issuer.scopes,
+                certificate_authority=issuer.certificate_authority or "",
+            )
+            for one, issuer in issuers.items()
+        },
+        expires=(now + timedelta(days=DAYS)).isoformat(timespec="seconds"),
+        vpn=_vpn(environment) if environment.vpn else None,
+    )
+
+
+def inside_of(environment: Environment) -> Inside:
+    """Return what laptops have inside the VPN, by the environment's file."""
+    addresses = plan(environment)
+    return Inside(range=str(addresses.supernet), dns=str(addresses.dns_service), zones=(environment.domain, ZONE))
+
+
+def _vpn(environment: Environment) -> ProfileVpn:
+    """Return the doors for laptops, as the vault notes them."""
+    remotes = json.loads(secret_of(environment, VPN_REMOTES))
+    return ProfileVpn(
+        endpoints=tuple(f"https://{one['address']}" for one in remotes),
+        authority=secret_of(environment, Authority(name=VPN, common_name="").trust_secret),
+        name=vpn_name(environment),
+        inside=inside_of(environment),
+    )

@@ -1,0 +1,124 @@
+"""Machines' part in a rotation: API servers take keys over, and etcd members count what each key has encrypted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from components.model import Machine, Role, control_machines, plan
+from components.model.control_plane.machines import members
+from longhaul.terminal.exits import CommandError
+
+if TYPE_CHECKING:
+    from clouds.base.control import ControlAccess
+    from clouds.base.place import Place
+    from components.model import Environment
+    from components.model.secrets.encryption_keys import Keys
+
+LOAD_S = 150
+"""Seconds in which kube-apiserver has to use a new file. It looks once a minute, and tries again what failed
+(k8s.io/apiserver 0.36, ``EncryptionConfigFileChangePollDuration``)."""
+LIMIT_S = 600.0
+"""Time limit in seconds of a machine's answer: a fetch of its secrets takes 300 at most (longhaul-secrets-refresh)."""
+FETCH = "systemctl start longhaul-secrets-refresh.service"
+TRIES = 2
+"""Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
+
+
+def behind(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys) -> tuple[str, ...]:
+    """Return the names of the API servers that do not use these keys. ``CommandError`` for the first that does not
+    tell: no rotation begins where a server is away."""
+    found = []
+    for machine in _of(environment, Role.API):
+        answer = asked(control, place, machine.name, _told(keys))
+        if answer.get("error"):
+            raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
+        if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
+            found.append(machine.name)
+    return tuple(found)
+
+
+def hand_out(
+    environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys, *, tell: Callable[[str], None]
+) -> None:
+    """Have every API server take the keys over, one after the other. ``CommandError`` for the first that does not: a
+    server without a key cannot read what others write with it."""
+    for machine in _of(environment, Role.API):
+        answer = _fetched(control, place, machine, keys, wait_s=LOAD_S)
+        if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
+            raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
+        tell(f"{machine.name} uses {', '.join(keys.names)}")
+
+
+def deliver(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys) -> None:
+    """Have every API server fetch the keys, whether it runs or not. ``CommandError`` for the first that has others."""
+    for machine in _of(environment, Role.API):
+        if tuple(_fetched(control, place, machine, keys).get("keys", ())) != keys.names:
+            said = "it could not fetch them (journalctl -u longhaul-secrets-refresh)"
+            raise CommandError(f"{machine.name} does not have the keys {', '.join(keys.names)}: {said}")
+
+
+def written(environment: Environment, control: ControlAccess[Any], place: Place[Any]) -> Mapping[str, int]:
+    """Return the number of stored objects by the name of the key that encrypted each, as the first member of the main
+    etcd cluster says that answers; ``CommandError`` with each one's reason when none does."""
+    reasons = []
+    for machine in _of(environment, Role.ETCD):
+        try:
+            answer = asked(control, place, machine.name, "longhaul-node encryption")
+            return {str(name): int(count) for name, count in answer["objects"].items()}
+        except CommandError as error:
+            reasons.append(str(error))
+        except (LookupError, TypeError, ValueError, AttributeError):
+            reasons.append(f"{machine.name} did not count the stored objects")
+    raise CommandError(f"no member tells what the former key still encrypts: {'; '.join(reasons)}")
+
+
+def _of(environment: Environment, role: Role) -> tuple[Machine, ...]:
+    return tuple(members(control_machines(environment, plan(environment)), role))
+
+
+def _fetched(
+    control: ControlAccess[Any], place: Place[Any], machine: Machine, keys: Keys, *, wait_s: int = 0
+) -> Mapping[str, Any]:
+    """Have an API server fetch the keys, and return what it tells then; ``wait_s`` is for its running server."""
+    script = f"{FETCH} && {_told(keys)}" + (f" --wait {wait_s}" if wait_s else "")
+    answer: Mapping[str, Any] = {}
+    for _ in range(TRIES):
+        answer = asked(control, place, machine.name, script)
+        if tuple(answer.get("keys", ())) == keys.names:
+            break
+    return answer
+
+
+def _told(keys: Keys) -> str:
+    return f"longhaul-node encryption --keys {','.join(keys.names)}"
+
+
+def asked(
+    control: ControlAccess[Any], place: Place[Any], machine: str, script: str, *, what: str = "encryption keys"
+) -> Mapping[str, Any]:
+    """Return what a machine tells as JSON; ``CommandError`` when it tells nothing of ``what``."""
+    try:
+        output = control.run_command(place, machine, script, timeout_s=LIMIT_S)
+    except CloudError as error:
+        raise CommandError(f"{machine} cannot be asked: {error}. `longhaul status` says how it is") from None
+    try:
+        answer = json.loads(output.stdout)
+    except ValueError:
+        said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+        raise CommandError(f"{machine} does not tell its {what}: {said[-1]}") from None
+    return answer if isinstance(answer, dict) else {}
+
+
+def _why(answer: Mapping[str, Any], keys: Keys, env: str) -> str:
+    """Return why a server has not taken the keys over."""
+    wanted, has = ", ".join(keys.names), ", ".join(answer.get("keys", ()))
+    if answer.get("error"):
+        return f"has the keys {has}, but {answer['error']}. `longhaul up --env {env}` gives it the right to ask"
+    if not has:
+        return f"holds none of the vault's keys: `longhaul up --env {env}` makes it anew as this release wants it"
+    if tuple(answer["keys"]) != keys.names:
+        return f"has the keys {has} and not {wanted}: it could not fetch them (journalctl -u longhaul-secrets-refresh)"
+    return f"has the keys {wanted}, but its kube-apiserver does not use them (journalctl -u kube-apiserver)"

@@ -1,0 +1,1 @@
+"""Cost of an environment: the user's price book, and sums of it."""

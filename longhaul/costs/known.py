@@ -1,0 +1,35 @@
+"""Provides a project's prices to other commands: the book, and words for its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.model import Environment
+from longhaul.costs.book import PriceBook
+from longhaul.costs.cost import EnvironmentCost, price_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownPrices:
+    """Prices of a file."""
+
+    book: PriceBook
+    path: Path
+
+    @classmethod
+    def of_file(cls, path: Path) -> KnownPrices | None:
+        """Read the prices in ``path``; None when the file does not exist or has no price. Raises ``BookError`` for a
+        bad file."""
+        book = PriceBook.load(path) if path.exists() else PriceBook()
+        return cls(book=book, path=path) if book.prices else None
+
+    @property
+    def source(self) -> str:
+        """Name of the file, and the days that its prices are of."""
+        days = sorted({price.read.isoformat() for price in self.book.prices.values()})
+        return f"{self.path.name}, prices of {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "")
+
+    def cost(self, environment: Environment) -> EnvironmentCost:
+        """Compute the cost of ``environment`` with these prices."""
+        return price_of(environment, self.book)

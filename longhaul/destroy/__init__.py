@@ -1,0 +1,1 @@
+"""``longhaul destroy``: takes a whole environment down."""

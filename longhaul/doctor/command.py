@@ -1,0 +1,89 @@
+"""``longhaul doctor``: check before anything is made that all of it can be made."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from longhaul.doctor import LIMIT_S, NAMES
+from longhaul.project.context import Context, context, enter_lab
+from longhaul.project.invocation import Invocation
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.doctor.target import DoctorTarget
+
+HELP = "look whether all that an environment needs is there and allowed; changes nothing"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``doctor``."""
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        action="append",
+        choices=NAMES,
+        help=f"this check alone; may be repeated: {', '.join(NAMES)}",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        default=LIMIT_S,
+        help=f"how long one check may take (default: {LIMIT_S:g})",
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Run all checks side by side and report. Exit code 1 with problems, 3 when nothing could be asked at all."""
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    if where.lab is not None:
+        enter_lab(where, environment, invocation)
+
+    from longhaul.doctor.checks import checks
+    from longhaul.doctor.machine import outside
+    from longhaul.doctor.run import run_checks
+    from longhaul.doctor.text import exit_code, to_json, to_text
+    from longhaul.report.programs import document
+
+    options = invocation.options
+    chosen = checks(_subject(where, environment), outside(), only=tuple(options.only or ()))
+    findings = run_checks(chosen, limit_s=options.timeout)
+    if options.json:
+        print(document(to_json(environment.name, findings)))
+    else:
+        print(to_text(environment.name, findings))
+    return exit_code(findings)
+
+
+def _subject(where: Context, environment: Environment) -> DoctorTarget:
+    from components.model.loading.document import read_document
+    from longhaul.doctor.target import DoctorTarget
+    from longhaul.engine.backend import current_backend
+    from longhaul.report.text import seen_from
+
+    path = where.project.stack_file(where.env)
+    hosts = path.with_name(environment.bare_metal) if environment.bare_metal else None
+    return DoctorTarget(
+        environment=environment,
+        file=str(seen_from(where.project.root, path)),
+        hosts_file=str(seen_from(where.project.root, hosts)) if hosts else "",
+        stack=read_document(path).data,
+        backend=current_backend(where.project.definition(), os.environ),
+        environ=os.environ,
+        lab=where.lab is not None,
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, above 0 and at most 3600")
+    return seconds

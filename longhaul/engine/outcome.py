@@ -1,0 +1,143 @@
+"""Outcome of each phase of a command, and the summary at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from longhaul.engine.change import exit_code
+from longhaul.engine.engine import Engine, Ran
+from longhaul.engine.failure import report
+from longhaul.engine.pending import pending_creates
+from longhaul.report.text import names, table
+from longhaul.terminal.exits import Exit
+from longhaul.terminal.output import Output
+from longhaul.terminal.progress import Progress, counts
+
+T = TypeVar("T")
+
+WORDS = {Exit.OK: "done", Exit.INTERRUPTED: "interrupted", Exit.REFUSED: "refused"}
+"""Words for the end of a phase; any other is a failure."""
+ORDER = (Exit.INTERRUPTED, Exit.USAGE, Exit.REFUSED, Exit.UNREACHABLE, Exit.FAILED)
+"""Order in which one phase's exit code comes before another's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseResult:
+    """Result of a phase's work."""
+
+    code: Exit
+    counts: str = ""
+    """Numbers of resources or hosts, by what became of them."""
+    unfinished: tuple[str, ...] = ()
+    """Operations that were stopped before they ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseOutcome(PhaseResult):
+    """Result of a phase, with its duration."""
+
+    title: str
+    seconds: float | None
+    """None for a phase that did not begin."""
+    interrupted: bool = False
+    """True when a signal came, also one that came too late to end the phase."""
+    decides: bool = True
+    """False when the command's exit code does not depend on it."""
+
+    @property
+    def word(self) -> str:
+        """Return the word for the end of the phase."""
+        return "not begun" if self.seconds is None else WORDS.get(self.code, "failed")
+
+
+def attempt(progress: Progress, work: Callable[[], PhaseResult]) -> PhaseOutcome:
+    """Do the work of a phase; say that it begins, and how it ends, whatever happens. An error is shown as any
+    command's."""
+    begun = time.monotonic()
+    progress.say("begins")
+    done = caught(work, progress.output)
+    seconds = time.monotonic() - begun
+    if isinstance(done, Exit):
+        done = PhaseResult(code=done)
+    outcome = PhaseOutcome(
+        **vars(done),
+        title=progress.title,
+        seconds=round(seconds, 1),
+        interrupted=done.code is Exit.INTERRUPTED or progress.interrupted,
+    )
+    progress.say(f"{outcome.word} after {seconds:.0f} s")
+    return outcome
+
+
+def caught(work: Callable[[], T], output: Output) -> T | Exit:
+    """Return the result of some work; when it raises, show and log the error, and return the exit code."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the summary comes after any error
+        return report(error, output.note)
+
+
+def of_engine(engine: Engine, ran: Ran) -> PhaseResult:
+    """Return the result of an engine's run. What it was stopped at is in the state, or had not ended in its events."""
+    code = exit_code(ran)
+    pending = pending_creates(engine) if code is Exit.INTERRUPTED else ()
+    unfinished = [one.name for one in pending] or list(ran.events.running)
+    return PhaseResult(code=code, counts=counts(ran.events.counts()), unfinished=tuple(unfinished))
+
+
+def summed_up(outcomes: Sequence[PhaseOutcome]) -> Exit:
+    """Return one exit code for all phases: interrupted comes before failed, whatever the other phases did."""
+    codes = [one.code for one in outcomes if one.decides]
+    return next((code for code in ORDER if code in codes), Exit.OK)
+
+
+def summary(outcomes: Sequence[PhaseOutcome], *, wanted: str, again: str, log: Path | None) -> str:
+    """Return the closing lines: the verdict, a line for each phase, and what to do next. ``wanted`` is the sentence for
+    success, ``again`` the command that was run."""
+    code = summed_up(outcomes)
+    rows = [(one.title, one.word, _seconds(one), one.counts) for one in outcomes]
+    return "\n".join(
+        [
+            _verdict(outcomes, code, wanted),
+            *table((), rows, right=(2,), width=None),
+            *(f"  {line}" for line in _next(outcomes, code, again)),
+            *([f"  log: {log}"] if log is not None else []),
+        ]
+    )
+
+
+def _seconds(one: PhaseOutcome) -> str:
+    return "" if one.seconds is None else f"{one.seconds:.0f} s"
+
+
+def _verdict(outcomes: Sequence[PhaseOutcome], code: Exit, wanted: str) -> str:
+    if code is Exit.OK:
+        return wanted
+    ended = " and ".join(_ended(outcomes, code))
+    return {
+        Exit.REFUSED: "refused, for the reasons above: nothing was done",
+        Exit.INTERRUPTED: f"interrupted{f' in {ended}' if ended else ''}",
+    }.get(code, f"failed in {ended}, as it says above" if ended else "not finished, for the reason above")
+
+
+def _ended(outcomes: Sequence[PhaseOutcome], code: Exit) -> list[str]:
+    """Return the phases that began and ended with a code."""
+    return [one.title for one in outcomes if one.code is code and one.seconds is not None]
+
+
+def _next(outcomes: Sequence[PhaseOutcome], code: Exit, again: str) -> Iterator[str]:
+    unfinished = [one for outcome in outcomes for one in outcome.unfinished]
+    if unfinished and code is not Exit.OK:
+        yield f"stopped half-way: {names(unfinished)}; the next run makes sure of them"
+    if code not in (Exit.OK, Exit.REFUSED):
+        # Nothing is broken where the user did not want to go on.
+        repair = "repair that, and " if code is not Exit.INTERRUPTED and _ended(outcomes, code) else ""
+        yield f"what was done is recorded; {repair}`{again}` goes on from there"

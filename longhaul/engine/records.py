@@ -1,0 +1,87 @@
+"""Records of runs that change an environment, so that a later run can tell what a killed run left.
+
+Every process that a run starts inherits ``LONGHAUL_RUN=<id>``; the record names the run and its first two processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from longhaul.engine import processes
+from longhaul.engine.processes import ProcessIdentity
+
+VARIABLE = "LONGHAUL_RUN"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of the engine."""
+
+    id: str
+    command: str
+    boot: str
+    namespace: str
+    """PID namespace that the process numbers belong to."""
+    pid: int
+    started: int
+    engine_pid: int = 0
+    engine_started: int = 0
+
+    def living(self) -> list[ProcessIdentity]:
+        """Return the run's command and engine, if they still run."""
+        if self.boot != processes.boot_id() or self.namespace != processes.namespace():
+            return []
+        named = (("longhaul", self.pid, self.started), ("pulumi", self.engine_pid, self.engine_started))
+        found = (ProcessIdentity(pid=pid, started=start, name=name) for name, pid, start in named if pid)
+        return [process for process in found if processes.is_alive(process)]
+
+    def leftovers(self) -> list[ProcessIdentity]:
+        """Return processes that this run started, directly or not. End them only when :meth:`living` returns
+        nothing."""
+        return list(processes.with_variable(VARIABLE, self.id))
+
+
+def new_run(command: str) -> Run:
+    """Return a new run of this process."""
+    return Run(
+        id=str(uuid.uuid4()),
+        command=command,
+        boot=processes.boot_id(),
+        namespace=processes.namespace(),
+        pid=os.getpid(),
+        started=processes.started(os.getpid()) or 0,
+    )
+
+
+def with_engine(run: Run, pid: int) -> Run:
+    """Return ``run`` with its engine's process."""
+    return replace(run, engine_pid=pid, engine_started=processes.started(pid) or 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFile:
+    """The file that records one environment's run."""
+
+    path: Path
+
+    def read(self) -> Run | None:
+        """Return the last run that did not end in order, if any."""
+        try:
+            return Run(**json.loads(self.path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def write(self, run: Run) -> None:
+        """Record ``run``, completely or not at all."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self.path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(asdict(run)) + "\n", encoding="utf-8")
+        temporary.replace(self.path)
+
+    def clear(self) -> None:
+        """Remove the record: the run ended and left nothing."""
+        self.path.unlink(missing_ok=True)

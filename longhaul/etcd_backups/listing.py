@@ -1,0 +1,120 @@
+"""Backups as the cloud's storage lists them, by etcd cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.control import BackupView
+from clouds.base.errors import CloudError
+from clouds.registry import cloud_of
+from components.model import Role
+from components.model.backups.section import BackupClass
+from components.model.backups.storage import account_name
+from components.model.sites.places import place_of
+from longhaul.etcd_backups.flaws import flaw_of, number
+from longhaul.etcd_backups.overdue import is_overdue, overdue
+from longhaul.report.text import counted
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from clouds.base.control import ControlAccess
+    from clouds.base.place import Place
+    from components.model import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedBackup:
+    """One backup."""
+
+    etcd: str
+    """Name of the etcd cluster."""
+    kept: str
+    """Class: for how long it is kept."""
+    name: str
+    made: datetime
+    age_s: int
+    size_bytes: int
+    """Number of encrypted bytes."""
+    plain_bytes: int
+    """Number of bytes of the database in it, as the member said."""
+    revision: int
+    keys: int
+    member: str
+    """Member that made it."""
+    etcd_version: str
+    sha256: str
+    """Hash of the encrypted content, hexadecimal, as the member said."""
+    snapshot_sha256: str
+    """Hash of the database in it, which etcd has written behind it."""
+    flaw: str
+    """Reason why it cannot be restored here; empty when none is known."""
+
+
+def control_of(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]]:
+    """Return what asks the control plane's cloud, and where; ``CommandError`` when nobody can, or there are no
+    backups."""
+    if environment.backups is None:
+        said = f"{environment.name} has no backups: declare `backups` in its file (docs/backups.md)"
+        raise CommandError(said, code=Exit.USAGE)
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        raise CommandError(f"the control plane is on {place.site.kind}, where it cannot be asked yet", code=Exit.USAGE)
+    return control, place
+
+
+def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -> list[ListedBackup]:
+    """Return the backups of these etcd clusters, the newest first; ``CommandError`` when the storage does not
+    answer."""
+    control, place = control_of(environment)
+    storage = account_name(environment)
+    found: list[ListedBackup] = []
+    for role in roles:
+        for kept in BackupClass:
+            try:
+                views = control.backups(place, storage, str(kept), f"{role}/")
+            except CloudError as error:
+                said = f"the storage {storage} does not list the {kept} backups: {error}"
+                raise CommandError(said, code=Exit.UNREACHABLE) from None
+            found += _read(environment, role, kept, views, now)
+    return sorted(found, key=lambda one: one.made, reverse=True)
+
+
+def _read(
+    environment: Environment, role: Role, kept: BackupClass, views: Sequence[BackupView], now: datetime
+) -> Iterator[ListedBackup]:
+    for view in views:
+        told = view.metadata
+        yield ListedBackup(
+            etcd=str(role),
+            kept=str(kept),
+            name=f"{kept}/{view.name}",
+            made=view.made,
+            age_s=max(0, round((now - view.made).total_seconds())),
+            size_bytes=view.size,
+            plain_bytes=number(told.get("size")),
+            revision=number(told.get("revision")),
+            keys=number(told.get("keys")),
+            member=told.get("member", ""),
+            etcd_version=told.get("etcd", ""),
+            sha256=told.get("sha256", ""),
+            snapshot_sha256=told.get("snapshot_sha256", ""),
+            flaw=flaw_of(environment, role, view, now=now),
+        )
+
+
+def warnings(environment: Environment, found: Sequence[ListedBackup]) -> Iterator[str]:
+    """Yield what is wrong with the storage as a whole: blobs that are no backups, and backups that nobody deletes."""
+    for name in dict.fromkeys(one.etcd for one in found):
+        those = [one for one in found if one.etcd == name]
+        flawed = [one for one in those if one.flaw]
+        if flawed:
+            first = f"{flawed[0].name}: {flawed[0].flaw}"
+            yield f"{name}: {counted(len(flawed), 'blob')} cannot be restored here or do not count as backups: {first}"
+        for kept in BackupClass if environment.backups else ():
+            oldest = max((one.age_s for one in those if one.kept == kept), default=0)
+            if environment.backups and is_overdue(environment.backups, kept, age_s=oldest):
+                yield f"{name}: {overdue(environment.backups, kept, age_s=oldest)}"

@@ -1,0 +1,28 @@
+"""Backups that are kept longer than they should be: nothing deletes what is old. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from longhaul.terminal.ages import age
+
+if TYPE_CHECKING:
+    from components.model.backups.section import BackupClass, Backups
+
+DAY_S = 86400
+SPARE_DAYS = 3
+"""Days beyond its class's for which a backup may still be there: Azure counts whole days, acts on its rules once a day,
+and a run may take more than one (learn.microsoft.com, "Azure Blob Storage lifecycle management overview")."""
+
+
+def is_overdue(backups: Backups, kept: BackupClass, *, age_s: float) -> bool:
+    """Return whether a backup of this class should have been deleted."""
+    return age_s > (backups.days(kept) + SPARE_DAYS) * DAY_S
+
+
+def overdue(backups: Backups, kept: BackupClass, *, age_s: float) -> str:
+    """Return the warning about a class whose oldest backup is overdue."""
+    return (
+        f"nothing deletes old backups: the oldest {kept} one is {age(age_s)} old, and {backups.days(kept)} d are kept "
+        '(docs/backups.md, "What is kept")'
+    )

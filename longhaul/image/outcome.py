@@ -1,0 +1,82 @@
+"""Result of a bake: an image with its manifest, or advice on what may be left."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from clouds.registry import clouds
+from longhaul.image.bake import Bake
+from longhaul.image.workshop import Workshop
+from longhaul.project.baked_images import MANIFEST, RECORD
+from longhaul.report.programs import document
+from longhaul.terminal.exits import CommandError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baked:
+    """A finished image."""
+
+    environment: str
+    site: str
+    kind: str
+    version: str
+    image: str
+    """Value for the stack file's ``image`` of the site."""
+    digest: str
+    """Digest of the image's content, from its manifest."""
+    manifest: str
+    log: str
+
+    def to_json(self) -> str:
+        """Return the result for programs."""
+        return document(asdict(self))
+
+    def to_text(self) -> str:
+        """Return the result for people."""
+        return (
+            f"{self.kind} {self.version} is {self.image}\n"
+            f"its manifest: {self.manifest}\n"
+            f"machines get it by stacks/Pulumi.{self.environment}.yaml, sites.{self.site}.image: {self.image}"
+        )
+
+
+def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
+    """Return the image that Packer made, and keep its manifest in ``folder``. ``CommandError`` when the files that
+    Packer and the playbook left do not describe one."""
+    try:
+        made: dict[str, Any] = json.loads(shop.result.read_text(encoding="utf-8"))["builds"][-1]
+        image = bake.image or made["artifact_id"].rpartition(":")[2]
+        said = json.loads(shop.manifest.read_text(encoding="utf-8"))
+        if said["version"] != bake.version:
+            raise CommandError(f"the image says that it is {said['version']}, not {bake.version}: {log} tells more")
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise CommandError(
+            f"packer succeeded but left no account of an image ({error!r}): {log} tells what it did.\n{leftovers(bake)}"
+        ) from error
+    kept = folder / MANIFEST
+    shutil.copyfile(shop.manifest, kept)
+    baked = Baked(
+        environment=bake.env,
+        site=bake.site,
+        kind=bake.kind,
+        version=bake.version,
+        image=image,
+        digest=said["digest"],
+        manifest=str(kept),
+        log=str(log),
+    )
+    (folder / RECORD).write_text(baked.to_json() + "\n", encoding="utf-8")
+    return baked
+
+
+def leftovers(bake: Bake) -> str:
+    """Return commands that show whether a killed bake left anything, and remove it. A bake that failed, or was
+    interrupted, removes what it made itself."""
+    look = clouds()[bake.cloud].images.leftovers(bake.name, bake.image, bake.variables)
+    return "Packer removes what it made, unless it was killed itself. Whether anything is left:\n" + "\n".join(
+        f"  {line}" for line in look
+    )

@@ -1,0 +1,68 @@
+"""Sources that an image is made from: playbook, roles, images, contract, autoscaler and the pins of this checkout."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+from longhaul.toolchain import autoscaler
+from longhaul.toolchain.spec import load as load_pins
+from longhaul.toolchain.spec import repository
+from longhaul.toolchain.trees import describe, files_of
+
+PARTS = (
+    "contract",
+    "images",
+    "playbooks/filter_plugins",
+    "playbooks/image.yml",
+    "playbooks/lookup_plugins",
+    "playbooks/roles",
+)
+PINS = "tools.toml"
+LOCK = "requirements.lock"
+"""Versions of the autoscaler's packages."""
+
+
+def sources_digest(root: Path | None = None) -> str:
+    """Return the SHA-256 of all sources, in hexadecimal. It depends on their content only, not on git."""
+    root = root or repository()
+    files = [root / name for name in (*PARTS, PINS) if (root / name).is_file()]
+    trees = [root / name for name in PARTS if (root / name).is_dir()]
+    files += [path for _, path in files_of(trees)]
+    lines = sorted(f"{path.relative_to(root)} {describe(path)}\n" for path in files)
+    lines += sorted(f"{name} {described}\n" for name, described in autoscaler.sources(root).items())
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def commit(root: Path | None = None) -> str:
+    """Return the checkout's commit, with ``-dirty`` when the sources differ from it; ``unknown`` without git."""
+    root = root or repository()
+    head = _git(root, "rev-parse", "HEAD")
+    if not head:
+        return "unknown"
+    changed = _git(root, "status", "--porcelain", "--", *PARTS, *autoscaler.MODULES, PINS, LOCK)
+    return f"{head}-dirty" if changed else head
+
+
+def _git(root: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def left_out(root: Path | None = None) -> list[str]:
+    """Return container images that belong into the image but are left out without a depot, since images/image.toml has
+    no digest to check them against. ``playbooks/filter_plugins/images.py`` applies the same rule."""
+    from longhaul.artifacts.contents import load
+
+    wanted = load(root)
+    versions = {tool.name: tool.version for tool in load_pins().tools}
+    return [
+        f"{image.name}:{tag}"
+        for image in wanted.images
+        if image.tool in wanted.preloaded
+        and (tag := image.tag.format(version=versions[image.tool])) not in image.digests
+    ]

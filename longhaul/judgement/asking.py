@@ -1,0 +1,44 @@
+"""Asks an environment's API servers for deprecated APIs in use."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from longhaul.cluster.api_access import kubeconfig_file
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import TIMEOUT_S, ApiError
+from longhaul.kubernetes.deprecated import Apis, Ask, used
+from longhaul.project.context import Context
+from longhaul.terminal.exits import CommandError
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+_ASKED = 2
+"""Questions for each API server. The load balancer chooses who answers, and each server knows its own clients only."""
+
+
+def asking(where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False) -> Ask:
+    """Return a function that asks the environment's API servers. For ``master`` see
+    :func:`longhaul.cluster.identity.fetch_identity`."""
+
+    @cache
+    def ask() -> Apis:
+        try:
+            with kubeconfig_file(where, environment, environ, master=master) as path:
+                api = Api.of(json.loads(path.read_text(encoding="utf-8")))
+                times = _ASKED * environment.control_plane.api.servers
+                found = {one for _ in range(times) for one in used(_lines(api))}
+        except (CommandError, ApiError, OSError, http.client.HTTPException) as error:
+            return Apis(unseen=str(error))
+        return Apis(used=tuple(sorted(found, key=lambda one: one.name)))
+
+    return ask
+
+
+def _lines(api: Api) -> Iterator[str]:
+    return (line.decode() for line in api.lines("/metrics", {}, silence_s=TIMEOUT_S))

@@ -1,0 +1,220 @@
+"""Finds what a reviewer should look at: what is interrupted, and for how long when a source states it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from clouds.base.findings import Finding, Severity
+from clouds.base.kinds import Kind
+from clouds.registry import clouds
+from components.model import Role
+from longhaul.judgement.case import Case
+from longhaul.judgement.changes import Change, ResourceAction
+from longhaul.judgement.consequences import CONSEQUENCES, Consequence
+from longhaul.judgement.earlier import role_changes
+from longhaul.judgement.kinds import kind_of
+from longhaul.judgement.learner import learner_changes
+from longhaul.judgement.masking import LATER, masked
+from longhaul.judgement.places import ENVIRONMENT, LINKS, EnvironmentPart
+from longhaul.judgement.properties import changes_only, properties
+from longhaul.judgement.refusals import GONE, quorum
+from longhaul.judgement.risks import introduced, new_sites
+from longhaul.report.text import counted
+
+_ACTIONS = {
+    ResourceAction.CHANGE: ("changes", "change"),
+    ResourceAction.REPLACE: ("is replaced", "are replaced"),
+    ResourceAction.DESTROY: ("goes", "go"),
+    ResourceAction.MAKE: ("is new", "are new"),
+}
+"""Verb for one resource, and for several."""
+
+_MAY_STAY = "It stays as it is if what a preview cannot know turns out to be the same."
+
+_GOES_ON = "Work that runs is not interrupted"
+
+_WORDS = {Role.API: "API server", Role.VPN: "VPN machine"}
+"""Words for machines that are no members."""
+
+_TURN = "Each is waited for until it is ready, 15 minutes at most (docs/operations.md)."
+
+
+def cares(case: Case) -> Iterator[Finding]:
+    """Yield every finding that needs a reviewer's care."""
+    for role in Role:
+        if not any(quorum(case, role)):
+            yield from _replaced_machines(case, role)
+            yield from _removed_machines(case, role)
+    yield from learner_changes(case)
+    yield from _pools_that_go(case)
+    yield from _sites_that_go(case)
+    yield from introduced(case)
+    found = _by_kind(case)
+    for kind, consequence in CONSEQUENCES.items():
+        for action in _ACTIONS:
+            yield from _finding(kind, action, consequence, found[kind, action])
+
+
+def _by_kind(case: Case) -> defaultdict[tuple[Kind, ResourceAction], list[Change]]:
+    """Group the changes by kind and action. Leave out changes of tags alone, what goes with a whole machine, pool or
+    site, and what is new in a machine, a pool, a link or a new site."""
+    found: defaultdict[tuple[Kind, ResourceAction], list[Change]] = defaultdict(list)
+    gone, made = _gone_places(case), new_sites(case)
+    for change in case.changes:
+        place = case.places.of(change)
+        if place in gone or _goes_with_its_site(place, case) or changes_only(change, "tags", "tagSpecifications"):
+            continue
+        if change.action is ResourceAction.MAKE and (place.kind or place.site in made):
+            continue
+        found[kind_of(change), change.action].append(change)
+    return found
+
+
+def _finding(kind: Kind, action: ResourceAction, consequence: Consequence, found: list[Change]) -> Iterator[Finding]:
+    why = {ResourceAction.CHANGE: consequence.change, ResourceAction.MAKE: consequence.made}.get(
+        action, consequence.gone
+    )
+    if found and why:
+        subject = f"The {kind} {found[0].name}" if len(found) == 1 else counted(len(found), kind.value)
+        yield Finding(
+            severity=Severity.WARNING,
+            what=f"{subject} {_verb(action, len(found))}.",
+            where=tuple(change.name for change in found),
+            why=why if action is not ResourceAction.REPLACE or not all(map(_may_stay, found)) else f"{why} {_MAY_STAY}",
+            do=consequence.do,
+            lines=_rules(kind, action, found),
+        )
+
+
+def _rules(kind: Kind, action: ResourceAction, found: list[Change]) -> tuple[str, ...]:
+    """Return the lines of security rules that are made or destroyed as a whole. Elsewhere, such rules are only
+    counted."""
+    whole = kind is Kind.RULE and action in (ResourceAction.MAKE, ResourceAction.DESTROY)
+    return tuple(line for change in found for line in _lines(change)) if whole else ()
+
+
+def _lines(change: Change) -> Iterator[str]:
+    inputs = masked(dict(change.after or change.before))
+    for cloud in clouds().values():
+        yield from (f"{change.name}: {rule}" for rule in cloud.resources.rules(change.type, inputs))
+
+
+def _may_stay(change: Change) -> bool:
+    """Return whether the resource is replaced only for values that are unknown before the run."""
+    forcing = [one for one in properties(change) if one.replaces]
+    return bool(forcing) and all(one.after == LATER for one in forcing)
+
+
+def _verb(action: ResourceAction, number: int) -> str:
+    return _ACTIONS[action][0 if number == 1 else 1]
+
+
+def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
+    """Yield a finding about control-plane machines that are replaced, and about what of their role keeps working."""
+    own, before = role_changes(case.after, case.changes, role)
+    replaced = tuple(change.name for change in own if change.action is ResourceAction.REPLACE)
+    if not replaced:
+        return
+    guarded = all(change.guarded for change in own if change.action is ResourceAction.REPLACE)
+    yield replacement(role, replaced, before, one_at_a_time=guarded)
+
+
+def replacement(
+    role: Role, replaced: Sequence[str], before: int, *, one_at_a_time: bool, lines: tuple[str, ...] = ()
+) -> Finding:
+    """Return the finding about machines of a role that are replaced, of ``before`` machines."""
+    turns = ", one at a time" if one_at_a_time and len(replaced) > 1 else ""
+    return Finding(
+        severity=Severity.WARNING,
+        what=f"{_machines(len(replaced), before, role)} {_verb(ResourceAction.REPLACE, len(replaced))}{turns}.",
+        where=tuple(replaced),
+        why=f"{_meanwhile(role, before)} {_TURN}",
+        do="See that all of them are healthy before (`longhaul status`); one that does not come back stops the run.",
+        lines=lines,
+    )
+
+
+def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
+    """Yield a finding about control-plane machines that are removed for good."""
+    own, before = role_changes(case.after, case.changes, role)
+    gone = tuple(change.name for change in own if change.action is ResourceAction.DESTROY)
+    if not gone:
+        return
+    why, do = "The others take its load.", "See that those that stay are enough for the nodes."
+    if role is Role.VPN:
+        why, do = "Laptops lose their way into the environment.", "Tell those who use it."
+    if role.is_etcd:
+        left = before - len(gone)
+        why = f"They are taken out of the etcd cluster one at a time; {left} survive the loss of {(left - 1) // 2}."
+        do = "See that all of them are healthy before (`longhaul status`)."
+    yield Finding(
+        severity=Severity.WARNING,
+        what=f"{_machines(len(gone), before, role)} {_verb(ResourceAction.DESTROY, len(gone))}.",
+        where=gone,
+        why=why,
+        do=do,
+    )
+
+
+def _machines(number: int, before: int, role: Role) -> str:
+    of = counted(before, _WORDS.get(role, "member"))
+    return f"{number} of {of} of the etcd cluster {role}" if role.is_etcd else f"{number} of {of}"
+
+
+def _meanwhile(role: Role, before: int) -> str:
+    """Describe what keeps working while a machine is replaced."""
+    if role is Role.VPN:
+        return f"{_GOES_ON}: laptops of each are cut off, and connect to the other."
+    if before == 1:
+        return "There is no other: until it is back, " + (
+            "nothing can be written." if role.is_etcd else "the API does not answer."
+        )
+    if role.is_etcd:
+        return f"{_GOES_ON}: the others keep the quorum; each joins again as a learner, with an empty disk."
+    return (
+        f"{_GOES_ON}: each leaves the load balancer first, so that no new connection meets it; watches and "
+        "`kubectl exec` through it break and begin again with another."
+    )
+
+
+def _gone_places(case: Case) -> set[EnvironmentPart]:
+    """Return machines and pools that are destroyed as a whole. Their parts go with them and need no finding of their
+    own."""
+    whole = (Kind.MACHINE, Kind.POOL)
+    ends = (one for one in case.changes if one.action is ResourceAction.DESTROY and kind_of(one) in whole)
+    return {case.places.of(change) for change in ends}
+
+
+def _goes_with_its_site(place: EnvironmentPart, case: Case) -> bool:
+    """Return whether the change in this place is a consequence of removing a site."""
+    ends = [site for site in case.places.sites if site not in case.after.sites]
+    if place.kind == "link":
+        return any(place.part.startswith(f"{site}-") or place.part.endswith(f"-{site}") for site in ends)
+    return place.site in ends and place.site not in (LINKS, ENVIRONMENT)
+
+
+def _pools_that_go(case: Case) -> Iterator[Finding]:
+    pools = (place for place in _gone_places(case) if place.kind == "pool" and place.part not in case.after.pools)
+    for place in case.places.in_order(place for place in pools if place.site in case.after.sites):
+        yield Finding(
+            severity=Severity.WARNING,
+            what=f"The pool {place.part} in {place.site} goes.",
+            where=(place.part,),
+            why="All of its machines are ended, and what runs on them, checkpoint or not.",
+            do="Empty it first: cordon its nodes and wait for the work to end (docs/rolling.md).",
+        )
+
+
+def _sites_that_go(case: Case) -> Iterator[Finding]:
+    for site in case.places.sites:
+        own = [one for one in case.changes if case.places.of(one).site == site and one.action in GONE and one.custom]
+        if site not in case.after.sites and own:
+            yield Finding(
+                severity=Severity.WARNING,
+                what=f"The site {site} goes, with {counted(len(own), 'resource')} and its links.",
+                where=(site,),
+                why="Everything in it ends.",
+                do="See that nothing in it is in use. Give the sites after it in the file the `range` that they "
+                "have, or their blocks move.",
+            )

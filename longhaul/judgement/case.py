@@ -1,0 +1,34 @@
+"""A change as its judges see it: the environment before and after, and what the engine would do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from components.model import Environment
+from longhaul.judgement.capacity import CapacityRow
+from longhaul.judgement.changes import Change
+from longhaul.judgement.places import EnvironmentParts
+from longhaul.kubernetes.deprecated import Ask, nobody
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Input of a judgement."""
+
+    after: Environment
+    before: Environment | None
+    """The environment from the earlier file, else from the state; None when there was nothing."""
+    base: Environment | None
+    """The environment from the earlier file alone; None when no file is given."""
+    changes: tuple[Change, ...]
+    places: EnvironmentParts
+    rows: tuple[CapacityRow, ...]
+    max_removed: float
+    """Share of the nodes that may be removed at once, 0 to 1."""
+    images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Versions in each site's image, by release, where the image's manifest is here."""
+    apis: Ask = nobody
+    """Asks the API servers for deprecated APIs in use."""
+    stateless: bool = False
+    """True when there is no state. Then only the earlier file, if given, shows what was there before."""

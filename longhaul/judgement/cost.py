@@ -1,0 +1,65 @@
+"""Monthly cost of a change. Prices come from outside: this module knows none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from components.model import Environment
+from longhaul.costs.cost import EnvironmentCost
+
+Prices = Callable[[Environment], EnvironmentCost]
+"""Computes the cost of an environment, as ``longhaul.costs.cost.price_of`` does with a price book."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Monthly:
+    """Monthly cost of an environment, in words."""
+
+    least: str
+    most: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostChange:
+    """Cost or saving of a change."""
+
+    summary: str
+    before: Monthly | None = None
+    """None when it is unknown, or when there was nothing before."""
+    after: Monthly | None = None
+    """None when it is unknown."""
+
+
+def compare_cost(before: Environment | None, after: Environment, prices: Prices | None, *, source: str) -> CostChange:
+    """Compare the monthly cost of ``before`` and ``after``; ``source`` names where the prices are from."""
+    if prices is None:
+        return CostChange(summary="Not known: there are no prices. `longhaul prices` reads them into a file.")
+    new = prices(after)
+    then = Monthly(least=str(new.minimum.monthly), most=str(new.maximum.monthly))
+    if before is None:
+        said = f"{then.least} a month with all pools at their minimum, {then.most} at their maximum."
+        return CostChange(summary=_with_gaps(said, new, source), after=then)
+    if any(pool.site not in before.sites for pool in before.pools.values()):
+        said = f"{then.least} to {then.most} a month; what it was is only in the site's file of before (--base FILE)."
+        return CostChange(summary=_with_gaps(said, new, source), after=then)
+    old = prices(before)
+    now = Monthly(least=str(old.minimum.monthly), most=str(old.maximum.monthly))
+    said = (
+        f"{(new.minimum.monthly - old.minimum.monthly).signed()} a month with all pools at their minimum "
+        f"({now.least}, then {then.least}), {(new.maximum.monthly - old.maximum.monthly).signed()} at their maximum "
+        f"({now.most}, then {then.most})."
+    )
+    return CostChange(summary=_with_gaps(said, new, source), before=now, after=then)
+
+
+def _with_gaps(said: str, new: EnvironmentCost, source: str) -> str:
+    """Append what the sums leave out or assume, and the source of the prices."""
+    parts = [said]
+    if new.unpriced:
+        parts.append(f"Without a price, and not in it: {', '.join(new.unpriced)}.")
+    if new.assumed:
+        parts.append(f"Assumed: {'; '.join(new.assumed)}.")
+    if source:
+        parts.append(f"Prices: {source}.")
+    return " ".join(parts)

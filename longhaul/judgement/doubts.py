@@ -1,0 +1,54 @@
+"""Doubts about the file (:mod:`components.model.loading.cautions`) as findings of a plan: those that a change brings
+need care, those that were there before are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from clouds.base.caution import Caution
+from clouds.base.findings import Finding, Severity
+from components.model.loading.cautions import cautions
+from longhaul.judgement.case import Case
+from longhaul.judgement.changes import ResourceAction
+from longhaul.judgement.risks import new_sites
+
+
+def brought(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each doubt that the change brings, and for each that lets no plan be safe, or none that
+    brings it. Those that say the same of the same key in several places are one finding."""
+    alike: dict[tuple[object, str, str, Severity], list[Caution]] = {}
+    for one in cautions(case.after):
+        new = _new(case, one)
+        if one.never_safe or one.refused or new:
+            severity = Severity.PROBLEM if one.refused and new else Severity.WARNING
+            alike.setdefault((one.at[-1], one.wrong, one.write, severity), []).append(one)
+    for (*_, severity), (first, *others) in alike.items():
+        finding = _finding(first, severity)
+        yield replace(finding, where=(*finding.where, *(one.key for one in others))) if others else finding
+
+
+def left(case: Case) -> tuple[Finding, ...]:
+    """Return the doubts that were there before."""
+    return tuple(
+        _finding(one, Severity.OK)
+        for one in cautions(case.after)
+        if not (one.never_safe or one.refused or _new(case, one))
+    )
+
+
+def _new(case: Case, doubt: Caution) -> bool:
+    """Return whether the change brings a doubt. The earlier file shows it; without one, whether its pool or its site is
+    made."""
+    if case.base is not None:
+        return (doubt.name, doubt.site) not in {(one.name, one.site) for one in cautions(case.base)}
+    if case.stateless:
+        return True
+    if doubt.pool:
+        return any(one.action is ResourceAction.MAKE and case.places.of(one).part == doubt.pool for one in case.changes)
+    return doubt.site in new_sites(case)
+
+
+def _finding(doubt: Caution, severity: Severity) -> Finding:
+    what = f"{doubt.key}: {doubt.wrong}."
+    return Finding(severity=severity, what=what, where=(doubt.key,), do=doubt.write, check=doubt.name)

@@ -1,0 +1,129 @@
+"""Compares the files alone when there is no state: finds the keys that changed since the earlier file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clouds.base.findings import Finding, Severity
+from components.model import Environment, Role
+from longhaul.judgement.case import Case
+from longhaul.judgement.file_consequences import GONE, NEW, expected, told
+from longhaul.judgement.learner import KEY as LEARNER
+from longhaul.judgement.learner import learner_in_files
+from longhaul.judgement.properties import NOTHING, Property, between
+from longhaul.judgement.texts import SHORT
+from longhaul.report.text import names
+
+ALONE = "the file of before alone"
+"""Words for what a plan without a state is compared with."""
+
+_WITH_STATE = (
+    "Plan again with the state: name its backend (PULUMI_BACKEND_URL) and set PULUMI_CONFIG_PASSPHRASE; for pull "
+    "requests see docs/review.md."
+)
+
+_CALM = re.compile(r"pools\.[^.]+\.(min|max|priority|fallbacks)|max_nodes|control_plane\.round_trip_ms|tags\..+")
+"""Keys whose change interrupts nothing: a pool's size (fewer nodes are judged separately), limits, and tags. When the
+control plane's settings follow, that is told instead."""
+
+_CALM_NEW = re.compile(r"(sites|pools|hosts)\.[^.]+")
+"""Keys whose addition interrupts nothing, because nothing runs there yet."""
+
+
+def by_files(case: Case) -> Iterator[Finding]:
+    """Yield every finding from a comparison with the earlier file, if there is no state. A state shows more, so with a
+    state nothing is yielded."""
+    if case.base is None or not case.stateless:
+        return
+    for role in Role:
+        yield from _fewer_members(case.base, case.after, role)
+    yield from _changed(case.base, case.after)
+
+
+def _fewer_members(before: Environment, after: Environment, role: Role) -> Iterator[Finding]:
+    """Yield a finding when an etcd cluster shrinks. Without a state, it is unknown which members are healthy; the
+    engine's hooks look."""
+    if not role.is_etcd:
+        return
+    was, now = (getattr(one.control_plane, role.value).members for one in (before, after))
+    if now < was:
+        yield Finding(
+            severity=Severity.PROBLEM if now == 1 else Severity.WARNING,
+            what=f"The etcd cluster {role} would have fewer members: {was} -> {now}.",
+            where=(f"control_plane.{role}.members",),
+            why=f"Members are taken out one at a time. {now} survive the loss of {(now - 1) // 2}.",
+            do="Leave it three members." if now == 1 else "See that all are healthy before (`longhaul status`).",
+        )
+
+
+def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
+    """Yield what the changed keys do to what runs; and one finding for the keys that do not tell, one for those that
+    interrupt nothing."""
+    changed = file_changes(before, after)
+    known = expected(before, after, changed)
+    yield from known.findings
+    learner = [one for one in changed if one.path.startswith(f"{LEARNER}.")]
+    yield from learner_in_files(before, after, tuple(map(told, learner)))
+    left = [one for one in changed if one.path not in known.told and one not in learner]
+    calm = [one for one in left if _is_calm(one)]
+    rest = [one for one in left if one not in calm]
+    if rest:
+        yield Finding(
+            severity=Severity.WARNING,
+            what=f"The file changes {names(one.path for one in rest)}.",
+            where=tuple(one.path for one in rest),
+            why="What that replaces, restarts or cuts off among what runs is in the state, and there is none here.",
+            do=_WITH_STATE,
+            lines=tuple(map(told, rest)),
+        )
+    if calm:
+        yield Finding(
+            severity=Severity.OK,
+            what=f"The file changes {names(one.path for one in calm)}, which interrupts nothing.",
+            where=tuple(one.path for one in calm),
+            why="A pool's size, new pools, hosts and sites, and tags change nothing for work that runs.",
+            lines=tuple(map(told, calm)),
+        )
+
+
+def file_changes(before: Environment, after: Environment) -> tuple[Property, ...]:
+    """Return the keys that differ between two files of an environment. A section that only one of them has is reported
+    as a whole. Defaults are filled in: to leave a key out and to write its default is the same."""
+    return between(*_narrowed(_document(before), _document(after)))
+
+
+def _document(environment: Environment) -> dict[str, Any]:
+    hosts = {host.name: host.model_dump(mode="json") for host in environment.hosts}
+    return {**environment.model_dump(mode="json"), "hosts": hosts}
+
+
+def _narrowed(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return both documents in reduced form: one word for a section that the other lacks, and only the differing
+    elements of long lists."""
+    old, new = dict(before), dict(after)
+    for key in old.keys() | new.keys():
+        if key not in new and isinstance(old[key], Mapping):
+            old[key], new[key] = "there", GONE
+        elif key not in old and isinstance(new[key], Mapping):
+            old[key], new[key] = None, NEW
+        elif key in old and key in new:
+            old[key], new[key] = _narrowed_value(old[key], new[key])
+    return old, new
+
+
+def _narrowed_value(old: Any, new: Any) -> tuple[Any, Any]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return _narrowed(old, new)
+    if isinstance(old, list) and isinstance(new, list) and len(json.dumps([old, new])) > SHORT:
+        went, came = [one for one in old if one not in new], [one for one in new if one not in old]
+        # If no element went or came, only the order differs.
+        return (went, came) if went or came else (old, new)
+    return old, new
+
+
+def _is_calm(one: Property) -> bool:
+    is_new = one.before == NOTHING and one.after == NEW
+    return bool(_CALM.fullmatch(one.path) or (is_new and _CALM_NEW.fullmatch(one.path)))

@@ -1,0 +1,116 @@
+"""Judges ``longhaul up`` before it runs: ``up`` refuses what ``longhaul plan`` refuses, with the same text.
+
+Two cases are not judged: when the engine is told to skip its preview, its own guards remain; and a new stack has
+nothing to lose. The program's policies apply in both.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from clouds.base.findings import Finding, Severity
+from components.model.policy.rules import PREVIEW_JUDGED
+from longhaul.engine import processes
+from longhaul.engine.engine import Engine
+from longhaul.engine.pending import pending_creates
+from longhaul.engine.records import VARIABLE, new_run
+from longhaul.kubernetes.deprecated import Ask, nobody
+from longhaul.terminal.exits import CommandError
+from longhaul.terminal.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.judgement.document import PreviewDocument
+
+SKIP = "--skip-preview"
+"""The engine's option that skips the preview."""
+
+ONLY_OF_UP = ("--yes", "-y", "--json", "-j", "--continue-on-error", "--suppress-outputs")
+"""Options of the engine's ``up`` that its ``preview`` does not have, or that this module passes itself."""
+
+NAMING = ("--replace", "--target-replace")
+"""Options that name a resource which the operator wants replaced."""
+
+_STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
+"""Makes the engine write events instead of one document (``pulumi preview --help``)."""
+
+
+def is_judged(engine: Engine, words: Sequence[str]) -> bool:
+    """Return whether the stack exists and the preview is not skipped. After a run that died half-way, nothing is
+    judged: that run is finished first, since what it was making is in no state yet."""
+    return not {SKIP, "-f"} & set(words) and not engine.is_new() and not pending_creates(engine)
+
+
+def refused(
+    engine: Engine,
+    environment: Environment,
+    words: Sequence[str],
+    *,
+    max_removed: float,
+    images: Mapping[str, Mapping[str, str]] | None = None,
+    apis: Ask = nobody,
+) -> bool:
+    """Return whether the engine's ``up WORDS`` is refused, and say so."""
+    from longhaul.judgement.changes import read_changes
+    from longhaul.judgement.plan import PlanTerms, make_plan
+    from longhaul.judgement.policies import policies
+    from longhaul.judgement.text import reasons
+
+    say("what this would do is judged first")
+    document = previewed(engine, [word for word in words if word not in ONLY_OF_UP])
+    terms = PlanTerms(max_removed=max_removed, images=images or {}, apis=apis, policy=policies([document], environment))
+    made = make_plan(environment, read_changes([document]), terms)
+    against = [one for one in (*made.reasons, *made.policy) if one.severity is Severity.PROBLEM]
+    against = [one for one in against if not _is_meant(one, _named(words))]
+    if against:
+        lines = "\n".join(reasons(against))
+        say(f"{environment.name} is not touched:\n{lines}\n`longhaul plan --env {environment.name}` shows all of it.")
+    return bool(against)
+
+
+def seen(words: Sequence[str]) -> list[str]:
+    """Return the words for the engine's ``up`` after the judgement: with ``--yes`` it needs no second preview."""
+    return [*words, SKIP] if "--yes" in words and "--json" not in words else list(words)
+
+
+def previewed(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
+    """Run the preview of one stack, without the program's own judgement, and return its document."""
+    from longhaul.judgement.document import read_document
+
+    run = new_run("preview")
+    environ = {name: value for name, value in engine.environ.items() if name != _STREAMING}
+    engine = replace(engine, environ={**environ, VARIABLE: run.id, PREVIEW_JUDGED: "1"})
+    words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--show-sames", "--json", *rest]
+    with tempfile.TemporaryFile() as file:
+        result = engine.run(words, stdout=file)
+        processes.end(run.leftovers())
+        file.seek(0)
+        text = file.read().decode()
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if result.code != 0 and not text.strip():
+        raise CommandError(
+            f"the engine's preview of {engine.stack} failed, as it says above; there is nothing to judge"
+        )
+    document = read_document(text, source=f"the engine's preview of {engine.stack}")
+    if result.code != 0:
+        raise CommandError(
+            f"the engine's preview of {engine.stack} ended with {result.code}; there is nothing to judge"
+        )
+    return document
+
+
+def _named(words: Sequence[str]) -> list[str]:
+    """Return names, or patterns of names, of the resources that are meant to be replaced."""
+    given = [value for word, value in pairwise(words) if word in NAMING]
+    given += [word.partition("=")[2] for word in words if word.startswith(tuple(f"{one}=" for one in NAMING))]
+    return [urn.rpartition("::")[2] for urn in given]
+
+
+def _is_meant(finding: Finding, named: Sequence[str]) -> bool:
+    return bool(finding.where) and all(any(fnmatchcase(one, name) for name in named) for one in finding.where)

@@ -1,0 +1,70 @@
+"""Findings about the learner of the main etcd cluster, which no quorum counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from clouds.base.findings import Finding, Severity
+from clouds.base.kinds import Kind
+from components.model import Environment
+from components.model.control_plane.machines import learner_name
+from components.model.environment import EtcdLearner
+from longhaul.judgement.case import Case
+from longhaul.judgement.changes import ResourceAction
+from longhaul.judgement.kinds import kind_of
+
+KEY = "control_plane.etcd.learner"
+
+_MADE = Finding(
+    severity=Severity.OK,
+    what="The etcd cluster gets a learner.",
+    why="Nothing else is replaced, and nothing waits for it.",
+)
+_REPLACED = Finding(
+    severity=Severity.WARNING,
+    what="The learner of the etcd cluster is replaced.",
+    why="No work and no quorum depends on it. Its data stays on its disk; it catches up when it is back.",
+)
+_GONE = Finding(
+    severity=Severity.WARNING,
+    what="The learner of the etcd cluster goes.",
+    why="It leaves the etcd cluster first, and its disk is deleted: after the loss of all members, backups are all "
+    "there is.",
+    do="See that the backups are good first (`longhaul backups --verify`).",
+)
+_LARGER = Finding(
+    severity=Severity.OK,
+    what="The disk of the etcd cluster's learner gets larger.",
+    why="It grows in place, and its file system with the machine's next start.",
+)
+_MOVED = Finding(
+    severity=Severity.PROBLEM,
+    what="The disk of the etcd cluster's learner would move to another zone, or shrink.",
+    why="It stays in its zone, does not shrink, and is not deleted while there is a learner.",
+    do="Take the learner out of the file, run `longhaul up`, then declare it as it shall be.",
+)
+
+
+def learner_changes(case: Case) -> Iterator[Finding]:
+    """Yield a finding when the learner's machine is replaced, or goes for good with its disk."""
+    name = learner_name(case.after)
+    for change in case.changes:
+        if change.name == name and kind_of(change) is Kind.MACHINE:
+            known = {ResourceAction.REPLACE: _REPLACED, ResourceAction.DESTROY: _GONE}.get(change.action)
+            if known is not None:
+                yield replace(known, where=(name,))
+
+
+def learner_in_files(before: Environment, after: Environment, lines: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield what the file's changes of the learner do, where there is no state. ``lines``: the keys that change."""
+    if lines:
+        was, now = (one.control_plane.etcd.learner for one in (before, after))
+        found = _between(was, now) if was and now else _MADE if now else _GONE
+        yield replace(found, where=(KEY,), lines=lines)
+
+
+def _between(was: EtcdLearner, now: EtcdLearner) -> Finding:
+    if was.zone != now.zone or was.disk_gib > now.disk_gib:
+        return _MOVED
+    return _REPLACED if was.machine_type != now.machine_type else _LARGER

@@ -1,0 +1,149 @@
+"""Renders a plan's parts as lines: equal places are described once, equal resources are counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from longhaul.judgement.changes import ResourceAction
+from longhaul.judgement.masking import LATER
+from longhaul.judgement.places import LINKS, EnvironmentPart
+from longhaul.judgement.plan import PlaceChanges, Plan, ResourceLine
+from longhaul.judgement.properties import Property
+from longhaul.report.text import counted
+
+SIGNS = {
+    ResourceAction.MAKE: "+",
+    ResourceAction.ADOPT: ">",
+    ResourceAction.CHANGE: "~",
+    ResourceAction.REPLACE: "!",
+    ResourceAction.DESTROY: "-",
+    ResourceAction.FORGET: "<",
+    ResourceAction.CLEAR: "x",
+}
+"""Sign shown before a resource."""
+
+WORDS = {
+    ResourceAction.MAKE: "made",
+    ResourceAction.ADOPT: "taken over",
+    ResourceAction.CHANGE: "changed",
+    ResourceAction.REPLACE: "replaced",
+    ResourceAction.DESTROY: "destroyed",
+    ResourceAction.FORGET: "let go of",
+    ResourceAction.CLEAR: "cleared away",
+}
+
+_COUNTED = (ResourceAction.MAKE, ResourceAction.DESTROY, ResourceAction.CLEAR)
+"""Actions that are reported only as a number of resources by type, without details."""
+
+
+_BY_NAME = 3
+"""Largest number of resources with the same change that are named one by one."""
+
+_FORCES, _MAYBE = " (makes it anew)", " (makes it anew, unless it turns out to be the same)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One place, or several places with the same changes."""
+
+    site: str
+    title: str
+    lines: tuple[str, ...]
+    counts: str
+
+
+def summary(plan: Plan) -> str:
+    """Return the number of resources made, changed and so on, in words."""
+    if plan.keys is not None:
+        return f"{counted(plan.keys, 'key')} of the file {'differs' if plan.keys == 1 else 'differ'}"
+    said = [f"{plan.counts[action]:,} {word}" for action, word in WORDS.items() if plan.counts.get(action)]
+    unchanged = f"{plan.same:,} as they are" if plan.same else ""
+    groups = f" ({counted(plan.groups, 'group')} among them)" if plan.groups else ""
+    return (", ".join(said) + groups + (", " if said and unchanged else "") + unchanged) or "nothing happens"
+
+
+def blocks(plan: Plan) -> tuple[Block, ...]:
+    """Return what happens, place by place."""
+    found: list[Block] = []
+    waiting: list[tuple[PlaceChanges, tuple[str, ...]]] = []
+    for part in plan.parts:
+        body = tuple(_body(part))
+        if waiting and not _alike(waiting[-1], part, body):
+            found.append(_block(waiting))
+            waiting = []
+        if body:
+            waiting.append((part, body))
+    return (*found, *([_block(waiting)] if waiting else []))
+
+
+def _alike(last: tuple[PlaceChanges, tuple[str, ...]], part: PlaceChanges, body: tuple[str, ...]) -> bool:
+    place, other = last[0].place, part.place
+    return bool(place.kind) and (place.site, place.kind) == (other.site, other.kind) and last[1] == body
+
+
+def _block(alike: list[tuple[PlaceChanges, tuple[str, ...]]]) -> Block:
+    places = [part.place for part, _ in alike]
+    number = Counter(line.action for part, _ in alike for line in part.lines if not line.component)
+    said = ", ".join(f"{number[action]} {word}" for action, word in WORDS.items() if number[action])
+    return Block(site=places[0].site, title=_title(places), lines=alike[0][1], counts=said)
+
+
+def _title(places: list[EnvironmentPart]) -> str:
+    first = places[0]
+    if not first.kind:
+        return first.site
+    noun = first.kind if len(places) == 1 else f"{first.kind}s"
+    where = "" if first.site == LINKS else f"{first.site}: "
+    return f"{where}{noun} {', '.join(place.part for place in places)}"
+
+
+def _body(part: PlaceChanges) -> Iterator[str]:
+    """Yield the lines of one place: changes in full, the other actions as numbers."""
+    shown = [line for line in part.lines if not line.component or line.properties]
+    alike: dict[tuple[ResourceAction, tuple[Property, ...]], list[ResourceLine]] = {}
+    for line in shown:
+        if line.action not in _COUNTED:
+            alike.setdefault((line.action, line.properties), []).append(line)
+    for lines in alike.values():
+        yield from _told(lines, part.place)
+    for action in _COUNTED:
+        own = Counter(_short(line.type) for line in shown if line.action is action)
+        if own:
+            yield f"{SIGNS[action]} {WORDS[action]}: {', '.join(_several(own))}"
+
+
+def _told(lines: list[ResourceLine], place: EnvironmentPart) -> Iterator[str]:
+    """Yield the lines of resources with the same change: a few by name, many by number, with the details once."""
+    first = lines[0]
+    if len(lines) > _BY_NAME:
+        types = Counter(_short(line.type) for line in lines)
+        yield f"{SIGNS[first.action]} {WORDS[first.action]}: {', '.join(_several(types))}"
+    else:
+        yield from (_headline(line, place) for line in lines)
+    yield from _properties(first)
+
+
+def _headline(line: ResourceLine, place: EnvironmentPart) -> str:
+    """Return sign, type and action, and the name unless the place already says it."""
+    name = line.name.removeprefix(place.part).lstrip("-") if place.part else line.name
+    return f"{SIGNS[line.action]} {_short(line.type)}{f' {name}' if name else ''} {WORDS[line.action]}"
+
+
+def _properties(line: ResourceLine) -> Iterator[str]:
+    for one in line.properties:
+        forces = "" if not one.replaces else _MAYBE if one.after == LATER else _FORCES
+        change = one.after if one.lines or not one.before else f"{one.before} -> {one.after}"
+        yield f"    {one.path}: {change}{forces}"
+        yield from (f"      {text}" for text in one.lines)
+    if line.action is ResourceAction.REPLACE and not line.properties:
+        yield "    because of what it depends on"
+
+
+def _several(own: Counter[str]) -> Iterable[str]:
+    return (name if number == 1 else f"{number} {name}" for name, number in sorted(own.items()))
+
+
+def _short(token: str) -> str:
+    return token.rsplit(":", 1)[-1]

@@ -1,0 +1,123 @@
+"""Finds the place of a change from names and the program's tags: the site, and the machine, pool or link in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+from clouds.base.tagging import POOL, SITE
+from clouds.registry import clouds
+from components.model import Environment, control_machines, plan
+from longhaul.judgement.changes import Change
+from longhaul.project.checkout import OBJECTS as STACK_OF_OBJECTS
+
+ENVIRONMENT = "the environment"
+LINKS = "links"
+OBJECTS = "on the cluster"
+"""Place of what the second stack makes."""
+
+_MACHINE = "longhaul:azure:ControlMachine"
+_LINKS = "longhaul:Links"
+TUNNEL_KEY = "pulumi-python:dynamic/longhaul:TunnelKey"
+"""Type of the resource that holds a tunnel's keys."""
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class EnvironmentPart:
+    """A part of the environment."""
+
+    site: str
+    """A site's name, or :data:`LINKS`, :data:`OBJECTS` or :data:`ENVIRONMENT`."""
+    part: str = ""
+    """Name of a machine, a pool or a link; empty for what belongs to the site itself."""
+    kind: str = ""
+    """``machine``, ``pool`` or ``link``; empty for what belongs to the site itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentParts:
+    """Parts of an environment, before and after a change."""
+
+    environment: str
+    sites: tuple[str, ...]
+    """In the file's order, then those that are removed."""
+    control_site: str
+    machines: frozenset[str]
+    pools: Mapping[str, str]
+    """Site of each pool."""
+    links: tuple[str, ...]
+
+    def of(self, change: Change) -> EnvironmentPart:
+        """Return the place that a change belongs to."""
+        if change.stack.endswith(STACK_OF_OBJECTS):
+            return EnvironmentPart(site=OBJECTS)
+        kinship, own = change.kinship, change.name.removeprefix(f"{self.environment}-")
+        if _LINKS in kinship or change.type == TUNNEL_KEY:
+            link = _longest(own.removeprefix("links-").removeprefix("tunnel-"), self.links)
+            site = _longest(own.removeprefix("links-"), self.sites)
+            return self._link(link, site)
+        tags = _tags(change)
+        if any(f"longhaul:{kind}:Pool" in kinship for kind in clouds()):
+            pool = _longest(own, self.pools) or tags.get(POOL, "")
+            return EnvironmentPart(site=tags.get(SITE) or self.pools.get(pool, ENVIRONMENT), part=pool, kind="pool")
+        machine = _longest(change.name, self.machines)
+        if machine:
+            return EnvironmentPart(site=self.control_site, part=machine, kind="machine")
+        if "longhaul:ControlPlane" in kinship:
+            return EnvironmentPart(site=self.control_site)
+        site = tags.get(SITE) or _longest(own, self.sites)
+        return EnvironmentPart(site=site or ENVIRONMENT)
+
+    def _link(self, link: str, site: str) -> EnvironmentPart:
+        if link:
+            return EnvironmentPart(site=LINKS, part=link, kind="link")
+        return EnvironmentPart(site=site) if site else EnvironmentPart(site=LINKS)
+
+    def in_order(self, found: Iterable[EnvironmentPart]) -> list[EnvironmentPart]:
+        """Sort places as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
+        order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, OBJECTS))}
+        return sorted(found, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
+
+
+def places(after: Environment, before: Environment | None, changes: Iterable[Change]) -> EnvironmentParts:
+    """Collect the parts that an environment has after the change and, as far as known, had before."""
+    listed = list(changes)
+    tagged = [_tags(change) for change in listed]
+    both = [after, *([before] if before is not None else [])]
+    sites = dict.fromkeys(name for environment in both for name in environment.sites)
+    sites |= dict.fromkeys(tags[SITE] for tags in tagged if SITE in tags)
+    pools = {tags[POOL]: tags.get(SITE, "") for tags in tagged if POOL in tags}
+    for environment in reversed(both):
+        pools |= {name: pool.site for name, pool in environment.pools.items()}
+    machines = {machine.name for one in both for machine in control_machines(one, plan(one))}
+    machines |= {change.name for change in listed if change.type == _MACHINE}
+    return EnvironmentParts(
+        environment=after.name,
+        sites=tuple(sites),
+        control_site=after.control_plane.site,
+        machines=frozenset(machines),
+        pools=pools,
+        links=tuple(f"{first}-{second}" for first, second in permutations(sites, 2)),
+    )
+
+
+def _longest(name: str, known: Iterable[str]) -> str:
+    """Return the longest of ``known`` that equals ``name``, or that begins ``name`` before a hyphen; empty when none
+    does."""
+    return max((one for one in known if name == one or name.startswith(f"{one}-")), key=len, default="")
+
+
+def _tags(change: Change) -> Mapping[str, str]:
+    """Return the program's own tags, in whichever form the cloud has them."""
+    found: Any = (change.after or change.before).get("tags") or {}
+    if isinstance(found, list):
+        return {str(tag.get("key")): str(tag.get("value")) for tag in found if isinstance(tag, Mapping)}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """Return a sort key that puts ``m-10`` after ``m-9``."""
+    stem, _, number = name.rpartition("-")
+    return (stem, int(number)) if number.isdigit() else (name, -1)

@@ -1,0 +1,193 @@
+"""Judges changes as a plan: what happens and where, the consequences, and the verdict."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from clouds.base.findings import Finding, Severity, gravest, in_order
+from clouds.base.kinds import Kind
+from components.model import Environment
+from longhaul.judgement.capacity import CapacityRow, compare
+from longhaul.judgement.care import cares
+from longhaul.judgement.case import Case
+from longhaul.judgement.changes import Change, Changes, ResourceAction
+from longhaul.judgement.cost import CostChange, Prices, compare_cost
+from longhaul.judgement.doubts import brought, left
+from longhaul.judgement.earlier import Earlier, earlier
+from longhaul.judgement.files import by_files, file_changes
+from longhaul.judgement.kinds import is_group, kind_of
+from longhaul.judgement.places import EnvironmentPart, EnvironmentParts, places
+from longhaul.judgement.properties import Property, properties
+from longhaul.judgement.refusals import refusals
+from longhaul.judgement.risks import standing
+from longhaul.judgement.versions import deprecated_apis, upgrades
+from longhaul.kubernetes.deprecated import Ask, nobody
+from longhaul.terminal.arguments import MAX_REMOVED
+
+NEW = "new"
+"""Word for the verdict on a plan that was compared with nothing, and in which nothing needs care."""
+
+VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLEM: "refused"}
+"""Words for the verdict on a plan, and for the severity of a finding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceLine:
+    """One resource that changes. Everything in it is safe to show."""
+
+    urn: str
+    name: str
+    type: str
+    action: ResourceAction
+    component: bool
+    """True for a group of resources, which is nothing in a cloud itself."""
+    properties: tuple[Property, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceChanges:
+    """Changes in one place."""
+
+    place: EnvironmentPart
+    lines: tuple[ResourceLine, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Effect of a change on an environment."""
+
+    environment: str
+    against: str
+    """Words for what it was compared with; they follow a semicolon."""
+    new: bool
+    """True when there was nothing to compare with: neither a state nor an earlier file."""
+    verdict: Severity
+    """The gravest severity of all findings."""
+    reasons: tuple[Finding, ...]
+    """Findings of Longhaul's own rules, the gravest first."""
+    policy: tuple[Finding, ...]
+    """Findings of policies, the gravest first."""
+    counts: dict[ResourceAction, int]
+    """Number of resources by action, groups of resources among them, as the engine counts. Empty when only two files
+    were compared."""
+    groups: int
+    """Number of those that are groups, which are nothing in a cloud themselves."""
+    keys: int | None
+    """Number of keys of the file that differ, when only two files were compared; else None."""
+    same: int
+    """Number of resources that stay the same, groups included."""
+    parts: tuple[PlaceChanges, ...]
+    rows: tuple[CapacityRow, ...]
+    cost: CostChange
+    risks: tuple[Finding, ...]
+    """Risks that were there before, and do not count for the verdict."""
+    notes: tuple[str, ...]
+    """Sentences about what is unknown."""
+
+    @property
+    def word(self) -> str:
+        """Return the verdict in words."""
+        return NEW if self.new and self.verdict is Severity.OK else VERDICTS[self.verdict]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanTerms:
+    """Inputs of the judgement, besides the environment and its changes."""
+
+    against: str = "compared with the state"
+    new: bool = False
+    """True when there is no stack yet. A preview shows the same by the stack's own creation."""
+    base: Environment | None = None
+    """The environment before the change, when its file is given."""
+    images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Versions in each site's image, by release, where the image's manifest is here."""
+    apis: Ask = nobody
+    """Asks the API servers for deprecated APIs in use. Only a newer minor version of Kubernetes makes it ask."""
+    max_removed: float = MAX_REMOVED
+    """Share of the nodes that may be removed at once, 0 to 1."""
+    prices: Prices | None = None
+    """Function that computes the cost of an environment; None without a price book."""
+    prices_source: str = ""
+    """Words for the source of the prices."""
+    policy: tuple[Finding, ...] = ()
+    """Findings of the policies about the resources."""
+    unseen: tuple[str, ...] = ()
+    """Sentences that say what was not examined, and why."""
+
+
+def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> Plan:
+    """Judge ``changes``, which lead to ``environment``."""
+    found = places(environment, terms.base, changes.changes)
+    state = earlier(environment, changes.changes, found)
+    before = terms.base or state.environment
+    rows = compare(before, environment)
+    case = Case(
+        after=environment,
+        before=before,
+        base=terms.base,
+        changes=changes.changes,
+        places=found,
+        rows=rows,
+        images=terms.images,
+        apis=terms.apis,
+        max_removed=terms.max_removed,
+        stateless=state.environment is None,
+    )
+    reasons = in_order(
+        [*refusals(case), *by_files(case), *cares(case), *upgrades(case), *deprecated_apis(case), *brought(case)]
+    )
+    policy = in_order(terms.policy)
+    # Of two files alone the preview says nothing: without a state, all of the environment is made in it.
+    alone = case.base is not None and case.stateless
+    happening = () if alone else changes.changes
+    return Plan(
+        environment=environment.name,
+        against=terms.against,
+        new=(case.stateless or terms.new) and case.base is None,
+        verdict=gravest([*reasons, *policy]),
+        reasons=reasons,
+        policy=policy,
+        counts=_counts(happening),
+        groups=sum(map(is_group, happening)),
+        keys=len(file_changes(case.base, environment)) if alone and case.base is not None else None,
+        same=0 if alone else changes.same,
+        parts=_parts(happening, found),
+        rows=rows,
+        cost=compare_cost(before, environment, terms.prices, source=terms.prices_source),
+        risks=(*standing(case), *left(case)),
+        notes=_notes(state, terms),
+    )
+
+
+def _parts(changes: Iterable[Change], found: EnvironmentParts) -> tuple[PlaceChanges, ...]:
+    """Group the changes by place."""
+    by_place: defaultdict[EnvironmentPart, list[ResourceLine]] = defaultdict(list)
+    for change in changes:
+        by_place[found.of(change)].append(_line(change))
+    return tuple(PlaceChanges(place=place, lines=tuple(by_place[place])) for place in found.in_order(by_place))
+
+
+def _line(change: Change) -> ResourceLine:
+    return ResourceLine(
+        urn=change.urn,
+        name=change.name,
+        type=change.type,
+        action=change.action,
+        component=is_group(change),
+        properties=() if kind_of(change) is Kind.QUIET and not is_group(change) else properties(change),
+    )
+
+
+def _counts(changes: Iterable[Change]) -> dict[ResourceAction, int]:
+    counted = Counter(change.action for change in changes)
+    return {action: counted[action] for action in ResourceAction if action in counted}
+
+
+def _notes(state: Earlier, terms: PlanTerms) -> tuple[str, ...]:
+    """Return sentences about what is unknown."""
+    if state.environment is None:
+        told = "what its files say" if terms.base is None else "how its files differ, not what that does to what runs"
+        return (*terms.unseen, f"There was no state to compare with: of an environment that exists, this says {told}.")
+    return (*terms.unseen, *(state.notes if terms.base is None else ()))

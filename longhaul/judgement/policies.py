@@ -1,0 +1,63 @@
+"""Turns the verdicts of the policies on a preview's resources into findings of the plan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from clouds.base.findings import Finding, Severity
+from clouds.base.policy import Resource
+from components.model import Environment
+from components.model.policy import rules
+from components.model.policy.rules import WHY, Waived, name_of
+from longhaul.judgement.document import PreviewDocument, PreviewStep
+
+SAME, READ = "same", "refresh"
+
+
+def policies(documents: Iterable[PreviewDocument], environment: Environment) -> tuple[Finding, ...]:
+    """Return a finding for each broken rule, for each waiver that is not valid, and for what waivers admit. A broken
+    rule is refused only if this change makes or alters the resource. What was broken before, and old waivers, need care
+    but do not block another change. With ``--refresh``, what the cloud has now is no part of the change."""
+    every = (step for document in documents for step in document.steps if step.op != READ)
+    steps = [step for step in every if step.new is not None and step.new.custom]
+    judged = rules.policies(environment).judge(map(_resource, steps))
+    fresh = {step.urn for step in steps if step.op != SAME}
+    by_rule: defaultdict[tuple[str, bool], list[Finding]] = defaultdict(list)
+    for fault in judged.findings:
+        by_rule[fault.check, fault.where[0] in fresh].append(fault)
+    broken = tuple(_finding(rule, by_rule[rule, new], fresh=new) for rule, new in sorted(by_rule))
+    return (*broken, *map(_admitted, judged.waived))
+
+
+def _resource(step: PreviewStep) -> Resource:
+    kinship, name = step.urn.split("::", 3)[2:]
+    inputs = step.new.inputs if step.new else {}
+    return Resource(urn=step.urn, type=kinship.rsplit("$", 1)[-1], name=name, inputs=inputs)
+
+
+def _finding(rule: str, faults: list[Finding], *, fresh: bool) -> Finding:
+    # A waiver is in the file, of which no resource says what it was before.
+    since = "" if fresh or rule in WHY else "; it was so before"
+    return Finding(
+        severity=Severity.PROBLEM if fresh else Severity.WARNING,
+        what=f"policy {rule}: {_each_once(fault.what for fault in faults)}{since}",
+        where=tuple(sorted({name_of(fault) for fault in faults})),
+        why=_each_once(fault.why for fault in faults),
+        do=f"{_each_once(fault.do for fault in faults)}; or waive it in the environment file (docs/policy.md)",
+    )
+
+
+def _admitted(waived: Waived) -> Finding:
+    waiver = waived.waiver
+    return Finding(
+        severity=Severity.OK,
+        what=f"policy {waived.finding.check} is waived until {waiver.until}: {waived.finding.what}",
+        where=(name_of(waived.finding),),
+        why=waiver.why,
+        do=f"nothing; approved by {waiver.approved_by}",
+    )
+
+
+def _each_once(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(texts))

@@ -1,0 +1,276 @@
+"""Refuses changes that lose an etcd cluster, something that cannot be made again, addresses in use, or many nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from clouds.base.findings import Finding, Severity
+from clouds.base.kinds import Kind, without_version
+from clouds.registry import clouds
+from components.model import Role, plan
+from components.model.policy.immutable import Settings, changes, instead, settings
+from longhaul.judgement.capacity import CapacityRow
+from longhaul.judgement.case import Case
+from longhaul.judgement.changes import Change, ResourceAction
+from longhaul.judgement.earlier import role_changes
+from longhaul.judgement.kinds import kind_of
+from longhaul.judgement.ranges import Moved, moved_in_files, moved_in_state
+from longhaul.judgement.risks import refused
+from longhaul.judgement.versions import lacking, removed_apis, skew, steps
+from longhaul.report.text import counted, names
+
+GONE = (ResourceAction.DESTROY, ResourceAction.REPLACE)
+
+
+def refusals(case: Case) -> Iterator[Finding]:
+    """Yield every finding that refuses a plan."""
+    for refusal in REFUSALS:
+        yield from (replace(finding, check=refusal.id) for finding in refusal.look(case))
+
+
+def _quorum(case: Case) -> Iterator[Finding]:
+    for role in Role:
+        yield from quorum(case, role)
+
+
+def quorum(case: Case, role: Role) -> Iterator[Finding]:
+    """Yield a finding when more members are out of service at once than the etcd cluster tolerates. Members that a hook
+    guards are replaced one at a time, or taken out of the cluster one at a time."""
+    if not role.is_etcd:
+        return
+    own, before = role_changes(case.after, case.changes, role)
+    founded = f"{case.after.name}-{role}-founded"
+    if before == 0 or any(one.name == founded and one.action is ResourceAction.MAKE for one in case.changes):
+        return
+    gone = [change for change in own if change.action is ResourceAction.DESTROY]
+    replaced = [change for change in own if change.action is ResourceAction.REPLACE]
+    leaving = [*gone, *replaced]
+    unguarded = [change for change in leaving if not change.guarded]
+    guarded = 1 if len(leaving) > len(unguarded) else 0
+    out, outlives = len(unguarded) + guarded, (before - 1) // 2
+    alone = bool(gone) and before - len(gone) == 1
+    if out <= outlives and not alone:
+        return
+    said = [f"{counted(len(gone), 'member')} removed"] if gone else []
+    said += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
+    if before == 1:
+        why, do = _ONLY
+    elif alone:
+        why, do = _TO_ONE
+    else:
+        why = f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once."
+        do = "Run `longhaul up` with the file as it was, which gives the machines their guards, then make the change."
+    loss = "would have one member" if alone and before > 1 else "loses its quorum"
+    yield Finding(
+        severity=Severity.PROBLEM,
+        what=f"The etcd cluster {role} {loss}: {' and '.join(said)} of {before}.",
+        where=tuple(sorted(change.name for change in (*gone, *replaced))),
+        why=why,
+        do=do,
+    )
+
+
+_ONLY = (
+    "The etcd cluster has one member: its data would be gone.",
+    "Give it three members first, run `longhaul up`, then make the change.",
+)
+"""Reason and advice where the only member of an etcd cluster would be replaced."""
+
+_TO_ONE = (
+    "One member survives no loss, and its machine can never be replaced.",
+    "Leave it three members.",
+)
+"""Reason and advice where an etcd cluster would shrink to one member."""
+
+
+def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> Finding:
+    """Return the finding about the only member of an etcd cluster, which the files show to be replaced."""
+    why, do = _ONLY
+    what = f"The etcd cluster {role} loses its quorum: 1 member replaced of 1."
+    return Finding(severity=Severity.PROBLEM, what=what, where=(name,), why=why, do=do, lines=lines)
+
+
+_LOST: dict[Kind, tuple[str, str]] = {
+    Kind.VAULT: (
+        "Every private key of the environment is in it, and the name of a deleted vault is taken for its retention.",
+        "Take the change back: a vault's name, place and tenant are for the environment's life.",
+    ),
+    Kind.AUTHORITY: (
+        "Its key signs every certificate below it: members and servers refuse each other until all machines have "
+        "fetched new ones, up to fifteen minutes (docs/certificates.md).",
+        "Take the change back. If the key is lost or stolen, replace that authority alone, as docs/certificates.md "
+        "says.",
+    ),
+    Kind.KEY: (
+        "It encrypts Secrets at rest, or signs tokens, or records that an etcd cluster exists.",
+        "Take the change back: the vault's copy is the only one.",
+    ),
+    Kind.DATA: (
+        "What it holds, snapshots or state, is gone with it.",
+        "Copy what it holds first, or take the resource out of the state without deleting it (`pulumi state delete`).",
+    ),
+    Kind.GUARD: (
+        "It stands for the whole environment: it goes first when all is destroyed.",
+        "Use `longhaul destroy`, which asks, for environments whose file says `destroyable: true`.",
+    ),
+    Kind.GROUP: (
+        "Azure deletes everything in a group with it, the vault and both role_changes in the control plane's.",
+        "Take the change of the site's name, region or subscription back; make a new site beside it and move.",
+    ),
+}
+
+
+def _lost(case: Case) -> Iterator[Finding]:
+    """Yield findings about destroyed or replaced resources that cannot be made again."""
+    for kind, (why, do) in _LOST.items():
+        for action in GONE:
+            found = [one for one in case.changes if kind_of(one) is kind and one.action is action]
+            if kind is Kind.GROUP:
+                found = [one for one in found if case.places.of(one).site in case.after.sites]
+            if action is ResourceAction.DESTROY and case.after.control_plane.etcd.learner is None:
+                found = [one for one in found if not _is_learners(one)]
+            if found:
+                verb = "destroyed" if action is ResourceAction.DESTROY else "replaced"
+                yield Finding(
+                    severity=Severity.PROBLEM,
+                    what=f"{counted(len(found), kind.value).capitalize()} would be {verb}.",
+                    where=tuple(one.name for one in found),
+                    why=why,
+                    do=do,
+                )
+
+
+def _is_learners(change: Change) -> bool:
+    """Return whether it is what goes with the learner when that is taken out of the file: its disk."""
+    lasting = (cloud.resources.lasting().get(without_version(change.type)) for cloud in clouds().values())
+    return any(one is not None and one.with_learner for one in lasting)
+
+
+def _addresses(case: Case) -> Iterator[Finding]:
+    """Yield a finding when addresses that machines have would change."""
+    if case.before is None:
+        return
+    state = list(moved_in_state(case.changes, places=case.places, staying=case.after.sites))
+    files = list(moved_in_files(case.base, case.after)) if case.base is not None else []
+    moved: list[Moved] = [*files, *state]
+    if not moved:
+        return
+    yield Finding(
+        severity=Severity.PROBLEM,
+        what=f"An address plan in use changes: {names((str(one) for one in moved), most=3)}.",
+        where=tuple(dict.fromkeys(one.what for one in moved)),
+        why=(
+            "Machines, pods, certificates and every link's other end know each other by these addresses; what has "
+            "them is made anew or cut off."
+        ),
+        do=(
+            "Take the change of `supernet`, `range`, `prefix`, or of the order of sites and hosts back; append new "
+            "sites and hosts at the end, or make a new environment beside this one."
+        ),
+    )
+
+
+def _held(case: Case) -> Iterator[Finding]:
+    """Yield findings about the other immutable settings (``components/immutable_guard.py``). Ranges are reported with
+    the resources that have them."""
+    for before, after in _settings(case):
+        # Without a state, no other check sees that a zone's range moves.
+        found = [one for one in changes(before, after) if not one.is_range or (case.stateless and one.is_zone)]
+        if found:
+            yield Finding(
+                severity=Severity.PROBLEM,
+                what=f"What is in use changes: {names((str(one) for one in found), most=3)}.",
+                where=tuple(one.key for one in found),
+                why="What is there would be made anew at another place, or under another name. `up` refuses it, too.",
+                do=" ".join(["Take that back.", *instead(found)]),
+            )
+
+
+def _settings(case: Case) -> Iterator[tuple[Settings, Settings]]:
+    """Yield the recorded immutable settings and the new ones; without a state, those of the two files."""
+    if case.stateless and case.base is not None:
+        yield settings(case.base, plan(case.base)), settings(case.after, plan(case.after))
+    for change in case.changes:
+        if change.short_type == "Held" and change.action is ResourceAction.CHANGE:
+            yield change.before.get("facts") or {}, change.after.get("facts") or {}
+
+
+def _nodes(case: Case) -> Iterator[Finding]:
+    """Yield a finding when more of the pools' maximum is removed than may be removed at once. A group that is replaced
+    counts as removed."""
+    rows = [row for row in case.rows if row.before is not None and row.name != "hosts"]
+    before = sum(row.before.nodes.most for row in rows if row.before is not None)
+    replaced = _replaced_pools(case)
+    removed = {row.name: _removed(row, whole=row.name in replaced) for row in rows}
+    removed = {name: number for name, number in removed.items() if number}
+    yield from _too_many(case, removed, before, noun="node", of="the pools' maximum")
+
+
+def _hosts(case: Case) -> Iterator[Finding]:
+    """Yield the same finding about hosts, when the earlier file is given."""
+    if case.base is None:
+        return
+    staying = {host.name for host in case.after.hosts}
+    removed = {host.name: 1 for host in case.base.hosts if host.name not in staying}
+    yield from _too_many(case, removed, len(case.base.hosts), noun="host", of="the hosts")
+
+
+def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of: str) -> Iterator[Finding]:
+    gone = sum(removed.values())
+    if not before or gone <= case.max_removed * before:
+        return
+    yield Finding(
+        severity=Severity.PROBLEM,
+        what=f"{counted(gone, noun)} of {before:,} would go, {gone / before:.0%} of {of}; {case.max_removed:.0%} may.",
+        where=tuple(sorted(removed)),
+        why="What runs on them ends, checkpoint or not, and the rest may have no room for it.",
+        do="Go in steps, emptying the nodes first (docs/rolling.md), or say --max-removed if that much is meant to go.",
+    )
+
+
+def _replaced_pools(case: Case) -> set[str]:
+    groups = (one for one in case.changes if kind_of(one) is Kind.POOL and one.action is ResourceAction.REPLACE)
+    return {case.places.of(one).part for one in groups}
+
+
+def _removed(row: CapacityRow, *, whole: bool) -> int:
+    if row.before is None:
+        return 0
+    if whole or row.after is None:
+        return row.before.nodes.most
+    return max(row.before.nodes.most - row.after.nodes.most, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRefusal:
+    """One kind of refusal. ``longhaul plan`` and ``longhaul up`` apply all kinds, the engine's guards only some."""
+
+    id: str
+    look: Callable[[Case], Iterator[Finding]]
+    engine: str
+    """Part of it that the engine's own guards refuse, whoever runs the engine (docs/guards.md)."""
+
+
+REFUSALS = (
+    PlanRefusal(
+        id="quorum", look=_quorum, engine="the member whose machine would go while the etcd cluster cannot spare it"
+    ),
+    PlanRefusal(
+        id="lost",
+        look=_lost,
+        engine="the vault, shared secrets, stores of data, a site's group; not authorities or disks",
+    ),
+    PlanRefusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
+    PlanRefusal(id="in-use", look=_held, engine="all of it"),
+    PlanRefusal(id="links", look=refused, engine="nothing"),
+    PlanRefusal(
+        id="versions", look=lacking, engine="nothing: the first machine that is replaced does not become ready"
+    ),
+    PlanRefusal(id="steps", look=steps, engine="nothing"),
+    PlanRefusal(id="skew", look=skew, engine="nothing"),
+    PlanRefusal(id="apis", look=removed_apis, engine="nothing"),
+    PlanRefusal(id="nodes", look=_nodes, engine="nothing"),
+    PlanRefusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),
+)
+"""Refusals in the order in which a plan reports them; docs/plan.md has the table. Policies are judged separately."""

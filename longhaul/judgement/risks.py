@@ -1,0 +1,140 @@
+"""Tells the risks that an environment's file shows: what has nothing that takes over when it fails.
+
+A risk that a change introduces needs a reviewer's care, or is refused where the cloud does not document that it works.
+A risk that was there before is told, and does not change the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base.findings import Finding, Severity
+from clouds.base.kinds import Kind
+from clouds.base.rdma import Rdma
+from clouds.base.risks import Risk
+from clouds.registry import cloud_of
+from components.model import Environment
+from components.model.network.links import LinkKind, links
+from components.model.nodes.rdma import pool_rdma
+from components.model.sites.places import place_of
+from longhaul.judgement.case import Case
+from longhaul.judgement.changes import Change, ResourceAction
+from longhaul.judgement.kinds import is_whole_network, kind_of
+from longhaul.judgement.properties import changes_only
+
+_MADE = (ResourceAction.MAKE, ResourceAction.ADOPT)
+_ONE_ZONE = "one-zone"
+
+
+def refused(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each introduced risk that must not be made."""
+    yield from (
+        _finding(one, Severity.PROBLEM) for site, one in _risks(case.after) if one.refused and _new(case, site, one)
+    )
+
+
+def introduced(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each other risk that the change introduces."""
+    for site, one in _risks(case.after):
+        if not one.refused and _new(case, site, one):
+            yield _finding(one, Severity.WARNING)
+
+
+def standing(case: Case) -> tuple[Finding, ...]:
+    """Return the risks that were there before."""
+    return tuple(_finding(one, Severity.OK) for site, one in _risks(case.after) if not _new(case, site, one))
+
+
+def new_sites(case: Case) -> set[str]:
+    """Return the sites that this change makes. Nothing runs there yet that a new rule could cut off."""
+    made = (change for change in case.changes if change.action is ResourceAction.MAKE)
+    return {case.places.of(change).site for change in made if is_whole_network(change)}
+
+
+def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
+    """Yield the risks of an environment, with their sites."""
+    for name, site in environment.sites.items():
+        joined = [
+            link for link in links(environment) if name in (link.first, link.second) and link.kind is LinkKind.IPSEC
+        ]
+        others = [link.second if link.first == name else link.first for link in joined]
+        if others:
+            found = cloud_of(site).tunnels.risks(
+                place_of(environment, name), {one: environment.sites[one] for one in others}
+            )
+            yield from ((name, risk) for risk in found)
+        if len(site.zones) == 1:
+            yield name, _one_zone(name, site.zones[0])
+    for name, pool in environment.pools.items():
+        if environment.machine_type(pool.machine_type).gpus and not pool.spot and pool.reservation is None:
+            yield pool.site, _unreserved(name)
+        if pool_rdma(environment, name) is Rdma.EFA and environment.images.efa_device_plugin is None:
+            yield pool.site, _no_device_plugin(name)
+
+
+def _unreserved(pool: str) -> Risk:
+    return Risk(
+        name=f"unreserved-{pool}",
+        what=f"No capacity is reserved for the GPU machines of the pool {pool}.",
+        where=f"pools.{pool}.reservation",
+        why="Clouds give GPU machines as long as they have some; a pool that shrinks may not grow again.",
+        do="Reserve capacity for what must be there, where the cloud does that for the type (docs/gpu-pools.md).",
+        pool=pool,
+    )
+
+
+def _no_device_plugin(pool: str) -> Risk:
+    return Risk(
+        name=f"no-device-plugin-{pool}",
+        what=f"Pods get no Elastic Fabric Adapters of the pool {pool}: no device plugin gives them any.",
+        where="images.efa_device_plugin",
+        why="Without adapters, programs on several machines use TCP, at a tenth of the speed or less.",
+        do="Name AWS's device plugin by its digest (docs/gpu-pods.md), or bring one of your own.",
+        pool=pool,
+    )
+
+
+def _one_zone(site: str, zone: str) -> Risk:
+    return Risk(
+        name=_ONE_ZONE,
+        what=f"All machines of {site} are in one zone, {zone}.",
+        where=f"sites.{site}.zones",
+        why="When the cloud loses the zone, the site is gone until it is back; a control plane loses its quorum.",
+        do="Give a new site three zones where the region has them.",
+    )
+
+
+def _new(case: Case, site: str, risk: Risk) -> bool:
+    """Return whether the change introduces a risk. The earlier file shows it; without one, what happens to the site's
+    gateway and tunnels, or to its network. A state shows better than a file whether something is made that must not
+    be."""
+    if case.base is not None:
+        new = (site, risk.name) not in {(name, one.name) for name, one in _risks(case.base)}
+        if not new or not risk.refused or case.stateless:
+            return new
+    if case.stateless:
+        return True
+    if risk.pool:
+        return any(change.action in _MADE and case.places.of(change).part == risk.pool for change in case.changes)
+    if risk.name == _ONE_ZONE:
+        return site in new_sites(case)
+    return any(_concerns(case, change, site) and _makes(change, only=risk.refused) for change in case.changes)
+
+
+def _concerns(case: Case, change: Change, site: str) -> bool:
+    place = case.places.of(change)
+    own = {link.name for link in links(case.after) if site in (link.first, link.second)}
+    return place.site == site or place.part in own
+
+
+def _makes(change: Change, *, only: bool) -> bool:
+    """Return whether a gateway or a tunnel is made, or a gateway changes, unless ``only`` what is made counts."""
+    kind = kind_of(change)
+    if change.action in _MADE:
+        return kind in (Kind.TUNNEL, Kind.VPN_GATEWAY)
+    changes = kind is Kind.VPN_GATEWAY and change.action is ResourceAction.CHANGE and not changes_only(change, "tags")
+    return changes and not only
+
+
+def _finding(risk: Risk, severity: Severity) -> Finding:
+    return Finding(severity=severity, what=risk.what, where=(risk.where,), why=risk.why, do=risk.do, check=risk.name)

@@ -1,0 +1,111 @@
+"""Renders a plan as text for a terminal, and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from clouds.base.findings import Finding
+from longhaul.judgement.capacity import CapacityRow, PlannedCapacity, total
+from longhaul.judgement.lines import blocks, summary
+from longhaul.judgement.plan import VERDICTS, Plan
+from longhaul.report.programs import document
+from longhaul.report.text import names, table, wrapped
+
+
+def to_json(plan: Plan) -> str:
+    """Render the whole plan. Names are those of :class:`longhaul.judgement.plan.Plan`, except ``capacity`` for ``rows``
+    and ``places`` for ``parts``."""
+    content: dict[str, Any] = asdict(plan)
+    content["verdict"] = plan.word
+    content["reasons"] = [_reason(finding) for finding in plan.reasons]
+    content["policy"] = [_reason(finding) for finding in plan.policy]
+    content["risks"] = [_reason(finding) for finding in plan.risks]
+    content["counts"] = {str(action): number for action, number in plan.counts.items()}
+    content["capacity"] = content.pop("rows")
+    content["places"] = [{**part.pop("place"), "resources": part["lines"]} for part in content.pop("parts")]
+    return document(content, unicode=True) + "\n"
+
+
+def _reason(finding: Finding) -> dict[str, Any]:
+    return {
+        "level": VERDICTS[finding.severity],
+        "what": finding.what,
+        "where": finding.where,
+        "why": finding.why,
+        "do": finding.do,
+        "lines": finding.lines,
+    }
+
+
+def to_text(plan: Plan) -> str:
+    """Render the verdict and the findings first, then what happens, capacity and cost."""
+    return "\n\n".join("\n".join(part) for part in _parts(plan)) + "\n"
+
+
+def _parts(plan: Plan) -> Iterator[list[str]]:
+    yield [f"{plan.environment}: {plan.word}", *wrapped(f"{summary(plan)}; {plan.against}", hanging="  ")]
+    for title, findings in (("Reasons", plan.reasons), ("Policy", plan.policy)):
+        if findings:
+            yield [title, *reasons(findings)]
+    for block in blocks(plan):
+        title = f"{block.title} ({block.counts})" if block.counts else block.title
+        yield [*wrapped(title, hanging="    "), *(line for one in block.lines for line in _cut(one))]
+    rows = capacity_table(plan.rows)
+    if rows:
+        yield ["Capacity", *table(rows[0], rows[1:])]
+    yield ["Cost", *wrapped(plan.cost.summary, indent="  ")]
+    if plan.risks and plan.keys is None:
+        told = (f"{risk.what} {risk.why}" for risk in plan.risks)
+        yield ["Risks as before", *(line for one in told for line in wrapped(one, indent="  ", hanging="    "))]
+    if plan.notes:
+        yield ["Not known", *(line for note in plan.notes for line in wrapped(note, indent="  "))]
+
+
+def reasons(findings: Sequence[Finding]) -> list[str]:
+    """Render findings in full."""
+    return [line for finding in findings for line in _finding(finding)]
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield from wrapped(f"{VERDICTS[finding.severity]}: {finding.what}", indent="  ", hanging="    ")
+    for line in finding.lines:
+        yield from wrapped(line, indent="      ", hanging="        ")
+    for word, said in (("where", names(finding.where, most=6)), ("why", finding.why), ("do", finding.do)):
+        if said:
+            yield from wrapped(f"{word + ':':<7}{said}", indent="    ", hanging=" " * 11)
+
+
+def _cut(line: str) -> list[str]:
+    """Wrap one line about a resource; its indentation grows by two columns."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return wrapped(line.lstrip(), indent=indent, hanging=indent + "    ")
+
+
+def capacity_table(rows: Sequence[CapacityRow]) -> list[tuple[str, ...]]:
+    """Return a head, the rows that change and the sum; empty when there are no pools and no hosts."""
+    if not rows:
+        return []
+    changing = [row for row in rows if row.changes]
+    lines = [(row.name, row.site, *_sides(row.before, row.after)) for row in changing]
+    others = len(rows) - len(changing)
+    if others:
+        lines.append((f"{others} as {'it is' if others == 1 else 'they are'}", "", "", "", ""))
+    lines.append(("all", "", *_sides(total(tuple(rows), after=False), total(tuple(rows), after=True))))
+    return [("POOL", "SITE", "NODES", "GPUS", "CORES"), *lines]
+
+
+def _sides(before: PlannedCapacity | None, after: PlannedCapacity | None) -> tuple[str, str, str]:
+    old, new = _cells(before), _cells(after)
+    return (_side(old[0], new[0]), _side(old[1], new[1]), _side(old[2], new[2]))
+
+
+def _cells(one: PlannedCapacity | None) -> tuple[str, str, str]:
+    if one is None:
+        return ("0", "0", "0")
+    return (str(one.nodes), str(one.gpus), "?" if one.cores is None else str(one.cores))
+
+
+def _side(before: str, after: str) -> str:
+    return after if before == after else f"{before} -> {after}"

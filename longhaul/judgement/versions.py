@@ -1,0 +1,202 @@
+"""Judges changes of ``versions`` before anything runs: steps from what machines run, and kubelets with API servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from clouds.base.findings import Finding, Severity
+from components.model import Role
+from components.model.versions.section import belonging
+from components.model.versions.steps import SKEW, TITLES, image_faults, is_taken_back, minor, step_refused
+from longhaul.judgement.case import Case
+from longhaul.judgement.changes import ResourceAction
+from longhaul.judgement.earlier import role_changes
+from longhaul.judgement.texts import machine_files
+
+_NODE = "/etc/longhaul/node.json"
+
+_THERE = (ResourceAction.CHANGE, ResourceAction.REPLACE, ResourceAction.DESTROY, ResourceAction.FORGET)
+"""Actions on machines that run now."""
+
+
+def release_of(role: Role) -> str:
+    """Return the release whose version a role's machines have."""
+    return "etcd" if role.is_etcd else "kubernetes"
+
+
+def lacking(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each version that the image of the control plane does not hold. Machines made of it would
+    wait for a version that they never run."""
+    site = case.after.control_plane.site
+    for release, held in case.images.get(site, {}).items():
+        wanted = getattr(case.after.versions, release, held)
+        if wanted != held:
+            yield Finding(
+                severity=Severity.PROBLEM,
+                what=f"The image of {site} holds {release} {held}, and the environment wants {wanted}.",
+                where=(f"versions.{release}", f"sites.{site}.image"),
+                why="A machine of the control plane that is replaced would run the image's version and never be ready.",
+                do=f"Bake an image with {wanted} (`longhaul image build --site {site}`) and write its id, or take the "
+                "version back.",
+            )
+
+
+def steps(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each release that does not go from what machines run to what is wanted."""
+    for release, running in _running(case):
+        wanted = getattr(case.after.versions, release)
+        refused = step_refused(release, running, wanted)
+        if refused is not None:
+            yield Finding(
+                severity=Severity.PROBLEM,
+                what=f"{TITLES[release]} would go from {_told(running)} to {wanted}.",
+                where=(f"versions.{release}",),
+                why=refused.why,
+                do=refused.do,
+            )
+
+
+def skew(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each image whose kubelet the API servers do not serve."""
+    for fault in image_faults(case.after, case.images):
+        yield Finding(
+            severity=Severity.PROBLEM,
+            what=f"{fault.key}: {fault.wrong}.",
+            where=(fault.key, "versions.kubernetes"),
+            why=f"A kubelet is never newer than an API server, and at most {SKEW} minor versions older (kubernetes.io, "
+            '"Version Skew Policy").',
+            do=fault.write,
+        )
+
+
+def removed_apis(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each API that clients use and the wanted version of Kubernetes does not have."""
+    wanted = case.after.versions.kubernetes
+    if not _goes_up(case):
+        return
+    for api in case.apis().used:
+        if api.removed is not None and api.removed <= minor(wanted):
+            yield Finding(
+                severity=Severity.PROBLEM,
+                what=f"{api.name} is in use, and Kubernetes {_short(api.removed)} takes it away.",
+                where=("versions.kubernetes",),
+                why=f'Whoever asks for it would be refused by API servers of {wanted} (kubernetes.io, "Deprecated API '
+                'Migration Guide").',
+                do="Move its clients to the version of the API that stays; the audit log says who they are "
+                '(`"k8s.io/deprecated":"true"`). A server forgets what was asked when it is started again.',
+            )
+
+
+def deprecated_apis(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each API in use that a version after the wanted one does not have, and one when nobody could
+    be asked."""
+    wanted = minor(case.after.versions.kubernetes)
+    if not _goes_up(case):
+        return
+    found, where = case.apis(), ("versions.kubernetes",)
+    for api in found.used:
+        if api.removed is None or api.removed > wanted:
+            gone = f"Kubernetes {_short(api.removed)} takes it away" if api.removed else "a later version takes it away"
+            yield Finding(
+                severity=Severity.WARNING,
+                what=f"{api.name} is in use, and {gone}.",
+                where=where,
+                do="Move its clients to the version of the API that stays before that.",
+            )
+    if found.unseen:
+        yield Finding(
+            severity=Severity.WARNING,
+            what=f"Nobody was asked for APIs in use that go: {found.unseen}.",
+            where=where,
+            do="See for yourself that nothing uses one (docs/upgrading.md).",
+        )
+
+
+def _goes_up(case: Case) -> bool:
+    """Return whether Kubernetes goes to a newer minor version."""
+    wanted = case.after.versions.kubernetes
+    return any(
+        minor(one) < minor(wanted) for release, running in _running(case) if release == "kubernetes" for one in running
+    )
+
+
+def _short(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
+def upgrades(case: Case) -> Iterator[Finding]:
+    """Yield a finding for each step of a minor version that is allowed, with what it means."""
+    for release, running in _running(case):
+        wanted = getattr(case.after.versions, release)
+        moves = any(minor(one) != minor(wanted) for one in running)
+        if not moves or step_refused(release, running, wanted) is not None:
+            continue
+        back = is_taken_back(running, wanted) and max(map(minor, running)) > minor(wanted)
+        where = (f"versions.{release}",)
+        what = f"{TITLES[release]} goes {'back ' if back else ''}from {_told(running)} to {wanted}."
+        if back:
+            why = "Some machines still run the minor version that is wanted, so what they share has not moved."
+            yield Finding(
+                severity=Severity.WARNING, what=what, where=where, why=why, do="Run `longhaul up` to its end."
+            )
+        elif release == "etcd":
+            why = "Once every member runs it there is no way back but a backup."
+            do = "Take one before (`longhaul backups --now`), and change nothing else in the same run."
+            yield Finding(severity=Severity.WARNING, what=what, where=where, why=why, do=do)
+        else:
+            yield _of_nodes(case, what, wanted)
+
+
+def _of_nodes(case: Case, what: str, wanted: str) -> Finding:
+    """Return the finding of a minor version of Kubernetes: nodes keep their kubelets."""
+    major, number = minor(wanted)
+    kept = [*case.after.pools, *(["the hosts"] if case.after.hosts else [])]
+    nodes = f" Nodes of {', '.join(kept)} keep their kubelets; {major}.{number - SKEW} is the oldest." if kept else ""
+    return Finding(
+        severity=Severity.WARNING,
+        what=what,
+        where=("versions.kubernetes",),
+        why=f"Once every API server runs it there is no way back.{nodes}{_etcd_of(case, wanted)}",
+        do="See that nothing uses an API that goes (docs/upgrading.md), and roll the nodes after (`longhaul roll`).",
+    )
+
+
+def _etcd_of(case: Case, kubernetes: str) -> str:
+    """Return a sentence when the etcd that this version of Kubernetes names is of a later minor version."""
+    named, own = belonging(kubernetes).get("etcd"), case.after.versions.etcd
+    if named is None or minor(own) >= minor(named):
+        return ""
+    return f" Kubernetes {kubernetes} names etcd {named}; it works with {own} too, and etcd goes first."
+
+
+def _running(case: Case) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return each release with the versions that machines of a role run, without those that nothing shows. With a state
+    each machine shows its own, without one the earlier file does."""
+    if case.stateless:
+        base = case.base
+        return () if base is None else tuple((one, frozenset({getattr(base.versions, one)})) for one in TITLES)
+    # Each etcd cluster has a version of its own; what is the same of both is told once.
+    found = dict.fromkeys((release_of(role), _of_role(case, role)) for role in Role)
+    return tuple((release, versions) for release, versions in found if versions)
+
+
+def _of_role(case: Case, role: Role) -> frozenset[str]:
+    """Return the versions of a role's machines. Those that do not change have what is wanted."""
+    own, before = role_changes(case.after, case.changes, role)
+    there = [change for change in own if change.action in _THERE]
+    found = {version for change in there if (version := _version(machine_files(change.before).get(_NODE, "")))}
+    stay = {getattr(case.after.versions, release_of(role))} if before > len(there) else set()
+    return frozenset(found | stay)
+
+
+def _version(node: str) -> str:
+    """Return the version in a machine's ``node.json``; empty when it shows none."""
+    try:
+        return str(json.loads(node)["version"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _told(running: frozenset[str]) -> str:
+    return " and ".join(sorted(running))

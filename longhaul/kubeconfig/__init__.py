@@ -1,0 +1,1 @@
+"""``longhaul kubeconfig``: an administrator's own way in."""

@@ -1,0 +1,255 @@
+"""Requests to a cluster's API: reused connections, refusals, streamed answers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlencode
+
+CONNECT_S = 10.0
+TIMEOUT_S = 30.0
+"""Time limit of one answer, seconds."""
+IDLE_S = 60.0
+"""Idle time after which a connection is not reused, seconds: a device on the path may have dropped it."""
+PAUSE_S = 10.0
+"""Longest wait on a server's ``Retry-After``, seconds."""
+LATER = (429, 500, 503, 504)
+BUSY = (410, 502, *LATER)
+"""Status codes after which the same request may succeed later (k8s.io/apimachinery, ``errors.SuggestsClientDelay``, and
+those of load balancers). 410 means that the next page of a list was requested too late; the list must be read anew."""
+
+Object = dict[str, Any]
+
+
+class ApiError(Exception):
+    """The API refused, or did not answer."""
+
+    def __init__(
+        self, message: str, *, status: int = 0, reason: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
+        """``status`` is the HTTP status, 0 when there was no answer. ``reason`` is the API's word for the refusal
+        (``Status.reason``), or why there was no answer."""
+        super().__init__(message)
+        self.status, self.reason, self.details = status, reason, details or {}
+
+    @property
+    def passing(self) -> bool:
+        """Return whether a later try may succeed."""
+        return self.status == 0 or self.status in BUSY
+
+
+class CancelledError(Exception):
+    """The caller was told to stop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterAccess:
+    """One cluster and one identity."""
+
+    host: str
+    port: int
+    context: ssl.SSLContext
+    server_name: str
+    """Name that the server's certificate must have."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Headers sent with every request, such as a token."""
+    timeout_s: float = TIMEOUT_S
+
+
+class ApiClient:
+    """One identity at one API server. It is safe for many threads; each has its own connection. Every call raises
+    :class:`ApiError` when it fails, and :class:`CancelledError` after :meth:`cancel`."""
+
+    def __init__(self, access: ClusterAccess, *, tries: int = 1) -> None:
+        """``tries``: total number of times that a request is made when the server asks to repeat it later."""
+        self.access = access
+        self.cancelled = threading.Event()
+        self._tries = tries
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._watches: set[_ApiConnection] = set()
+        self._ahead = 0.0
+        self._fresh_since = 0.0
+
+    def now(self) -> datetime:
+        """Return the time on the API servers' clock, from their last answer. Times in objects are compared with those
+        that other machines write, and this machine's clock may be wrong."""
+        return datetime.fromtimestamp(datetime.now(UTC).timestamp() + self._ahead, UTC)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        content_type: str = "application/json",
+    ) -> Object:
+        """Send one request and return its answer."""
+        payload = json.dumps(body).encode() if body is not None else None
+        headers = self._headers() if payload is None else {**self._headers(), "Content-Type": content_type}
+        for left in reversed(range(self._tries)):
+            response, content = self._exchange(method, _target(path, query), payload, headers)
+            later = response.getheader("Retry-After") if response.status in LATER else None
+            if not later or not left:
+                break
+            self.wait(min(float(later), PAUSE_S))
+        return _checked(response.status, content)
+
+    def lines(self, path: str, query: Mapping[str, str], *, silence_s: float) -> Generator[bytes, None, None]:
+        """Yield the lines of a streamed answer, such as a watch, on its own connection; ``OSError`` or
+        ``HTTPException`` when it breaks off."""
+        self.prepare()
+        connection = _ApiConnection(self.access, timeout=silence_s)
+        with self._lock:
+            self._watches.add(connection)
+        try:
+            connection.request("GET", _target(path, query), headers=self._headers())
+            response = connection.getresponse()
+            if response.status != 200:
+                _checked(response.status, response.read())
+            yield from response
+        finally:
+            with self._lock:
+                self._watches.discard(connection)
+            connection.close()
+
+    def wait(self, seconds: float) -> None:
+        """Wait unless told to stop."""
+        if self.cancelled.wait(seconds):
+            raise CancelledError("the engine asked to stop")
+
+    def cancel(self) -> None:
+        """Stop everything that is running."""
+        self.cancelled.set()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """End every streamed answer that there is now; other requests go on."""
+        with self._lock:
+            for connection in self._watches:
+                connection.cut()
+
+    def _headers(self) -> dict[str, str]:
+        return {"Accept": "application/json", "User-Agent": "longhaul", **self.access.headers}
+
+    def prepare(self) -> None:
+        """Do what an identity needs before each request: nothing, unless it can be renewed."""
+
+    def reconnect(self) -> None:
+        """Reuse no connection that there is now."""
+        self._fresh_since = time.monotonic()
+
+    def _exchange(
+        self, method: str, target: str, payload: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """Send on the thread's own connection; once more on a fresh one when the server has closed the old one
+        meanwhile."""
+        self.prepare()
+        kept = self._kept(method)
+        for connection in (kept, _ApiConnection(self.access, timeout=self.access.timeout_s)):
+            if connection is None:
+                continue
+            try:
+                connection.request(method, target, body=payload, headers=headers)
+                response = connection.getresponse()
+                content = response.read()
+            except (OSError, http.client.HTTPException) as problem:
+                connection.close()
+                if connection is kept:
+                    continue
+                raise self.silent(problem) from None
+            self._local.connection = None if response.will_close else connection
+            self._local.used = time.monotonic()
+            self._ahead = _ahead(response.getheader("Date"), self._ahead)
+            return response, content
+        raise AssertionError("a fresh connection answers or raises")
+
+    def _kept(self, method: str) -> _ApiConnection | None:
+        """Take the thread's reusable connection. A creation must not be repeated, so it gets a fresh one: a server that
+        closes the old connection may already have done it."""
+        connection: _ApiConnection | None = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is None:
+            return None
+        old = connection.made < self._fresh_since or time.monotonic() - self._local.used > IDLE_S
+        if old or method == "POST":
+            connection.close()
+            return None
+        return connection
+
+    def silent(self, problem: Exception) -> ApiError:
+        """Return the error for a missing answer."""
+        why = str(problem) or type(problem).__name__
+        return ApiError(f"https://{self.access.host}:{self.access.port} does not answer: {why}", reason=why)
+
+
+class _ApiConnection(http.client.HTTPConnection):
+    """An HTTPS connection that ignores any proxy. The name to check may differ from the address to connect to."""
+
+    def __init__(self, access: ClusterAccess, *, timeout: float) -> None:
+        super().__init__(access.host, access.port, timeout=timeout)
+        self._access, self.made = access, time.monotonic()
+
+    def connect(self) -> None:
+        plain = socket.create_connection((self.host, self.port), timeout=CONNECT_S)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = self._access.context.wrap_socket(plain, server_hostname=self._access.server_name)
+        self.sock.settimeout(self.timeout)
+
+    def cut(self) -> None:
+        """End a read that another thread waits in."""
+        sock = self.sock
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+
+def load_chain(context: ssl.SSLContext, pem: str) -> None:
+    """Load a certificate and its key. OpenSSL needs a file, so they are put into one in memory that only this process
+    has."""
+    descriptor = os.memfd_create("client", os.MFD_CLOEXEC)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(pem)
+        file.flush()
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+
+
+def _target(path: str, query: Mapping[str, str] | None) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _checked(status: int, content: bytes) -> Object:
+    """Return the answer; :class:`ApiError` with the API's explanation of a refusal (its ``Status`` object)."""
+    try:
+        answer = dict(json.loads(content)) if content else {}
+    except (ValueError, TypeError):
+        if status < 400:
+            raise ApiError("the answer is no JSON object", reason="no JSON") from None
+        answer = {}
+    if status < 400:
+        return answer
+    reason = str(answer.get("reason") or http.client.responses.get(status, ""))
+    message = str(answer.get("message") or f"{status} {reason}")
+    raise ApiError(message, status=status, reason=reason, details=answer.get("details"))
+
+
+def _ahead(date: str | None, before: float) -> float:
+    """Return how many seconds another clock, which tells whole seconds, is ahead of this one; 0 for differences too
+    small to matter."""
+    try:
+        found = parsedate_to_datetime(date or "").timestamp() - datetime.now(UTC).timestamp()
+    except (TypeError, ValueError):
+        return before
+    return found if abs(found) > 2 else 0.0

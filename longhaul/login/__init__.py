@@ -1,0 +1,1 @@
+"""``longhaul login``: signs a person in by the company's own identity."""

@@ -1,0 +1,134 @@
+"""Meaning of a machine's name: a machine of a pool or a host, which can be put into quarantine, or one that cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clouds.registry import cloud_of
+from components.model import control_machines, plan
+from components.model.access.quarantine import Quarantined, is_name, moment
+from components.model.hosts.places import gateway_places
+from components.model.nodes.nodes import host_nodes
+from components.model.sites.places import place_of
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clouds.base.place import Place
+    from clouds.base.quarantine import PoolQuarantine, Suspect
+    from components.model import Environment
+    from longhaul.vault.quarantine import QuarantineVault
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolMachine:
+    """A machine of a pool, with what its cloud does."""
+
+    place: Place[Any]
+    pool: str
+    suspect: Suspect
+    cloud: PoolQuarantine[Any]
+
+
+def refuse_others(environment: Environment, name: str) -> None:
+    """Raise ``CommandError`` for a machine that cannot be put into quarantine, and say what to do instead."""
+    env, addresses = environment.name, plan(environment)
+    if name in {machine.name for machine in control_machines(environment, addresses)}:
+        raise CommandError(
+            f"{name} is of the control plane, which has no quarantine: `longhaul up --env {env} --replace {name}` "
+            "makes its machine anew, and docs/quarantine.md says which keys it may have given away, and how each is "
+            "replaced",
+            code=Exit.USAGE,
+        )
+    if name in {f"{env}-{gateway.name}" for gateway in gateway_places(environment, addresses)}:
+        raise CommandError(
+            f"{name} is a gateway, which its site cannot do without: install its machine anew and write its new host "
+            f"key, then `longhaul hosts --env {env} --limit {name}` (docs/hosts.md) and `longhaul rotate --env {env} "
+            "tunnels`, whose keys it has",
+            code=Exit.USAGE,
+        )
+
+
+def host_site(environment: Environment, name: str) -> str:
+    """Return the site of a host; empty when no host has this name."""
+    found = host_nodes(environment, plan(environment)).values()
+    return next((host.place.site for host in found if host.node_name == name), "")
+
+
+def pool_machine(environment: Environment, name: str) -> PoolMachine | None:
+    """Return the machine of a Node's name, as its pool's cloud lists it; None when none does."""
+    for pool, declared in environment.pools.items():
+        place = place_of(environment, declared.site)
+        cloud = cloud_of(place.site)
+        if cloud.quarantine is None or not cloud.groups.may_name(place, pool, name):
+            continue
+        suspect = cloud.quarantine.find(place, pool, name)
+        if suspect is not None:
+            return PoolMachine(place=place, pool=pool, suspect=suspect, cloud=cloud.quarantine)
+    return None
+
+
+def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachine | None:
+    """Return the machine of an earlier run; None for a host, for one that is gone, and for one whose site is not
+    declared any more: nobody knows then where its cloud would be asked."""
+    from clouds.base.quarantine import Suspect
+
+    if not entry.machine or entry.site not in environment.sites:
+        return None
+    place = place_of(environment, entry.site)
+    cloud = cloud_of(place.site).quarantine
+    if cloud is None:
+        raise CommandError(f"{entry.name} is of site {entry.site}, whose cloud keeps no machines")
+    suspect = Suspect(node=entry.name, group=entry.group, machine=entry.machine, wanted=entry.wanted)
+    return PoolMachine(place=place, pool=entry.pool, suspect=suspect, cloud=cloud)
+
+
+def begun(record: QuarantineVault, name: str, *, now: datetime) -> tuple[Quarantined, PoolMachine | None]:
+    """Return the entry of the list with which a run begins, or goes on, and the machine, None for a host and for one
+    that is gone; ``CommandError`` when no machine can have had the name, or when it was released."""
+    entry = record.read().find(name)
+    if entry is not None and entry.released:
+        raise CommandError(
+            f"{name} was released; it is refused until {moment(entry.refused_until())}, and nothing of it is left",
+            code=Exit.USAGE,
+        )
+    if entry is not None and not entry.gone:
+        return entry, recorded_machine(record.environment, entry)
+    machine = pool_machine(record.environment, name)
+    if machine is not None:
+        return _entry(name, machine, now=now), machine
+    if entry is not None:
+        return entry, None
+    site = host_site(record.environment, name)
+    if site:
+        return Quarantined(name=name, site=site, since=moment(now)), None
+    if not _may_have_been(record.environment, name):
+        raise CommandError(
+            f"{record.environment.name} has no machine of the name {name} in its pools and no host, and had none, as "
+            "its nodes are not named so: `longhaul status` names them, and the audit log has each as system:node:NAME",
+            code=Exit.USAGE,
+        )
+    # Its machine has ended or has left its group, or its host is not declared any more, and its key is stolen.
+    return Quarantined(name=name, site="", since=moment(now), gone=True), None
+
+
+def _may_have_been(environment: Environment, name: str) -> bool:
+    """Return whether a node of the environment may have had this name: a pool's machine, or a host or a machine of a
+    pool that is not declared any more."""
+    places = ((place_of(environment, declared.site), pool) for pool, declared in environment.pools.items())
+    like_a_machine = any(cloud_of(place.site).groups.may_name(place, pool, name) for place, pool in places)
+    return is_name(name) and (like_a_machine or name.startswith(f"{environment.name}-"))
+
+
+def _entry(name: str, machine: PoolMachine, *, now: datetime) -> Quarantined:
+    return Quarantined(
+        name=name,
+        site=machine.place.name,
+        since=moment(now),
+        pool=machine.pool,
+        group=machine.suspect.group,
+        machine=machine.suspect.machine,
+        wanted=machine.suspect.wanted,
+    )

@@ -1,0 +1,227 @@
+"""``longhaul plan``: show a reviewer what ``up`` would do, by site and machine, with a verdict and its reasons."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.prices.command import FILE
+from longhaul.project.context import Context, context, enter_lab
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.arguments import MAX_REMOVED, add_max_removed
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.judgement.cost import Prices
+    from longhaul.judgement.document import PreviewDocument
+    from longhaul.judgement.plan import Plan
+
+HELP = "say what `up` would do, by site and machine, and judge it; needs no account, and changes nothing"
+TAKES_REST = True
+
+FORMATS = ("text", "markdown", "json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``plan``."""
+    parser.add_argument("--format", choices=FORMATS, default="text", help="how it is written (default: text)")
+    parser.add_argument(
+        "--also",
+        metavar="FORMAT=FILE",
+        action="append",
+        default=[],
+        type=_also,
+        help="write the same plan into FILE as well, in another format; may be repeated",
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        action="append",
+        type=Path,
+        help="judge a preview that was written by `pulumi preview --json`, instead of running one; may be repeated",
+    )
+    parser.add_argument(
+        "--base",
+        metavar="FILE",
+        type=Path,
+        help="the environment's file of before, under any name, the hosts file that it names beside it: for capacity, "
+        "racks and addresses, and where there is no state all that is compared with",
+    )
+    add_max_removed(parser)
+    parser.add_argument(
+        "--no-objects", action="store_true", help="leave out what runs on the cluster, the second stack E-objects"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 where the plan needs care")
+    parser.add_argument(
+        "--raw", action="store_true", help="the engine's own preview, not judged; with --format json its counts, a line"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    """Preview, judge, and show the plan."""
+    from clouds.base.findings import Severity
+
+    options = invocation.options
+    if options.raw:
+        _require_raw(options)
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    base = _base(options.base, environment)
+    if not options.source and where.lab is not None and where.lab.is_up():
+        enter_lab(where, environment, invocation)
+    if options.raw:
+        return _raw(where, environment, invocation)
+    made = _plan(where, environment, base, invocation)
+    for form, path in options.also:
+        path.write_text(_written(made, form), encoding="utf-8")
+    sys.stdout.write(_written(made, options.format))
+    if made.verdict is Severity.PROBLEM:
+        return Exit.REFUSED
+    return Exit.FAILED if made.verdict is Severity.WARNING and options.strict else Exit.OK
+
+
+def _require_raw(options: argparse.Namespace) -> None:
+    """Refuse options that only a judged plan has."""
+    given = {
+        "--format markdown": options.format == "markdown",
+        "--also": options.also,
+        "--from": options.source,
+        "--base": options.base,
+        "--max-removed": options.max_removed != MAX_REMOVED,
+        "--strict": options.strict,
+    }
+    wrong = [option for option, value in given.items() if value]
+    if wrong:
+        raise CommandError(f"--raw judges nothing: leave out {', '.join(wrong)}", code=Exit.USAGE)
+
+
+def _raw(where: Context, environment: Environment, invocation: Invocation) -> Exit:
+    from longhaul.plan.raw import show_raw
+
+    as_json = invocation.options.format == "json"
+    return show_raw(where, environment, invocation.rest, no_objects=_no_objects(invocation), as_json=as_json)
+
+
+def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
+    from longhaul.judgement.asking import asking
+    from longhaul.judgement.changes import read_changes
+    from longhaul.judgement.files import ALONE
+    from longhaul.judgement.plan import PlanTerms, make_plan
+    from longhaul.judgement.policies import policies
+    from longhaul.kubernetes.deprecated import nobody
+    from longhaul.project.baked_images import image_versions
+
+    if invocation.options.source:
+        previewed = _read(invocation.options.source, environment)
+    else:
+        previewed = _preview(where, environment, invocation, has_base=base is not None)
+    prices, prices_source = _prices(where)
+    terms = PlanTerms(
+        against=f"compared with {ALONE}" if previewed.new and base is not None else previewed.against,
+        new=previewed.new,
+        base=base,
+        images=image_versions(where, environment, os.environ),
+        apis=nobody if invocation.options.source else asking(where, environment, os.environ),
+        max_removed=invocation.options.max_removed,
+        prices=prices,
+        prices_source=prices_source,
+        policy=policies(previewed.documents, environment),
+        unseen=previewed.unseen,
+    )
+    return make_plan(environment, read_changes(previewed.documents), terms)
+
+
+def _prices(where: Context) -> tuple[Prices | None, str]:
+    """Return the function that applies the project's own price book, and the source of its prices."""
+    from longhaul.costs.known import KnownPrices
+
+    known = KnownPrices.of_file(where.project.stacks / FILE)
+    return (known.cost, known.source) if known else (None, "")
+
+
+def _written(made: Plan, form: str) -> str:
+    if form == "json":
+        from longhaul.judgement.text import to_json
+
+        return to_json(made)
+    if form == "markdown":
+        from longhaul.plan.markdown import to_markdown
+
+        return to_markdown(made)
+    from longhaul.judgement.text import to_text
+
+    return to_text(made)
+
+
+def _base(path: Path | None, environment: Environment) -> Environment | None:
+    """Load the earlier version of the environment; ``CommandError`` when it is of another environment."""
+    if path is None:
+        return None
+    from components.model.loading.load import load_copy
+
+    base = load_copy(path)
+    if base.name != environment.name:
+        raise CommandError(f"--base {path}: it is of {base.name}, not of {environment.name}", code=Exit.USAGE)
+    return base
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Previewed:
+    documents: tuple[PreviewDocument, ...]
+    """Documents of the environment's stack and, when it was previewed, of the stack of cluster objects."""
+    against: str
+    new: bool = False
+    """True when there was no stack to compare with."""
+    unseen: tuple[str, ...] = ()
+    """Parts that were not looked at, each with the reason."""
+
+
+def _read(sources: Sequence[Path], environment: Environment) -> _Previewed:
+    """Read previews that were made elsewhere."""
+    from longhaul.judgement.document import read_files
+
+    documents = read_files(sources, env=environment.name)
+    return _Previewed(documents=documents, against=f"as previewed in {', '.join(path.name for path in sources)}")
+
+
+def _preview(where: Context, environment: Environment, invocation: Invocation, *, has_base: bool) -> _Previewed:
+    """Run the engine's preview of both stacks."""
+    from longhaul.judgement.gate import previewed
+    from longhaul.judgement.masking import masked_text
+    from longhaul.plan.previews import Unseen, not_looked_up, preview_engines
+
+    with preview_engines(where, environment, no_objects=_no_objects(invocation), has_base=has_base) as engines:
+        first, objects = engines.infrastructure, engines.objects
+        stacks = [first] if isinstance(objects, Unseen) else [first, objects]
+        documents = tuple(previewed(engine, invocation.rest) for engine in stacks)
+    against = "nothing: a new environment" if engines.new else f"the stack in {masked_text(first.backend.url)}"
+    unseen = not_looked_up(environment)
+    if isinstance(objects, Unseen):
+        reason = masked_text(objects.reason.removesuffix("."))
+        unseen = (f"What runs on the cluster was not looked at: {reason}.", *unseen)
+    return _Previewed(documents=documents, against=f"compared with {against}", new=engines.new, unseen=unseen)
+
+
+def _no_objects(invocation: Invocation) -> str:
+    """Return why the stack of cluster objects is left out; an empty text when it is not."""
+    from longhaul.up.command import names_of_one_stack
+
+    if invocation.options.no_objects:
+        return "left out by --no-objects"
+    named = names_of_one_stack(invocation.rest)
+    return f"{named[0]} names resources of one stack, the environment's own" if named else ""
+
+
+def _also(text: str) -> tuple[str, Path]:
+    """Split ``FORMAT=FILE`` into a format and a path."""
+    form, _, file = text.partition("=")
+    if form not in FORMATS or not file:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FORMAT=FILE, with a format of {', '.join(FORMATS)}")
+    return form, Path(file)

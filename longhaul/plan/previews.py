@@ -1,0 +1,184 @@
+"""The engines for a preview: against the real stacks if there are any, else of a new environment. They need no account,
+no backend and no network, and write nothing that stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.model.policy.rules import PREVIEW_JUDGED
+from longhaul.cluster.api_access import GIVEN, kubeconfig_file
+from longhaul.engine import processes
+from longhaul.engine.backend import Backend, current_backend
+from longhaul.engine.engine import Engine, objects_file
+from longhaul.engine.locate import engine_binary, engine_environment
+from longhaul.engine.plugins import INSTALL, Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
+from longhaul.engine.records import VARIABLE, RunFile, new_run
+from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
+from longhaul.project.checkout import OBJECTS
+from longhaul.project.context import Context
+from longhaul.project.lab_seam import stand_ins
+from longhaul.terminal.exits import CommandError
+from longhaul.terminal.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unseen:
+    """Reason why the stack of cluster objects is not looked at."""
+
+    stack: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engines:
+    """The engines for one preview of an environment."""
+
+    infrastructure: Engine
+    objects: Engine | Unseen
+    new: bool
+    """True when there is no stack to compare with."""
+
+
+@contextmanager
+def preview_engines(
+    where: Context, environment: Environment, *, no_objects: str = "", has_base: bool = False
+) -> Iterator[Engines]:
+    """Give the engines for a preview, valid inside the block. ``no_objects`` is a reason to leave out the stack of
+    cluster objects; ``has_base`` tells that the file of before is compared with where there is no state."""
+    run = new_run("plan")
+    with tempfile.TemporaryDirectory(prefix="longhaul-plan-") as folder, ExitStack() as stack:
+        engine = _engine(where, environment, Path(folder), has_base=has_base)
+        # When its reader goes away (`| head`), the engine ends but leaves its plugins running.
+        engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
+        stack.callback(lambda: processes.end(run.leftovers()))
+        yield Engines(
+            infrastructure=engine,
+            objects=Unseen(stack=f"{where.env}{OBJECTS}", reason=no_objects)
+            if no_objects
+            else _objects_engine(where, environment, engine, stack),
+            new=engine.backend.url.startswith(f"file://{folder}/"),
+        )
+
+
+def _engine(where: Context, environment: Environment, folder: Path, *, has_base: bool) -> Engine:
+    """Return the engine for a preview. Everything that it writes goes into ``folder``."""
+    environ = engine_environment(os.environ)
+    name = str(where.project.definition()["name"])
+    backend = current_backend(where.project.definition(), environ)
+    source = where.project.stack_file(where.env)
+    real = _is_real(where, name, backend, environ, has_base=has_base)
+    if not real:
+        environ |= throwaway_backend(folder / "state", project=name, stack=where.env)
+        backend = Backend(url=environ["PULUMI_BACKEND_URL"])
+    config = folder / source.name
+    copy_stack_file(source, config, decrypts=real)
+    engine = Engine(
+        project=where.project,
+        name=name,
+        stack=where.env,
+        binary=engine_binary(environ),
+        environ=environ,
+        backend=backend,
+        config_file=config,
+        records=RunFile(path=folder / "run.json"),
+    )
+    plugins = (*needed(environment), *(_held(engine, environment) if real else ()))
+    environ |= _plugins(plugins, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}
+    return replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
+
+
+def not_looked_up(environment: Environment) -> tuple[str, ...]:
+    """Return a sentence for each site whose `existing` parts are not looked up: a stand-in plugin reaches no cloud."""
+    return tuple(
+        f"What sites.{site}.existing names was not looked up: the {plugin.package} plugin is not installed. `longhaul "
+        "doctor` looks it up, with credentials."
+        for site, plugin in of_existing(environment).items()
+        if not plugin.installed(engine_environment(os.environ))
+    )
+
+
+def _objects_engine(where: Context, environment: Environment, engine: Engine, stack: ExitStack) -> Engine | Unseen:
+    """Return the engine for a preview of the cluster objects, valid while ``stack`` is open. It is compared with the
+    cluster itself, so the stack must exist and the API must answer; otherwise return the reason."""
+    name = f"{where.env}{OBJECTS}"
+    if replace(engine, stack=name).is_new():
+        return Unseen(stack=name, reason="there is no such stack yet")
+    try:
+        kubeconfig = stack.enter_context(kubeconfig_file(where, environment, os.environ))
+        if GIVEN not in os.environ:
+            Api.of(json.loads(kubeconfig.read_text(encoding="utf-8"))).get("/version")
+    except (CommandError, ApiError) as error:
+        return Unseen(stack=name, reason=str(error))
+    source = where.project.stack_file(name)
+    config = (engine.config_file or source).with_name(source.name)
+    if source.exists():
+        copy_stack_file(source, config, decrypts=True)
+    else:
+        config.write_text(objects_file(where.env), encoding="utf-8")
+    environ = {**engine.environ, "KUBECONFIG": str(kubeconfig)}
+    environ |= _plugins((of_cluster(),), environ, config.parent / "plugins-of-objects")
+    return replace(engine, stack=name, config_file=config, environ=environ)
+
+
+def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, str], *, has_base: bool) -> bool:
+    """Return whether to compare with the stack in the user's backend; say the decision and its reason."""
+    env = where.env
+    instead = "the two files alone are compared" if has_base else "this is a preview of a new environment"
+    if not backend.url:
+        say(f"{env}: no backend is chosen, so {instead}")
+        return False
+    if backend.folder is not None and backend.state_file(name, env) is None:
+        say(f"{env}: {backend.url} has no such stack, so {instead}")
+        return False
+    if not can_decrypt(where.project.stack_file(env), environ):
+        say(f"{env}: no PULUMI_CONFIG_PASSPHRASE, so {instead}, not the state")
+        return False
+    say(f"{env}: comparing with the stack in {backend.url}")
+    return True
+
+
+def _held(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
+    """Return the plugins of resources that the stack still has in clouds which the environment has left. The engine is
+    asked for the state only when a cloud has no site and the backend is no folder."""
+    packages = left_out(environment)
+    if not packages:
+        return ()
+    state = engine.backend.state(engine.name, engine.stack)
+    if state is None:
+        text = engine.must("stack", "export", doing=f"{engine.stack}: its state cannot be read from the backend")
+        state = json.loads(text).get("deployment") or {}
+    return held(state, packages)
+
+
+def _plugins(plugins: Sequence[Plugin], environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return variables that make the engine find a stand-in for each plugin that is not installed. Say which."""
+    missing = tuple(plugin for plugin in plugins if not plugin.installed(environ))
+    if not missing:
+        return {}
+    without = stand_in(missing, source=stand_ins(), folder=folder)
+    for plugin in missing:
+        say(_stand_in_line(plugin) if plugin not in without else _missing_line(plugin))
+    return {"PATH": os.pathsep.join((str(folder), environ["PATH"]))}
+
+
+def _stand_in_line(plugin: Plugin) -> str:
+    return (
+        f"{plugin.package} plugin {plugin.version} is not installed: previewing with the stand-in, which checks "
+        f"nothing against the cloud; install with `{INSTALL} {plugin.package}`"
+    )
+
+
+def _missing_line(plugin: Plugin) -> str:
+    return f"{plugin.package} plugin {plugin.version} is not installed, and has no stand-in either"

@@ -1,0 +1,104 @@
+"""``longhaul prices``: read the clouds' public prices of everything that an environment uses into a file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.prices import OLD_DAYS
+from longhaul.project.context import context
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import say
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from components.model import Environment
+
+HELP = "read the clouds' public prices, and say what an environment costs"
+TAKES_REST = False
+
+FILE = "prices.yaml"
+"""Default price file in ``stacks/``, shared by all environments there."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``prices``."""
+    parser.add_argument("--to", metavar="FILE", type=Path, help=f"the price file (default: stacks/{FILE})")
+    parser.add_argument("--check", action="store_true", help="read nothing: say which prices are missing or old")
+    parser.add_argument(
+        "--days",
+        metavar="N",
+        type=_days,
+        default=OLD_DAYS,
+        help=f"with --check: prices are old beyond so many (default: {OLD_DAYS})",
+    )
+    parser.add_argument("--again", action="store_true", help="also what was read today already")
+    parser.add_argument("--azure-url", metavar="URL", help="another address of Azure's Retail Prices API (a mirror)")
+    parser.add_argument("--aws-url", metavar="URL", help="another address of AWS's price list files (a mirror)")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Read prices and sum them up, or check the file."""
+    from datetime import UTC, datetime
+
+    from longhaul.report.text import seen_from
+
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    path = seen_from(Path.cwd(), invocation.options.to or where.project.stacks / FILE)
+    now = datetime.now(UTC)
+    return (
+        _check(environment, path, invocation, now)
+        if invocation.options.check
+        else _read(environment, path, invocation, now)
+    )
+
+
+def _check(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
+    from longhaul.costs.book import PriceBook
+    from longhaul.costs.text import check_json, check_text
+    from longhaul.prices.age import check
+    from longhaul.report.programs import line
+
+    days = invocation.options.days
+    if not path.exists():
+        to = f" --to {path}" if invocation.options.to else ""
+        say(f"{path} does not exist; `longhaul prices --env {environment.name}{to}` writes it")
+    found = check(environment, PriceBook.load(path) if path.exists() else PriceBook(), today=now.date(), days=days)
+    if invocation.options.json:
+        print(line(check_json(found, path=path, days=days)))
+    else:
+        print(check_text(found, path=path, days=days))
+    return Exit.OK if found.healthy else Exit.FAILED
+
+
+def _read(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
+    """Read the prices. Exit code 0 when every interface answered, even if some prices are missing."""
+    from clouds.registry import clouds
+    from longhaul.costs.cost import price_of
+    from longhaul.costs.text import cost_text, gathered_json, gathered_text
+    from longhaul.prices.gather import PriceSources, gather
+    from longhaul.report.programs import line
+
+    if not path.parent.is_dir():
+        raise CommandError(f"--to {path}: there is no folder {path.parent}", code=Exit.USAGE)
+    options = invocation.options
+    urls = {kind: (getattr(options, f"{kind}_url", None) or "").rstrip("/") for kind in clouds()}
+    sources = PriceSources(now=now, urls=urls)
+    result = gather(environment, to=path, sources=sources, again=options.again, say=say)
+    cost = price_of(environment, result.book)
+    if options.json:
+        print(line(gathered_json(result, to=path, cost=cost)))
+    else:
+        print(f"{gathered_text(result, to=path)}\n\n{cost_text(cost)}")
+    return Exit.FAILED if result.failed else Exit.OK
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days")
+    return int(text)

@@ -1,0 +1,1 @@
+"""The project that a command works on: its checkout, its environments and files, and the lab that stands for one."""

@@ -1,0 +1,93 @@
+"""Writes files completely, and only once they are valid."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+ENCRYPTION = ("secretsprovider", "encryptedkey", "encryptionsalt")
+"""Keys that the engine writes into a stack file beside its configuration (pulumi.com, "Stack settings file
+reference")."""
+
+
+def refuse_existing(stacks: Path, names: Sequence[str], *, force: bool) -> None:
+    """Raise ``CommandError`` when a file exists already and may not be replaced."""
+    found = [str(stacks / name) for name in names if (stacks / name).exists()]
+    if found and not force:
+        raise CommandError(
+            f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} there already; another name (--env), or "
+            "--force to replace it",
+            code=Exit.USAGE,
+        )
+
+
+def write(stacks: Path, texts: Mapping[str, str], *, stack: str, force: bool) -> Environment:
+    """Write ``texts``, by file name, once the environment in ``stack`` is valid beside its neighbours, and return it.
+
+    Each file appears completely. A file that another one names must come before it in ``texts``, so that the files on
+    disk can be read at any moment. ``ConfigurationError`` with everything that is wrong.
+    """
+    from components.model.loading.load import check_neighbours
+
+    with tempfile.TemporaryDirectory(prefix=".init-", dir=stacks) as temporary:
+        folder = Path(temporary)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        environment = _load(folder, stack, called=stacks)
+        check_neighbours(environment, source=stacks / stack)
+        refuse_existing(stacks, list(texts), force=force)
+        _move(folder, stacks, list(texts))
+    return environment
+
+
+def _move(folder: Path, stacks: Path, names: Sequence[str]) -> None:
+    """Move each file into its place. When one cannot be placed, remove the new ones again."""
+    new: list[Path] = []
+    try:
+        for name in names:
+            target = stacks / name
+            if not target.exists():
+                new.append(target)
+            (folder / name).replace(target)
+    except BaseException:
+        for path in new:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _load(folder: Path, stack: str, *, called: Path) -> Environment:
+    """Load the environment in ``folder``. Problems name ``called``, the folder in which the files will be."""
+    from components.model import ConfigurationError, load
+
+    try:
+        return load(folder / stack)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            replace(problem, file=str(called / Path(problem.file).name)) for problem in error.problems
+        ) from None
+
+
+def encryption(path: Path) -> dict[str, str]:
+    """Return the settings in a stack file for the encryption of secrets. A file that replaces it must keep them, or the
+    state's secrets are lost. Empty when there is no such file."""
+    from components.model import ConfigurationError
+    from components.model.loading.document import read_document
+
+    if not os.path.lexists(path):
+        return {}
+    try:
+        known = read_document(path).data
+    except ConfigurationError:
+        raise CommandError(
+            f"{path} cannot be read, so what encrypts its stack's secrets would be lost: move it away first"
+        ) from None
+    return {key: str(known[key]) for key in ENCRYPTION if key in known}

@@ -1,0 +1,29 @@
+"""Outputs of the stack for the racks: the gateways' tunnels with their keys, and the cluster's authority. The engine is
+asked when a playbook needs them, and they are kept only in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from longhaul.engine.engine import engine_for
+from longhaul.project.context import Context
+from longhaul.terminal.exits import CommandError
+
+NEEDED = ("kubernetes_ca", "onprem_tunnels")
+
+
+def stack_outputs(where: Context, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the outputs that the racks need; ``CommandError`` when the stack does not exist or does not have them
+    yet."""
+    engine = engine_for(where, environ)
+    first = f"`longhaul up --only infrastructure --env {where.env}` makes what the racks are connected to"
+    if engine.has_stack() is False:
+        raise CommandError(f"{where.env} has no stack in {engine.backend.url}: {first}")
+    doing = f"the outputs of the stack {engine.stack} cannot be read"
+    found = json.loads(engine.must("stack", "output", "--json", "--show-secrets", doing=doing))
+    missing = [name for name in NEEDED if name not in found]
+    if missing:
+        raise CommandError(f"the stack {engine.stack} has no {' and no '.join(missing)}: {first}")
+    return {name: found[name] for name in NEEDED}

@@ -1,0 +1,80 @@
+"""Files that SSH needs: the pinned host keys, and the folder of open connections."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from longhaul.client.files import write_private
+from longhaul.project.context import Context, state_folder
+from longhaul.racks.inventory import OnpremMachine, Reach, known_hosts, ssh_options
+from longhaul.terminal.exits import CommandError
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+USER = "LONGHAUL_SSH_USER"
+"""Variable with the account on the racks' machines: root, or one that may use sudo without a password."""
+LONGEST = 75
+"""Longest path of the folder of sockets, characters: what remains of 108 (unix(7)) after Ansible's name of a socket and
+the suffix that ssh adds while it creates one."""
+IMPATIENT = "LONGHAUL_SSH_IMPATIENT"
+"""Variable that says, when it is not empty, that machines must answer now: they are neither booting nor behind a tunnel
+that is coming up."""
+KEY = "LONGHAUL_SSH_KEY"
+"""Variable with the file of the private key for the racks' machines."""
+
+
+def prepare(where: Context, environment: Environment, environ: Mapping[str, str]) -> Reach:
+    """Write the pinned host keys, make the folder of connections, and return the settings of SSH."""
+    pinned = state_folder(where, environ) / f"{where.env}.known_hosts"
+    write_private(pinned, known_hosts(environment))
+    return Reach(
+        known_hosts=pinned,
+        control_folder=_control_folder(where, environ),
+        user=environ.get(USER) or "root",
+        key=environ.get(KEY) or None,
+        patient=not environ.get(IMPATIENT),
+    )
+
+
+def ssh(machine: OnpremMachine, reach: Reach, command: Sequence[str]) -> NoReturn:
+    """Replace this process by ``ssh`` to a machine of the racks; ``CommandError`` when its host key is not pinned."""
+    if not machine.host_key:
+        raise CommandError(
+            f"nothing says which SSH host key {machine.name} has: write it as `host_key` ({machine.pin_at})"
+        )
+    sys.stdout.flush()
+    sys.stderr.flush()
+    wanted = ["--", *command] if command else []
+    os.execvp("ssh", ["ssh", *ssh_words(machine, reach), *wanted])  # noqa: S606 - no shell
+
+
+def ssh_words(machine: OnpremMachine, reach: Reach, *, patient: bool | None = None) -> list[str]:
+    """Return the arguments of ``ssh`` that lead to a machine. ``patient`` replaces the setting of ``reach``."""
+    known = reach if patient is None else replace(reach, patient=patient)
+    options = {**ssh_options(known), "HostKeyAlias": machine.name}
+    key = ["-i", reach.key, "-o", "IdentitiesOnly=yes"] if reach.key else []
+    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    return [*words, *key, f"{reach.user}@{machine.reached_at}"]
+
+
+def _control_folder(where: Context, environ: Mapping[str, str]) -> Path:
+    """Return a folder of this environment alone, where nobody else can place a socket: two labs have the same
+    addresses."""
+    folder = state_folder(where, environ) / "ssh-control"
+    if len(str(folder)) > LONGEST:
+        digest = hashlib.sha256(f"{where.project.root}\0{where.env}".encode()).hexdigest()[:12]
+        folder = Path(tempfile.gettempdir()) / f"longhaul-{os.getuid()}-{digest}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    seen = folder.lstat()
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+        raise CommandError(f"{folder}, for SSH's sockets, must be a folder of yours with mode 0700: remove it")
+    return folder

@@ -1,0 +1,205 @@
+"""One verdict for each machine of the racks, from what playbooks/callback_plugins/verdicts.py wrote of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from signal import SIGINT, SIGTERM
+from typing import Any, Literal, NotRequired
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from clouds.base.findings import Severity
+from longhaul.racks.inventory import OnpremMachine
+from longhaul.terminal.exits import Exit
+
+PREFLIGHT = "preflight"
+"""Role that refuses machines."""
+WRONG_KEY = "Host key verification failed"
+"""Message of OpenSSH when a machine shows another key than the pinned one (tried with 9.2)."""
+
+
+class HostState(StrEnum):
+    """State of a machine after a run."""
+
+    READY = "ready"
+    """As declared, without a change. In a preflight: nothing prevents it."""
+    CHANGED = "changed"
+    """As declared, after changes. With ``--check``: it would be changed."""
+    HELD = "held"
+    """A node that was left as it is, since an upgrade would replace what its pods run on."""
+    FAILED = "failed"
+    REFUSED = "refused"
+    """Preflight found faults, and nothing was changed."""
+    UNREACHABLE = "unreachable"
+    UNFINISHED = "unfinished"
+    """The run ended before the machine's part did."""
+    NOT_BEGUN = "not-begun"
+    """The run stopped before the machine's batch."""
+
+    @property
+    def healthy(self) -> bool:
+        """Return whether there is nothing left to do."""
+        return self.severity is Severity.OK
+
+    @property
+    def severity(self) -> Severity:
+        """Return the severity of the state."""
+        return _SEVERITIES.get(self, Severity.PROBLEM)
+
+
+_SEVERITIES = {
+    **dict.fromkeys((HostState.READY, HostState.CHANGED), Severity.OK),
+    **dict.fromkeys((HostState.HELD, HostState.NOT_BEGUN, HostState.UNFINISHED), Severity.WARNING),
+}
+"""Severities of states that are no problem."""
+
+
+class Failed(TypedDict):
+    """Failure, as the callback writes it."""
+
+    task: str
+    role: str | None
+    messages: list[str]
+
+
+class WrittenHost(TypedDict):
+    """Account of one host, as the callback writes it."""
+
+    state: Literal["ok", "changed", "failed", "unreachable", "unfinished", "held"]
+    changed: int
+    seconds: float
+    failed: Failed | None
+    held: NotRequired[list[str]]
+
+
+class VerdictDocument(TypedDict):
+    """Document that the callback writes of a run."""
+
+    failed: Failed | None
+    hosts: dict[str, WrittenHost]
+    tasks: dict[str, Took]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostVerdict:
+    """Verdict of one machine."""
+
+    state: HostState
+    changed: int = 0
+    """Number of tasks that changed something."""
+    task: str | None = None
+    """Name of the task that failed."""
+    role: str | None = None
+    messages: tuple[str, ...] = ()
+    """Reasons; of a refusal, each fault by itself."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took:
+    """Duration of a task, seconds."""
+
+    hosts: int
+    seconds: float
+    """Sum over all hosts."""
+    slowest: float
+    """Longest time on one host."""
+
+
+@dataclass(kw_only=True)
+class HostResults:
+    """Results of all machines, batch by batch."""
+
+    verdicts: dict[str, HostVerdict] = field(default_factory=dict)
+    tasks: dict[str, Took] = field(default_factory=dict)
+    interrupted: bool = False
+    unexplained: int = 0
+    """Exit code of Ansible when no machine's verdict explains it; 0 when there is none."""
+
+    @property
+    def failures(self) -> int:
+        """Return the number of machines that are neither as declared nor held."""
+        return sum(not (one.state.healthy or one.state is HostState.HELD) for one in self.verdicts.values())
+
+    def add(self, document: VerdictDocument | None, machines: Iterable[OnpremMachine], *, code: int) -> None:
+        """Add what one run reported of its machines; ``code`` is the exit code of Ansible."""
+        hosts: Mapping[str, WrittenHost] = document["hosts"] if document else {}
+        run_failed = document["failed"] if document else None
+        found = {one.name: _verdict(hosts.get(one.name), one, run_failed, code) for one in machines}
+        self.verdicts |= found
+        if code and all(verdict.state.healthy for verdict in found.values()):
+            self.unexplained = code
+        for name, took in (document["tasks"] if document else {}).items():
+            before = self.tasks.get(name, Took(hosts=0, seconds=0.0, slowest=0.0))
+            self.tasks[name] = Took(
+                hosts=before.hosts + took.hosts,
+                seconds=round(before.seconds + took.seconds, 3),
+                slowest=max(before.slowest, took.slowest),
+            )
+
+    def leave(self, machines: Iterable[OnpremMachine]) -> None:
+        """Note machines whose batch did not begin."""
+        self.verdicts |= {machine.name: HostVerdict(state=HostState.NOT_BEGUN) for machine in machines}
+
+    def exit_code(self) -> Exit:
+        """Return the exit code. It is 3 only when no machine at all could be reached: one machine is not the
+        environment."""
+        states = {verdict.state for verdict in self.verdicts.values()}
+        if self.interrupted:
+            return Exit.INTERRUPTED
+        if all(state.healthy for state in states):
+            return Exit.FAILED if self.unexplained else Exit.OK
+        return Exit.UNREACHABLE if states <= {HostState.UNREACHABLE, HostState.NOT_BEGUN} else Exit.FAILED
+
+
+def read(path: Path) -> VerdictDocument | None:
+    """Read what the callback wrote; None when it wrote nothing, or not all of it, as when Ansible was killed."""
+    try:
+        return TypeAdapter(VerdictDocument).validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _verdict(host: WrittenHost | None, machine: OnpremMachine, run_failed: Failed | None, code: int) -> HostVerdict:
+    if host is None or host["state"] == "unfinished":
+        why = _what(run_failed) if run_failed else {"messages": (_ended(code),)}
+        done: dict[str, Any] = {"changed": host["changed"], "seconds": host["seconds"]} if host else {}
+        return HostVerdict(state=HostState.UNFINISHED, **why, **done)
+    failed, held = host["failed"], host.get("held", [])
+    if host["state"] == "held":
+        return HostVerdict(state=HostState.HELD, messages=tuple(held), seconds=host["seconds"])
+    return HostVerdict(
+        **(_failure(host["state"], failed, machine) if failed else {"state": _state(host["state"])}),
+        changed=host["changed"],
+        seconds=host["seconds"],
+    )
+
+
+def _ended(code: int) -> str:
+    ended = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
+    return f"ansible-playbook {'was interrupted' if -code in (SIGINT, SIGTERM) else ended} before it did"
+
+
+def _state(state: str) -> HostState:
+    return {"ok": HostState.READY, "changed": HostState.CHANGED}.get(state) or HostState(state)
+
+
+def _failure(state: str, failed: Failed, machine: OnpremMachine) -> dict[str, Any]:
+    what = _what(failed)
+    said = "\n".join(what["messages"])
+    if state == HostState.UNREACHABLE and WRONG_KEY in said:
+        shown = f", {found[0]}," if (found := re.search(r"SHA256:[\w+/]+", said)) else ""
+        line = f"its SSH host key{shown} is not the pinned one ({machine.pin_at}): find out who answers, and why"
+        return {**what, "state": HostState.REFUSED, "messages": (line,)}
+    refused = state == HostState.FAILED and failed["role"] == PREFLIGHT
+    return {**what, "state": HostState.REFUSED if refused else _state(state)}
+
+
+def _what(failed: Failed) -> dict[str, Any]:
+    messages: Sequence[str] = failed["messages"]
+    return {"task": failed["task"], "role": failed["role"], "messages": tuple(messages)}

@@ -1,0 +1,197 @@
+"""``longhaul restore``: make etcd clusters anew from backups, when their quorum is lost for good."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.project.context import Context, context, enter_lab
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.confirm import confirm
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import say
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    from components.model import Environment
+    from longhaul.restore.prepare import Prepared
+    from longhaul.restore.steps import Restoration
+    from longhaul.vault.half_restored import HalfDone
+
+HELP = "make etcd clusters anew from backups when their quorum is lost for good; a run that was killed is gone on with"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``restore``."""
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--key", metavar="KEYFILE", type=Path, help="private key of age; it stays here")
+    what.add_argument(
+        "--give-up",
+        action="store_true",
+        help="end a restore that is half done, while no member has new data: the data set aside is moved back",
+    )
+    parser.add_argument(
+        "--etcd", choices=("etcd", "events"), help="this etcd cluster alone (default: those whose quorum is lost)"
+    )
+    parser.add_argument("--at", metavar="TIME", type=_time, help="the newest backup at this time: 2030-05-04T10:30Z")
+    parser.add_argument(
+        "--backup",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="this backup, as `longhaul backups --all --json` names it; once for each etcd cluster",
+    )
+    parser.add_argument(
+        "--although-healthy", action="store_true", help="replace an etcd cluster that has a quorum, too"
+    )
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
+    parser.add_argument("--json", action="store_true", help="the result for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Look, say what is lost, ask, and restore."""
+    from longhaul.engine.execution import interruptible
+
+    options = invocation.options
+    if options.although_healthy and (options.yes or not options.etcd):
+        said = "--although-healthy: name the etcd cluster with --etcd, and type the environment's name (no --yes)"
+        raise CommandError(said, code=Exit.USAGE)
+    keys = _keys(options.key) if options.key else []
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    enter_lab(where, environment, invocation)
+    if options.give_up:
+        with _alone(where), interruptible():
+            return _give_up(environment, where.env, yes=options.yes)
+    with _alone(where), interruptible():
+        prepared, restoration = _prepared(environment, options, keys)
+        _confirm(where.env, prepared, yes=options.yes)
+        try:
+            restoration.run()
+        except KeyboardInterrupt:
+            say(f"interrupted: restore {prepared.half.id} is half done; {_again(where.env, options)} goes on with it")
+            return Exit.INTERRUPTED
+        except CommandError as error:
+            if error.code is Exit.REFUSED:
+                raise
+            raise CommandError(f"{error}\n{_again(where.env, options)} goes on from here", code=error.code) from None
+    _tell(environment, prepared, restoration, json=options.json)
+    return Exit.OK
+
+
+def _keys(path: Path) -> Sequence[X25519PrivateKey]:
+    """Return the operator's private keys, before anything is asked."""
+    from longhaul.restore.age_header import KeyFileError, identities
+
+    try:
+        return identities(path)
+    except KeyFileError as error:
+        raise CommandError(f"--key {error}", code=Exit.USAGE) from None
+
+
+def _prepared(
+    environment: Environment, options: argparse.Namespace, keys: Sequence[X25519PrivateKey]
+) -> tuple[Prepared, Restoration]:
+    from components.model import Role
+    from longhaul.etcd_backups.listing import control_of
+    from longhaul.restore.fleet import PlaceMachines
+    from longhaul.restore.prepare import RestoreArguments, prepare
+    from longhaul.restore.sealed import sealed
+    from longhaul.restore.steps import Restoration
+    from longhaul.vault.half_restored import Book
+
+    control, place = control_of(environment)
+    book = Book(control=control, place=place, environment=environment)
+    fleet = PlaceMachines(control=control, place=place)
+    wanted = RestoreArguments(
+        roles=[Role(options.etcd)] if options.etcd else [],
+        at=options.at,
+        names=options.backup,
+        although_healthy=options.although_healthy,
+    )
+    prepared = prepare(environment, book, fleet, wanted)
+    began = time.monotonic()
+    restoration = Restoration(
+        half=prepared.half,
+        sealed={role: sealed(environment, one, keys, key_file=options.key) for role, one in prepared.backups.items()},
+        seen=prepared.seen,
+        fleet=fleet,
+        book=book,
+        before=prepared.before,
+        say=lambda line: say(f"[{time.monotonic() - began:4.0f} s] {line}"),
+    )
+    return prepared, restoration
+
+
+def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
+    from longhaul.restore.loss import told
+
+    lines = (*prepared.notes, *told(prepared.half, prepared.backups, prepared.seen).splitlines())
+    what = f"restore {' and '.join(map(str, prepared.backups))}"
+    confirm(lines, what=what, name=env, noun="environment", yes=yes)
+
+
+def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
+    from longhaul.etcd_backups.listing import control_of
+    from longhaul.restore.fleet import PlaceMachines
+    from longhaul.restore.give_up import given_up
+    from longhaul.vault.half_restored import Book
+
+    control, place = control_of(environment)
+    book = Book(control=control, place=place, environment=environment)
+
+    def agree(half: HalfDone) -> None:
+        confirm((), what=f"give up the restore {half.id}", name=env, noun="environment", yes=yes)
+
+    half = given_up(book, PlaceMachines(control=control, place=place), agree)
+    say(f"the restore {half.id} is given up: members have the data that they had before, and the API servers start")
+    return Exit.OK
+
+
+@contextmanager
+def _alone(where: Context) -> Iterator[None]:
+    """Be the only run that changes the environment, as `up` makes sure of it."""
+    from longhaul.engine.engine import engine_for
+    from longhaul.engine.records import new_run
+    from longhaul.engine.recovery import recover
+
+    engine = engine_for(where, os.environ)
+    recover(engine)
+    engine.records.write(new_run("restore"))
+    try:
+        yield
+    finally:
+        engine.records.clear()
+
+
+def _tell(environment: Environment, prepared: Prepared, restoration: Restoration, *, json: bool) -> None:
+    from longhaul.report.programs import document as rendered
+    from longhaul.restore.loss import document
+
+    asides = restoration.asides
+    if json:
+        print(rendered(document(prepared.half, prepared.backups, prepared.seen, restoration.clusters, asides)))
+    say(f"{environment.name}: {' and '.join(map(str, prepared.backups))} restored, and the API servers are ready")
+    for name, folders in asides.items():
+        if folders:
+            say(f"{name} keeps the old data until you remove it: {', '.join(folders)}")
+
+
+def _again(env: str, options: argparse.Namespace) -> str:
+    return f"`longhaul restore --env {env} --key {options.key}`"
+
+
+def _time(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: 2030-05-04T10:30Z") from None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,80 @@
+"""Compares what a host runs, according to its Node, with the versions that it should run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from components.model.versions.section import pinned
+from contract.labels import DRIVER_LABEL
+from longhaul.artifacts.drivers import drivers as pinned_drivers
+from longhaul.kubernetes.connection import Object
+
+UPGRADED = {"kubelet": "kubernetes", "containerd": "containerd"}
+"""Programs that pods run on, each with its release in tools.toml. The role node replaces them on a node only when told
+to."""
+
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostPins:
+    """Versions that every host should run."""
+
+    programs: Mapping[str, str]
+    """Versions by the names that :func:`versions` uses."""
+    branches: Mapping[str, str]
+    """Branches of the driver by system, as in ``debian-12``."""
+    drivers: frozenset[str] = frozenset()
+    """Nodes whose driver is installed by us."""
+
+    @property
+    def target(self) -> str:
+        """Return the versions in a few words, for people to compare."""
+        told = [f"{name} {version}" for name, version in self.programs.items()]
+        branches = (f"driver {branch} ({system})" for system, branch in self.branches.items())
+        return ", ".join([*told, *(branches if self.drivers else ())])
+
+    def outdated(self, node: Object) -> list[str]:
+        """Return the programs of a node whose version is not the pinned one. A driver does not count when the node has
+        not reported it (the GPUs' own preflight handles that), or when no branch is pinned for the node's system."""
+        there = versions(node)
+        found = [f"{name} {there.get(name)}" for name, pin in self.programs.items() if there.get(name) != pin]
+        return [*found, *self._driver(node)]
+
+    def _driver(self, node: Object) -> Iterator[str]:
+        there = node["metadata"].get("labels", {}).get(DRIVER_LABEL)
+        if there is None or node["metadata"]["name"] not in self.drivers:
+            return
+        system = str(node["status"]["nodeInfo"].get("osImage", ""))
+        pins = [branch for name, branch in self.branches.items() if _is(system, name)]
+        if pins and there not in pins:
+            yield f"driver {there}"
+
+
+def host_pins(drivers: frozenset[str], versions: Mapping[str, str]) -> HostPins:
+    """Return the pins of this release, with the environment's ``versions`` of releases."""
+    branches = {system: driver.branch for system, driver in pinned_drivers().items()}
+    programs = {tool: versions.get(release) or pinned(release) for tool, release in UPGRADED.items()}
+    return HostPins(programs=programs, branches=branches, drivers=drivers)
+
+
+def versions(node: Object) -> dict[str, str]:
+    """Return the versions of ``kubelet`` and ``containerd`` that a node reports, in the format of tools.toml."""
+    info = node["status"]["nodeInfo"]
+    runtime, _, version = info["containerRuntimeVersion"].partition("://")
+    return {"kubelet": info["kubeletVersion"].removeprefix("v"), runtime: version.removeprefix("v")}
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return the comparable numbers of ``v1.2.3`` or ``1.2.3-eks-1``."""
+    found = _VERSION.match(version)
+    return tuple(map(int, found[1].split("."))) if found else ()
+
+
+def _is(name: str, system: str) -> bool:
+    """Return whether a system's display name (``Ubuntu 24.04.3 LTS``, ``Debian GNU/Linux 12 (bookworm)``) belongs to
+    ``ubuntu-24.04`` or ``debian-12``."""
+    identity, _, release = system.partition("-")
+    return name.lower().startswith(identity) and re.search(rf"\s{re.escape(release)}(?=[\s.]|$)", name) is not None

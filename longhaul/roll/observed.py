@@ -1,0 +1,135 @@
+"""A pool as a roll sees it: its group's machines, each with its Node, the pods on it, and the notes of earlier steps.
+All that a roll knows is in the cloud and the cluster, so another run can continue where one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from clouds.base.fleet import Group, Life, Machine, Rolled
+from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
+from contract.taints import CORDON
+from longhaul.drain import NODES, DrainPod, pods_on
+from longhaul.kubernetes.api import Api, moment, path_of
+from longhaul.kubernetes.connection import Object
+
+ANNOTATIONS = (ROLL, ROLL_SINCE, ROLL_STAGE)
+
+REPLACING = "replacing"
+"""Stage that is noted before the cloud is told, so that a begun replacement always has a note."""
+REBUILDING = "rebuilding"
+"""Stage that is noted after the cloud accepted the second step. When that step ends, the Node is obsolete."""
+
+STARTING = ("longhaul.dev/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Prefixes of taints which say that a node is not fit for pods yet, or no longer: a GPU node's preflight, and
+Kubernetes' own (kubernetes.io, "Well-known labels, annotations and taints"). Other taints are somebody's choice for a
+healthy node."""
+
+AT_ONCE = 16
+"""Number of nodes whose pods are asked for at the same time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedMachine:
+    """One machine of the pool."""
+
+    machine: Machine
+    node: Object | None = None
+    pods: tuple[DrainPod, ...] = ()
+    """Pods on its Node; asked for only while the machine is an old one."""
+    taints: frozenset[tuple[str, str]] = frozenset()
+    """Key and effect of the taints that the pool's nodes have permanently."""
+
+    @property
+    def name(self) -> str:
+        """Return the machine's name for people."""
+        return self.machine.node
+
+    @property
+    def cordoned(self) -> bool:
+        """Return whether it takes no further pods, no matter who cordoned it."""
+        return bool(self.node and self.node.get("spec", {}).get("unschedulable"))
+
+    @property
+    def ours(self) -> bool:
+        """Return whether a roll has cordoned it."""
+        return bool(self._note(ROLL))
+
+    @property
+    def since(self) -> datetime | None:
+        """Return the time at which a roll cordoned it."""
+        return moment(self._note(ROLL_SINCE))
+
+    @property
+    def stage(self) -> str:
+        """Return the stage of its replacement; empty while nothing was begun."""
+        return self._note(ROLL_STAGE)
+
+    @property
+    def work(self) -> tuple[DrainPod, ...]:
+        """Return the pods that would lose something."""
+        return tuple(pod for pod in self.pods if pod.work)
+
+    @property
+    def left(self) -> tuple[DrainPod, ...]:
+        """Return the pods that would have to leave."""
+        return tuple(pod for pod in self.pods if not pod.stays)
+
+    @property
+    def unready(self) -> str:
+        """Return why it takes no pods of the pool, apart from its cordon; empty when it does."""
+        if self.node is None:
+            return "it has not joined"
+        conditions = self.node.get("status", {}).get("conditions") or ()
+        ready: Mapping[str, Any] = next((one for one in conditions if one["type"] == "Ready"), {})
+        if ready.get("status") != "True":
+            return str(ready.get("message") or "it has never been ready")
+        found = self.node.get("spec", {}).get("taints") or ()
+        kept = {
+            taint["key"]
+            for taint in found
+            if taint["key"].startswith(STARTING)
+            and (taint["key"], taint["effect"]) not in self.taints
+            and taint["key"] != CORDON
+        }
+        return f"it is tainted: {', '.join(sorted(kept))}" if kept else ""
+
+    def _note(self, key: str) -> str:
+        annotations = self.node["metadata"].get("annotations") or {} if self.node else {}
+        return str(annotations.get(key, ""))
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The whole pool at one moment."""
+
+    group: Group
+    in_place: bool
+    now: datetime
+    """Time by the API servers' clock."""
+    seen: tuple[ObservedMachine, ...]
+
+
+def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[str, str]]) -> View:
+    """Ask the cloud for its machines, and the cluster for the pool's Nodes and the pods on old machines."""
+    group = cloud.look()
+    nodes = {item["metadata"]["name"]: item for item in api.items(NODES, labelSelector=pool_label)}
+    usual = frozenset(taints)
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        seen = list(threads.map(lambda machine: _seen(api, machine, nodes, usual), group.machines))
+    return View(group=group, in_place=cloud.in_place, now=api.now(), seen=tuple(seen))
+
+
+def _seen(
+    api: Api, machine: Machine, nodes: Mapping[str, Object], taints: frozenset[tuple[str, str]]
+) -> ObservedMachine:
+    node = nodes.get(machine.node)
+    old = not machine.current and machine.life is not Life.LEAVING
+    if node is None and machine.life is not Life.LEAVING:
+        # The label may be missing although work is there: a Node that is not in the list is asked for by name.
+        node = api.find(NODES + path_of(machine.node))
+    asked: Sequence[DrainPod] = pods_on(api, machine.node) if old and node is not None else ()
+    return ObservedMachine(machine=machine, node=node, pods=tuple(asked), taints=taints)

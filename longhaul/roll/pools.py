@@ -1,0 +1,78 @@
+"""All groups of one pool, rolled together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clouds.base.fleet import Group, Machine, Rolled
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+AT_ONCE = 8
+"""Number of groups that are asked at the same time."""
+
+
+def rolled_of(environment: Environment, pool_name: str) -> Rolled:
+    """Return the machines of a pool; ``CommandError`` when there is no such pool, or it is not in a cloud."""
+    from clouds.registry import cloud_of
+    from components.model.nodes.nodes import HOSTS
+    from components.model.sites.places import place_of
+
+    pool = environment.pools.get(pool_name)
+    if pool is None:
+        hosts = (HOSTS,) if environment.hosts else ()
+        known = ", ".join((*environment.pools, *hosts)) or "none"
+        raise CommandError(f"{environment.name} has no pool {pool_name!r} (pools: {known})", code=Exit.USAGE)
+    place = place_of(environment, pool.site)
+    groups = cloud_of(place.site).live_groups(place, pool_name)
+    if not groups:
+        raise CommandError(f"pool {pool_name} is on {place.site.kind}, not in a cloud", code=Exit.USAGE)
+    return Several(groups) if len(groups) > 1 else next(iter(groups.values()))
+
+
+class Several:
+    """A pool of several groups of one kind, rolled together: the limit of machines at a time counts over all of
+    them."""
+
+    def __init__(self, groups: Mapping[str, Rolled]) -> None:
+        self._groups = groups
+        self.in_place = all(group.in_place for group in groups.values())
+
+    def look(self) -> Group:
+        """Look at all groups. Machines' ids are prefixed with their group, since each group numbers its own."""
+        with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+            found = dict(zip(self._groups, threads.map(lambda group: group.look(), self._groups.values()), strict=True))
+        targets = sorted({group.target for group in found.values()})
+        return Group(
+            target=targets[0] if len(targets) == 1 else f"{targets[0]} and {len(targets) - 1} others",
+            wanted=sum(group.wanted for group in found.values()),
+            machines=tuple(
+                replace(machine, id=f"{name}/{machine.id}")
+                for name, group in found.items()
+                for machine in group.machines
+            ),
+        )
+
+    def replace(self, machine: Machine) -> None:
+        """Replace the machine in its group."""
+        group, own = self._own(machine)
+        group.replace(own)
+
+    def rebuild(self, machine: Machine) -> None:
+        """Do the second step in the machine's group."""
+        group, own = self._own(machine)
+        group.rebuild(own)
+
+    def remake(self, machine: Machine) -> None:
+        """Replace a machine without a Node in its group."""
+        group, own = self._own(machine)
+        group.remake(own)
+
+    def _own(self, machine: Machine) -> tuple[Rolled, Machine]:
+        name, _, id_ = machine.id.partition("/")
+        return self._groups[name], replace(machine, id=id_)

@@ -1,0 +1,187 @@
+"""Rotation of authorities whose certificates control-plane machines alone check (docs/rotation.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from components.control_plane import issuing
+from components.model import Authority, Certificate, authorities, certificates, plan
+from components.model.control_plane.machines import Role
+from components.model.secrets.certificates import (
+    ADMINISTRATOR_HOURS,
+    ADMINISTRATORS,
+    ETCD_CLIENT,
+    FRONT_PROXY,
+    KUBERNETES,
+    NODE_DAYS,
+    NODES,
+)
+from components.model.secrets.rotations import rotation_of
+from components.model.secrets.vault import next_secret
+from longhaul.rotate.overlap import OfServers
+from longhaul.rotate.published import ConfigMaps, unpublish
+from longhaul.rotate.servers import behind, hand_out
+from longhaul.vault.rotation import RotationVault
+
+RELOAD = timedelta(seconds=90)
+"""Time in which Kubernetes' programs read a certificate or an authority of clients that has changed: they look once a
+minute, and when the file system tells (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
+
+RELOAD_SERVERS = timedelta(seconds=330)
+"""The same for an authority of servers, such as kubelets (client-go 0.36, transport/ca_rotation.go,
+``caRefreshDuration``: five minutes)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotationTimes:
+    """Times of an authority's rotation."""
+
+    learn: timedelta
+    life: timedelta
+    """Longest life of a certificate that machines or people have, and that the vault does not make anew."""
+    signed: str
+    """Such certificates, in words."""
+
+
+TIMES = {
+    ADMINISTRATORS: RotationTimes(
+        learn=RELOAD, life=timedelta(hours=ADMINISTRATOR_HOURS), signed="administrators' certificates"
+    ),
+    NODES: RotationTimes(learn=RELOAD_SERVERS, life=timedelta(days=NODE_DAYS), signed="nodes' certificates"),
+    FRONT_PROXY: RotationTimes(
+        learn=RELOAD, life=timedelta(0), signed="API servers' certificates for extension servers"
+    ),
+    # Programs start anew with these authorities, and read certificates at each handshake (etcd 3.6,
+    # client/pkg/transport/listener.go).
+    **{
+        str(role): RotationTimes(learn=timedelta(0), life=timedelta(0), signed="members' certificates")
+        for role in (Role.ETCD, Role.EVENTS)
+    },
+    KUBERNETES: RotationTimes(
+        learn=RELOAD_SERVERS,
+        life=timedelta(hours=ADMINISTRATOR_HOURS),
+        signed="certificates of `longhaul up`, and copies of the break-glass one,",
+    ),
+    ETCD_CLIENT: RotationTimes(
+        learn=timedelta(0), life=timedelta(0), signed="API servers' certificates for the etcd clusters"
+    ),
+}
+"""Authorities that can be rotated, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorityRotation(OfServers):
+    """An authority, as an ``overlap.Subject``."""
+
+    vault: RotationVault
+    authority: Authority
+    api: ConfigMaps
+    tell: Callable[[str], None]
+
+    @classmethod
+    def of(cls, vault: RotationVault, name: str, *, api: ConfigMaps, tell: Callable[[str], None], **more: Any) -> Self:
+        """Return the rotation of the authority ``name``; ``more`` is for a class of its own."""
+        (found,) = (one for one in authorities(vault.environment) if one.name == name)
+        return cls(vault=vault, authority=found, api=api, tell=tell, **more)
+
+    @property
+    def name(self) -> str:
+        """Name of the rotation."""
+        return rotation_of(self.authority.secret)
+
+    @property
+    def learn(self) -> timedelta:
+        """Time in which programs read a file that has changed."""
+        return TIMES[self.authority.name].learn
+
+    @property
+    def life(self) -> timedelta:
+        """Longest life of a certificate that is not made anew."""
+        return TIMES[self.authority.name].life
+
+    @property
+    def signed(self) -> str:
+        """Words for certificates that the former one has signed."""
+        return TIMES[self.authority.name].signed
+
+    def prepare(self) -> None:
+        """Make the new authority. It has the former one's name: both are known by their keys."""
+        if self._pair(self._next) is None:
+            name, days = self.authority.common_name, self.authority.days
+            self._keep(self._next, issuing.new_authority(common_name=name, days=days, key=issuing.new_key()))
+
+    def trust(self) -> None:
+        """Have certificates of both believed."""
+        self._believe(*issuing.certificates_in(self.vault.get(self.authority.trust_secret)), self._new().certificate)
+
+    def use(self) -> None:
+        """Have the new one sign, and make every certificate anew that the vault keeps of the former one."""
+        new = self._new()
+        if self._pair(self.authority.secret) != new:
+            self._keep(self.authority.secret, new)
+        for one in self._issued():
+            if not issuing.is_issued_by(_certificate(self.vault.get(one.name)), new.certificate):
+                self.vault.write_text(
+                    one.name, issuing.secret_value(issuing.issue(issuing.subject_of(one), authority=new), new)
+                )
+
+    def why_not_over(self, until: datetime) -> str:  # noqa: ARG002 - all that it signed has ended by then
+        """Return nothing: every certificate of it ends."""
+        return ""
+
+    def distrust(self) -> None:
+        """Have certificates of the new one alone believed."""
+        self._believe(_certificate(self.vault.get(self.authority.secret)))
+
+    def hand_out(self) -> None:
+        """Have machines believe, sign and show what the vault says."""
+        hand_out(self.vault, self._secrets().__contains__, tell=self.tell)
+
+    def behind(self) -> tuple[str, ...]:
+        """Return the machines that have not learnt yet that it is over."""
+        return behind(self.vault, self.name, self._secrets().__contains__)
+
+    def end(self) -> None:
+        """Empty the place of the new one, and take the former one from what API servers publish."""
+        unpublish(self.api, self.authority.common_name, self.believed(), tell=self.tell)
+        self.vault.change(self._next, "{}")
+
+    def believed(self) -> tuple[str, ...]:
+        """Return the certificates that are believed, PEM."""
+        return issuing.certificates_in(self.vault.get(self.authority.trust_secret))
+
+    @property
+    def _next(self) -> str:
+        return next_secret(self.authority.secret)
+
+    def _secrets(self) -> set[str]:
+        return {self.authority.secret, self.authority.trust_secret, *(one.name for one in self._issued())}
+
+    def _issued(self) -> list[Certificate]:
+        planned = certificates(self.vault.environment, plan(self.vault.environment))
+        return [one for one in planned if one.authority == self.authority.name]
+
+    def _new(self) -> issuing.Pair:
+        """Return the authority that takes over."""
+        found = self._pair(self._next) or self._pair(self.authority.secret)
+        if found is None:
+            raise LookupError(self._next)
+        return found
+
+    def _pair(self, secret: str) -> issuing.Pair | None:
+        found = json.loads(self.vault.text(secret) or "{}")
+        return issuing.Pair(certificate=found["certificate"], key=found["key"]) if found else None
+
+    def _keep(self, secret: str, pair: issuing.Pair) -> None:
+        self.vault.write_text(secret, json.dumps({"certificate": pair.certificate, "key": pair.key}))
+
+    def _believe(self, *certificates: str) -> None:
+        self.vault.change(self.authority.trust_secret, "".join(dict.fromkeys(certificates)))
+
+
+def _certificate(secret: str) -> str:
+    return str(json.loads(secret)["certificate"])

@@ -1,0 +1,105 @@
+"""``longhaul rotate``: replace a key while the cluster goes on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any
+
+from longhaul.project.context import Context, context, enter_lab
+from longhaul.project.invocation import Invocation
+from longhaul.rotate.known import KNOWN, KnownRotation, RotationArguments
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+HELP = "replace a key while the cluster goes on; a run that was killed is finished by the next"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``rotate``."""
+    known = "; ".join(f"{one.name}: {one.what}" for one in KNOWN.values())
+    parser.add_argument("what", metavar="WHAT", choices=[*KNOWN], help=known)
+    parser.add_argument(
+        "--now",
+        action="store_true",
+        help="take the former key away without waiting until all that it has signed has ended",
+    )
+    parser.add_argument(
+        "--readmit",
+        metavar="KEY",
+        default="",
+        help="have API servers read with a former key again, for data from a backup; the next run retires it again",
+    )
+    parser.add_argument(
+        "--without",
+        metavar="NODE",
+        action="append",
+        default=[],
+        help="do not wait for this node, which drops out if it learns nothing; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="for programs: the phase and the keys at the end, by name")
+
+
+def run(invocation: Invocation) -> int:
+    """Rotate from where the vault says that the rotation is."""
+    known = _known(invocation.options)
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    enter_lab(where, environment, invocation)
+
+    from longhaul.kubernetes.connection import ApiError
+    from longhaul.report.programs import document
+    from longhaul.vault.half_restored import refuse_half_restored
+
+    refuse_half_restored(environment)
+    try:
+        told = _rotate(where, environment, known, invocation.options)
+    except ApiError as error:
+        code = Exit.UNREACHABLE if error.passing else Exit.FAILED
+        raise CommandError(f"{error}. Run this again: it goes on from here", code=code) from None
+    if invocation.options.json:
+        print(document(told))
+    return Exit.OK
+
+
+def _known(options: argparse.Namespace) -> KnownRotation:
+    """Return what is to be rotated; ``CommandError`` when that is not possible, or an option is not for it."""
+    known = KNOWN[options.what]
+    for option in ("now", "readmit", "without"):
+        if getattr(options, option) and option not in known.takes:
+            raise CommandError(f"--{option} is not for {known.name}", code=Exit.USAGE)
+    return known
+
+
+def _rotate(
+    where: Context, environment: Environment, known: KnownRotation, options: argparse.Namespace
+) -> dict[str, Any]:
+    from clouds.registry import cloud_of
+    from components.model.sites.places import place_of
+    from longhaul.cluster.api_access import api_of
+    from longhaul.cluster.turn import rotating
+
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        said = f"the control plane is on {place.site.kind}, where no key can be rotated yet"
+        raise CommandError(said, code=Exit.USAGE)
+    with api_of(where, environment, os.environ, master=known.master) as api, rotating(api) as held:
+        asked = RotationArguments(
+            what=known.name,
+            where=where,
+            environment=environment,
+            control=control,
+            place=place,
+            api=api,
+            held=held,
+            tell=say,
+            readmit=options.readmit,
+            now=options.now,
+            without=tuple(options.without),
+        )
+        return known.run(asked)

@@ -1,0 +1,134 @@
+"""Rotation of the key that encrypts Secrets at rest.
+
+Each phase is written into the vault before it is carried out, and every step may be repeated: whatever interrupts a
+rotation, the next run reads the phase and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from components.model.secrets.encryption_keys import ENCRYPTED, Keys, Phase
+from longhaul.control_plane import encryption as machines
+from longhaul.kubernetes.api import path_of
+from longhaul.kubernetes.connection import ApiError
+from longhaul.report.text import counted
+from longhaul.terminal.exits import CommandError
+from longhaul.vault.encryption_keys import EncryptionVault, names
+
+if TYPE_CHECKING:
+    from longhaul.kubernetes.api import Api
+
+ROUNDS = 3
+"""Number of times that stored objects are rewritten. A request that was under way when the last server took the new key
+may have written after the list was read."""
+TOLD_EVERY = 1000
+"""Number of rewritten objects after which progress is told."""
+
+
+@dataclass(kw_only=True)
+class Rotation:
+    """One run."""
+
+    record: EncryptionVault
+    api: Api
+    new_key: Callable[[], str]
+    """Makes a key."""
+    tell: Callable[[str], None]
+    held: Callable[[], bool] = field(default=lambda: True)
+    """Tells whether this run is still the only one."""
+
+    def run(self) -> Keys:
+        """Carry out every phase from where the vault says that the rotation is, and return the keys in use."""
+        keys = self.record.keys()
+        if keys.phase is Phase.STEADY and (behind := self._behind(keys)):
+            # A run was killed at its end: a further key would be another rotation, which nobody has asked for.
+            self.tell(f"{', '.join(behind)}: still to use {names(keys.keys)} alone, with which this rotation ends")
+            self._hand_out(keys)
+            self.tell("they do now. This run has made no new key: another one does")
+            return keys
+        if keys.phase is Phase.STEADY:
+            keys = self._write(keys.trusting(self.new_key(), retired=self.record.retired()))
+            self.tell(f"{keys.newest.name} is made: API servers learn to read with it")
+        if keys.phase is Phase.TRUST:
+            self._hand_out(keys)
+            keys = self._write(keys.using())
+            self.tell(f"all API servers read with {keys.newest.name}: from now on they write with it")
+        return self._finish(keys)
+
+    def readmit(self, name: str) -> Keys:
+        """Have API servers read with a former key again, for data from a backup; the next run retires it again."""
+        keys = self.record.keys()
+        found = next((key for key in self.record.retired() if key.name == name), None)
+        if name in keys.names:
+            self.tell(f"{name} is in use already")
+        elif found is None:
+            known = names(self.record.retired()) or "none is"
+            raise CommandError(f"{name} is no former key that the vault keeps ({known})")
+        else:
+            keys = self._write(keys.readmitting(found))
+        self._hand_out(keys)
+        return keys
+
+    def _finish(self, keys: Keys) -> Keys:
+        """Rewrite all that the former keys encrypt, and retire them."""
+        self._hand_out(keys)
+        self._rewrite(keys)
+        former = keys.keys[1:]
+        self.record.retire(former)
+        keys = self._write(Keys(keys=keys.keys[:1]))
+        self.tell(f"no stored object needs {names(former)} any more; the vault keeps it for backups from before now")
+        self._hand_out(keys)
+        return keys
+
+    def _rewrite(self, keys: Keys) -> None:
+        """Rewrite stored objects until none is left that the first key has not encrypted."""
+        left: dict[str, int] = {}
+        for _ in range(ROUNDS):
+            done = sum(self._rewrite_all(resource) for resource in ENCRYPTED)
+            self.tell(f"{counted(done, 'object')} rewritten")
+            found = machines.written(self.record.environment, self.record.control, self.record.place)
+            left = {name: count for name, count in found.items() if name != keys.names[0] and count}
+            if not left:
+                return
+        said = ", ".join(f"{name or 'without encryption'}: {count}" for name, count in left.items())
+        raise CommandError(
+            f"objects are still stored with other keys ({said}), so those stay in use: run this again. An object that "
+            "the API does not list was written into etcd by something else than the API servers"
+        )
+
+    def _rewrite_all(self, resource: str) -> int:
+        """Rewrite every object of a resource, and return their number. A change of nothing is a write when another key
+        than the first has encrypted the object (k8s.io/apiserver, pkg/storage/etcd3/store.go, ``origState.stale``)."""
+        listed = [
+            (str(one["metadata"]["namespace"]), str(one["metadata"]["name"]))
+            for one in self.api.items(f"/api/v1/{resource}")
+        ]
+        for number, (namespace, name) in enumerate(listed, start=1):
+            self._rewrite_one(f"/api/v1/namespaces{path_of(namespace, resource, name)}")
+            if number % TOLD_EVERY == 0:
+                self.tell(f"{number} of {len(listed)} {resource} rewritten")
+        return len(listed)
+
+    def _rewrite_one(self, path: str) -> None:
+        try:
+            self.api.patch(path, {})
+        except ApiError as error:
+            # Somebody deleted it, or wrote it: with the first key, as every server does by now.
+            if error.status not in (404, 409):
+                raise
+
+    def _behind(self, keys: Keys) -> tuple[str, ...]:
+        return machines.behind(self.record.environment, self.record.control, self.record.place, keys)
+
+    def _hand_out(self, keys: Keys) -> None:
+        machines.hand_out(self.record.environment, self.record.control, self.record.place, keys, tell=self.tell)
+
+    def _write(self, keys: Keys) -> Keys:
+        """Write the next phase into the vault, if no other run may have."""
+        if not self.held():
+            raise CommandError("another run has taken this rotation over: wait for its end, then run this again")
+        self.record.set_keys(keys)
+        return keys

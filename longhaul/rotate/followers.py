@@ -1,0 +1,160 @@
+"""Those who check API servers' certificates and are no machines of the control plane: nodes, which follow what
+kube-controller-manager publishes (images/rootfs, node_authorities.py), and pods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.labels import MANAGED_BY_LABEL, MANAGER
+from longhaul.kubernetes.api import path_of
+from longhaul.kubernetes.connection import Object
+from longhaul.rotate.servers import digests
+from longhaul.terminal.exits import CommandError
+
+SYSTEM, PUBLISHED, FIELD = "kube-system", "kube-root-ca.crt", "ca.crt"
+PATIENCE = timedelta(minutes=15)
+"""Longest wait for nodes. They look every five minutes or so (longhaul-authorities.timer)."""
+FIRST_WORD = timedelta(minutes=8)
+"""Time after its registration in which a Node says what it believes: two looks."""
+LOOK_S = 10.0
+"""Seconds between two looks at all Nodes."""
+ROOT = f"/api/v1/namespaces{path_of(SYSTEM, 'configmaps', PUBLISHED)}"
+NODES = "/api/v1/nodes"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments"
+OURS = f"{MANAGED_BY_LABEL}={MANAGER}"
+
+
+class Objects(Protocol):
+    """The cluster's API, as far as it is needed here."""
+
+    def find(self, path: str) -> Object | None:
+        """Read one object; None when it does not exist."""
+
+    def patch(self, path: str, body: Object) -> Object:
+        """Change parts of an object."""
+
+    def items(self, path: str, **query: str) -> Iterator[Object]:
+        """Yield every object of a list."""
+
+    def believe(self, authorities: str) -> None:
+        """Believe further authorities of API servers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Followers:
+    """Nodes and our own pods."""
+
+    api: Objects
+    tell: Callable[[str], None]
+    without: Collection[str] = ()
+    """Names of the Nodes that nobody waits for."""
+    clock: Callable[[], datetime] = field(default=lambda: datetime.now(tz=UTC))
+    sleep: Callable[[float], None] = time.sleep
+
+    def but(self, names: Collection[str]) -> Followers:
+        """Return these without further Nodes."""
+        return replace(self, without={*self.without, *names})
+
+    def silent(self) -> list[str]:
+        """Return the names of the Nodes that do not say what they believe. Those that have just joined get the time to
+        say so."""
+        told, nodes = False, self._nodes()
+        first = set(nodes)
+        while True:
+            silent = {name: metadata for name, metadata in nodes.items() if name in first and not _believed(metadata)}
+            new = [name for name, metadata in silent.items() if self._is_new(metadata)]
+            if not new:
+                return list(silent)
+            if not told:
+                self.tell(f"waiting until {', '.join(new)}, which joined just now, say what they believe")
+                told = True
+            self.sleep(LOOK_S)
+            nodes = self._nodes()
+
+    def await_all(self, authorities: str) -> None:
+        """Return once every Node believes these authorities (PEM) and no others; ``CommandError`` with those that do
+        not in time. One that joins meanwhile has them from its user-data, and is not waited for until it says so."""
+        wanted, deadline, said = set(digests(authorities)), self.clock() + PATIENCE, False
+        first = set(self._nodes())
+        while behind := self._behind(wanted, first):
+            if self.clock() >= deadline:
+                raise CommandError(behind)
+            if not said:
+                self.tell(f"waiting: {behind}")
+                said = True
+            self.sleep(LOOK_S)
+
+    def restart_own(self, authorities: str) -> None:
+        """Have the pods of our Deployments start anew with these authorities: such as read them once would not know an
+        API server that shows a certificate of the new one."""
+        told = {AUTHORITIES: ",".join(digests(authorities))}
+        for one in self.api.items(DEPLOYMENTS, labelSelector=OURS):
+            template = one["spec"]["template"].get("metadata") or {}
+            if (template.get("annotations") or {}).get(AUTHORITIES) != told[AUTHORITIES]:
+                name = one["metadata"]["name"]
+                body = {"spec": {"template": {"metadata": {"annotations": told}}}}
+                self.api.patch(f"{DEPLOYMENTS}/{name}", body)
+                self.tell(f"the pods of {name} start anew")
+            self._await_started(f"{DEPLOYMENTS}/{one['metadata']['name']}")
+
+    def _await_started(self, path: str) -> None:
+        """Return once no pod of a Deployment is from before its last change; ``CommandError`` when one stays."""
+        deadline = self.clock() + PATIENCE
+        while (found := self.api.find(path)) is not None and not _is_rolled_out(found):
+            if self.clock() >= deadline:
+                name = found["metadata"]["name"]
+                raise CommandError(
+                    f"pods of {name} from before do not go (kubectl --namespace {SYSTEM} rollout status deployment "
+                    f"{name}): they would not know an API server. Run this again when they have"
+                )
+            self.sleep(LOOK_S)
+
+    def _behind(self, wanted: set[str], first: Collection[str]) -> str:
+        """Return who does not believe what is wanted yet; empty when all do."""
+        published = str(((self.api.find(ROOT) or {}).get("data") or {}).get(FIELD) or "")
+        if set(digests(published)) != wanted:
+            return f"kube-controller-manager does not publish what its machines have (ConfigMap {SYSTEM}/{PUBLISHED})"
+        names = [
+            name
+            for name, metadata in self._nodes(fresh=True).items()
+            if (believed := _believed(metadata)) != wanted and (believed or name in first or not self._is_new(metadata))
+        ]
+        said = "have not followed yet (journalctl -u longhaul-authorities there). To go on without them: --without NAME"
+        return f"the nodes {', '.join(names)} {said}" if names else ""
+
+    def _nodes(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, Any]]:
+        """Return the metadata of each Node; with ``fresh``, without what was said in an earlier boot."""
+        nodes = {one["metadata"]["name"]: _fresh(one) if fresh else one["metadata"] for one in self.api.items(NODES)}
+        return {name: metadata for name, metadata in nodes.items() if name not in self.without}
+
+    def _is_new(self, metadata: Mapping[str, Any]) -> bool:
+        """Return whether a Node may not have had the time yet to say what it believes."""
+        return self.clock() < datetime.fromisoformat(str(metadata["creationTimestamp"])) + FIRST_WORD
+
+
+def _is_rolled_out(deployment: Mapping[str, Any]) -> bool:
+    """Return whether all pods of a Deployment are of its last change (kubectl's `rollout status` asks the same)."""
+    status = deployment.get("status") or {}
+    counts = {int(status.get(key) or 0) for key in ("replicas", "updatedReplicas", "availableReplicas")}
+    seen = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"].get("generation") or 0)
+    return seen and counts == {int(deployment["spec"].get("replicas", 1))}
+
+
+def _fresh(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a Node's metadata, without its word where its machine was started since."""
+    metadata: Mapping[str, Any] = node["metadata"]
+    annotations = metadata.get("annotations") or {}
+    runs = ((node.get("status") or {}).get("nodeInfo") or {}).get("bootID", "")
+    if annotations.get(AUTHORITIES_BOOT, runs) == runs:
+        return metadata
+    return {**metadata, "annotations": {key: value for key, value in annotations.items() if key != AUTHORITIES}}
+
+
+def _believed(metadata: Mapping[str, Any]) -> set[str]:
+    told = str((metadata.get("annotations") or {}).get(AUTHORITIES) or "")
+    return set(told.split(",")) - {""}

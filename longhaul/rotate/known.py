@@ -1,0 +1,170 @@
+"""Table of all that ``longhaul rotate`` replaces."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from components.model.network.tunnel_keys import TUNNELS
+from components.model.secrets.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
+from components.model.secrets.encryption_keys import ENCRYPTION
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from components.model.secrets.rotations import Standing
+    from longhaul.kubernetes.api import Api
+    from longhaul.project.context import Context
+    from longhaul.rotate.stack import Stack
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotationArguments:
+    """Arguments of a run."""
+
+    what: str
+    where: Context
+    environment: Environment
+    control: Any
+    place: Any
+    api: Api
+    held: Callable[[], bool]
+    tell: Callable[[str], None]
+    readmit: str
+    now: bool
+    without: tuple[str, ...]
+
+    def stack(self, variable: str) -> Stack:
+        """Return the environment's stack, whose program reads what is rotated by an environment variable."""
+        from longhaul.engine.run_log import new_log
+        from longhaul.rotate.stack import Stack
+
+        log = new_log(self.where, "rotate", os.environ)
+        return Stack(
+            where=self.where,
+            environment=self.environment,
+            environ=os.environ,
+            title=self.what,
+            variable=variable,
+            log=log,
+            began=time.monotonic(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownRotation:
+    """Something that can be rotated."""
+
+    name: str
+    what: str
+    """Its description, for the command's help."""
+    run: Callable[[RotationArguments], dict[str, Any]]
+    """Goes on with the rotation, and returns how far it is, for programs."""
+    takes: frozenset[str] = frozenset()
+    """Options that are for it."""
+    master: bool = False
+    """True when the run cannot use an administrator's certificate, because it ends in the midst."""
+
+
+def _encryption(asked: RotationArguments) -> dict[str, Any]:
+    from components.control_plane.issuing import new_encryption_key
+    from longhaul.rotate.encryption import Rotation
+    from longhaul.vault.encryption_keys import EncryptionVault, for_programs
+
+    record = EncryptionVault(control=asked.control, place=asked.place, environment=asked.environment)
+    rotation = Rotation(record=record, api=asked.api, new_key=new_encryption_key, tell=asked.tell, held=asked.held)
+    keys = rotation.readmit(asked.readmit) if asked.readmit else rotation.run()
+    return for_programs(keys, record.retired())
+
+
+def _service_accounts(asked: RotationArguments) -> dict[str, Any]:
+    from longhaul.rotate.overlap import Overlap, Standings
+    from longhaul.rotate.servers import digests
+    from longhaul.rotate.service_accounts import ServiceAccounts
+
+    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    subject = ServiceAccounts(vault=record, api=asked.api, tell=asked.tell)
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
+    return _told(standing, digests("".join(subject.keys().verifies)))
+
+
+def _authority(asked: RotationArguments) -> dict[str, Any]:
+    from longhaul.rotate.authorities import AuthorityRotation
+    from longhaul.rotate.overlap import Overlap, Standings
+    from longhaul.rotate.servers import digests
+
+    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    subject = AuthorityRotation.of(record, asked.what.removeprefix(AUTHORITY), api=asked.api, tell=asked.tell)
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
+    return _told(standing, digests("".join(subject.believed())))
+
+
+def _kubernetes(asked: RotationArguments) -> dict[str, Any]:
+    from components.model.secrets.rotations import READ_VARIABLE
+    from longhaul.rotate.followers import Followers
+    from longhaul.rotate.kubernetes import KubernetesRotation, StackMachines
+    from longhaul.rotate.overlap import Overlap, Standings
+    from longhaul.rotate.servers import digests
+
+    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    subject = KubernetesRotation.of(
+        record,
+        KUBERNETES,
+        api=asked.api,
+        tell=asked.tell,
+        followers=Followers(api=asked.api, tell=asked.tell, without=asked.without, clock=asked.api.now),
+        new_machines=StackMachines(stack=asked.stack(READ_VARIABLE)),
+    )
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
+    return _told(standing, digests("".join(subject.believed())))
+
+
+def _tunnels(asked: RotationArguments) -> dict[str, Any]:
+    from components.model.network.tunnel_keys import READ_VARIABLE
+    from longhaul.rotate.overlap import Overlap, Standings
+    from longhaul.rotate.tunnel_ends import StackEnds
+    from longhaul.rotate.tunnels import TunnelRotation
+
+    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    ends = StackEnds(stack=asked.stack(READ_VARIABLE))
+    subject = TunnelRotation(vault=record, ends=ends, tell=asked.tell)
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run()
+    return _told(standing, ())
+
+
+def _told(standing: Standing, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Return how far a rotation with overlap is; keys by the SHA-256 of what is public."""
+    return {"phase": standing.phase, "until": standing.until.isoformat() if standing.until else None, "keys": keys}
+
+
+_NOW = frozenset({"now"})
+_ALL = (
+    KnownRotation(name=ENCRYPTION, what="the key of Secrets at rest", run=_encryption, takes=frozenset({"readmit"})),
+    KnownRotation(name=SERVICE_ACCOUNTS, what="the key of pods' tokens", run=_service_accounts, takes=_NOW),
+    KnownRotation(
+        name=AUTHORITY + ADMINISTRATORS,
+        what="the authority of people's certificates",
+        run=_authority,
+        takes=_NOW,
+        master=True,
+    ),
+    KnownRotation(name=AUTHORITY + FRONT_PROXY, what="the authority for extension servers", run=_authority, takes=_NOW),
+    KnownRotation(name=AUTHORITY + NODES, what="the authority of kubelets' certificates", run=_authority, takes=_NOW),
+    KnownRotation(
+        name=AUTHORITY + KUBERNETES,
+        what="the authority of API servers, and of the programs that they know by certificate",
+        run=_kubernetes,
+        takes=_NOW | {"without"},
+    ),
+    KnownRotation(name=AUTHORITY + "etcd", what="the authority of etcd members", run=_authority, takes=_NOW),
+    KnownRotation(
+        name=AUTHORITY + "events", what="the authority of the events' etcd members", run=_authority, takes=_NOW
+    ),
+    KnownRotation(name=AUTHORITY + ETCD_CLIENT, what="the authority of etcd's clients", run=_authority, takes=_NOW),
+    KnownRotation(name=TUNNELS, what="the keys of IPsec tunnels between sites", run=_tunnels),
+)
+KNOWN = {one.name: one for one in _ALL}
+"""All that can be rotated, by name."""

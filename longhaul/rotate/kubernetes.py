@@ -1,0 +1,129 @@
+"""Rotation of the authority of API servers, which nodes, people and pods check, and machines that are not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from clouds.base.kinds import Kind, without_version
+from clouds.registry import clouds
+from components.model.access.quarantine import Quarantine
+from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETES, Authority
+from components.model.secrets.vault import QUARANTINE
+from longhaul.rotate import webhooks
+from longhaul.rotate.authorities import AuthorityRotation
+from longhaul.rotate.followers import Followers
+from longhaul.rotate.stack import Stack
+from longhaul.terminal.exits import CommandError
+from longhaul.vault.record import unusable
+
+AUTHORITY_TYPE = "pulumi-python:dynamic/longhaul:CertificateAuthority"
+CERTIFICATE_TYPE = "pulumi-python:dynamic/longhaul:Certificate"
+
+
+class NewMachines(Protocol):
+    """User-data of machines that are made from now on."""
+
+    def refuse_other_changes(self) -> None:
+        """Raise ``CommandError`` when `longhaul up` would change what :meth:`learn` changes."""
+
+    def learn(self) -> None:
+        """Have it name the authorities that the vault has believed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubernetesRotation(AuthorityRotation):
+    """The authority of API servers, as an ``overlap.Subject``."""
+
+    followers: Followers
+    new_machines: NewMachines
+
+    @property
+    def copies(self) -> timedelta:
+        """Longest life of a kubeconfig, which holds what was believed when it was made."""
+        return timedelta(hours=ADMINISTRATOR_HOURS)
+
+    def prepare(self) -> None:
+        """Make the new authority, where every node says which it believes."""
+        silent = self.followers.but(self._quarantined()).silent()
+        if silent:
+            env = self.vault.environment.name
+            raise CommandError(
+                f"the nodes {', '.join(silent)} do not say which authorities they believe, or they are away "
+                f"(`longhaul status --env {env}`). To go on without them: --without NAME"
+            )
+        self.new_machines.refuse_other_changes()
+        super().prepare()
+
+    def spread(self) -> None:
+        """Have new machines, nodes and our pods believe what the machines of the control plane do."""
+        authorities = "".join(self.believed())
+        self.followers.api.believe(authorities)
+        webhooks.believe(self.api, authorities, tell=self.tell)
+        # Before nodes: `longhaul hosts` gives hosts what the state has.
+        self.new_machines.learn()
+        self.followers.but(self._quarantined()).await_all(authorities)
+        self.followers.restart_own(authorities)
+        if len(self.believed()) > 1 and self.vault.environment.identity.issuers:
+            self.tell(
+                "profiles for `longhaul login` hold the former authority alone: hand out new ones before the next run "
+                f"(`longhaul access profile --env {self.vault.environment.name}`)"
+            )
+
+    def ask_again(self) -> None:
+        """Wait for nodes that were made anew since they said what they believe, or that have joined meanwhile."""
+        self.followers.but(self._quarantined()).await_all("".join(self.believed()))
+
+    def _quarantined(self) -> set[str]:
+        """Return the machines that API servers refuse, and that therefore learn nothing."""
+        try:
+            return set(Quarantine.parse(self.vault.get(QUARANTINE)).names)
+        except ValueError as error:
+            raise unusable(QUARANTINE, error) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackMachines:
+    """User-data in an environment's stack, as ``NewMachines``."""
+
+    stack: Stack
+
+    def refuse_other_changes(self) -> None:
+        """Raise ``CommandError`` when `longhaul up` would change the authority or a pool."""
+        self._refuse_other_changes(self._resources())
+
+    def learn(self) -> None:
+        """Run the engine on the authority, and on what has it in its user-data. It would take the file's other changes
+        of pools along, so there must be none whenever it runs."""
+        resources = self._resources()
+        self._refuse_other_changes(resources)
+        self.stack.apply(resources, what="user-data of pools")
+
+    def _refuse_other_changes(self, resources: Sequence[str]) -> None:
+        if not self.stack.is_as_declared(resources):
+            env = self.stack.environment.name
+            said = f"`longhaul plan --env {env}` shows it, `longhaul up --env {env}` makes it so. {self.stack.log}"
+            raise CommandError(f"the environment's pools are not as its file says, and this would change them: {said}")
+
+    def _resources(self) -> tuple[str, ...]:
+        return users_in(self.stack.resources())
+
+
+def users_in(resources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the authority of API servers in a state, what has it in its user-data, and the groups that use that."""
+    kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
+    secret = Authority(name=KUBERNETES, common_name="").secret
+    own = next(one["urn"] for one in resources if one["type"] == AUTHORITY_TYPE and one["inputs"]["secret"] == secret)
+    direct = [one["urn"] for one in resources if own in _needs(one) and not one["type"].startswith(CERTIFICATE_TYPE)]
+    groups = [
+        one["urn"]
+        for one in resources
+        if kinds.get(without_version(one["type"])) is Kind.POOL and _needs(one) & set(direct)
+    ]
+    return tuple(dict.fromkeys((own, *direct, *groups)))
+
+
+def _needs(resource: Mapping[str, Any]) -> set[str]:
+    return set(resource.get("dependencies") or ())

@@ -1,0 +1,63 @@
+"""Authorities that API servers publish, for extension servers and for the other programs of the control plane.
+
+API servers add to that ConfigMap what they believe, and take nothing away before its end (kubernetes 1.36,
+``pkg/controlplane/controller/clusterauthenticationtrust``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from components.control_plane import issuing
+from longhaul.kubernetes.api import path_of
+from longhaul.kubernetes.connection import ApiError, Object
+from longhaul.terminal.exits import CommandError
+
+PUBLISHED = f"/api/v1/namespaces{path_of('kube-system', 'configmaps', 'extension-apiserver-authentication')}"
+AUTHORITIES = ("client-ca-file", "requestheader-client-ca-file")
+"""Its fields that hold certificates, PEM."""
+
+
+class ConfigMaps(Protocol):
+    """The cluster's API, as far as it is needed here."""
+
+    def find(self, path: str) -> Object | None:
+        """Read one object; None when it does not exist."""
+
+    def patch(self, path: str, body: Object) -> Object:
+        """Change parts of an object."""
+
+
+def unpublish(api: ConfigMaps, name: str, believed: Collection[str], *, tell: Callable[[str], None]) -> None:
+    """Take away the certificates (PEM) of the authority with the common name ``name`` that are not believed any more.
+    ``CommandError`` when API servers put one there again: one of them believes it still."""
+    if _change(api, name, believed):
+        tell(f"extension servers are not told the former authority {name} any more")
+        if _change(api, name, believed):
+            said = f"an API server still publishes the former authority {name}: run this again in a minute"
+            raise CommandError(said)
+
+
+def _change(api: ConfigMaps, name: str, believed: Collection[str]) -> bool:
+    """Take former certificates away, and return whether there were any."""
+    keys = {issuing.key_fingerprint(one) for one in believed}
+
+    def stays(certificate: str) -> bool:
+        return issuing.common_name(certificate) != name or issuing.key_fingerprint(certificate) in keys
+
+    found = api.find(PUBLISHED) or {}
+    data = found.get("data") or {}
+    listed = {field: issuing.certificates_in(str(data[field])) for field in AUTHORITIES if field in data}
+    kept = {field: tuple(filter(stays, certificates)) for field, certificates in listed.items()}
+    if kept == listed:
+        return False
+    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    changed = {field: "".join(certificates) for field, certificates in kept.items()}
+    try:
+        api.patch(PUBLISHED, {"metadata": version, "data": changed})
+    except ApiError as error:
+        # An API server wrote it meanwhile: the next look says what.
+        if error.status != 409:
+            raise
+    return True

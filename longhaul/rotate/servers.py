@@ -1,0 +1,125 @@
+"""Control-plane machines' part in rotations with overlap: they fetch what the vault says, and use it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from components.model import Machine, Role, control_machines, plan
+from components.model.control_plane.machines import members
+from components.model.network.address_plan import FRONTEND
+from components.model.secrets.vault import ROTATIONS
+from components.render import secret_files
+from components.render.secrets import SecretFile
+from longhaul.control_plane.encryption import FETCH, TRIES, asked
+from longhaul.terminal.exits import CommandError
+from longhaul.vault.rotation import RotationVault
+
+_PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
+_PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
+
+_UNREAD = "its program has not read the file (`longhaul status` says how it is, `journalctl` there says why)"
+
+Digests = Mapping[str, tuple[str, ...]]
+"""SHA-256 of every certificate and public key, by file, in their order."""
+
+
+def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Callable[[str], None]) -> None:
+    """Have every API server, and every etcd member that holds such a secret, fetch and use the secrets whose names
+    ``secrets`` takes, one machine after the other. ``CommandError`` for the first that does not."""
+    for machine in _holders(vault, secrets):
+        wanted = _wanted(vault, machine, secrets)
+        told = json.loads(vault.get(ROTATIONS)) if machine.role is Role.API else None
+        answer: Mapping[str, Any] = {}
+        for _ in range(TRIES):
+            answer = asked(vault.control, vault.place, machine.name, _take_over(vault, machine), what="credentials")
+            if _has(answer, wanted) and (told is None or answer.get("rotations") == told):
+                break
+        if problem := _problem(answer, wanted):
+            raise CommandError(f"{machine.name} {problem}. Run this again: it goes on from here")
+        if wanted:
+            tell(f"{machine.name} has {', '.join(sorted(wanted))}")
+
+
+def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return the API servers that still know of the rotation ``name``, and the machines with such secrets that use
+    others than they have. ``CommandError`` for the first that does not tell: no rotation begins where a machine is
+    away."""
+    found = []
+    for machine in _holders(vault, secrets):
+        answer = asked(vault.control, vault.place, machine.name, "longhaul-node credentials", what="credentials")
+        if name in (answer.get("rotations") or {}) or answer.get("unused"):
+            found.append(machine.name)
+    return tuple(found)
+
+
+def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
+    """Return the members and VPN machines that hold such secrets, then all API servers: they know of every rotation."""
+    machines = control_machines(vault.environment, plan(vault.environment))
+    found = [one for one in machines if one.role is not Role.API and any(map(secrets, _held(vault, one)))]
+    return (*found, *members(machines, Role.API))
+
+
+def _held(vault: RotationVault, machine: Machine) -> frozenset[str]:
+    return frozenset[str]().union(*(file.secrets for file in _files(vault, machine)))
+
+
+def _files(vault: RotationVault, machine: Machine) -> tuple[SecretFile, ...]:
+    return secret_files(vault.environment, machine)
+
+
+def _take_over(vault: RotationVault, machine: Machine) -> str:
+    """Return the command with which a machine fetches its secrets, and starts anew what was started with others."""
+    servers = members(control_machines(vault.environment, plan(vault.environment)), Role.API)
+    options = _frontend(vault, others=len(servers) > 1) if machine.role is Role.API else ""
+    return f"{FETCH} && longhaul-node credentials --take-over{options}"
+
+
+def _frontend(vault: RotationVault, *, others: bool) -> str:
+    """Return the option that names where other servers answer; nothing when there is no other."""
+    environment = vault.environment
+    site = plan(environment).sites[environment.control_plane.site]
+    address = f"{site.subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
+    return f" --frontend {address}" if others else ""
+
+
+def _wanted(vault: RotationVault, machine: Machine, secrets: Callable[[str], bool]) -> Digests:
+    """Return what a machine should have, as the vault says."""
+    files = [file for file in _files(vault, machine) if any(map(secrets, file.secrets))]
+    return {file.path.rpartition("/")[2]: digests(_content(vault, file)) for file in files}
+
+
+def _content(vault: RotationVault, file: SecretFile) -> str:
+    def value(match: re.Match[str]) -> str:
+        text = vault.get(match[1])
+        return str(json.loads(text)[match[2]]) if match[2] else text
+
+    return _PLACE.sub(value, file.content)
+
+
+def digests(text: str) -> tuple[str, ...]:
+    """Return the SHA-256 of every certificate and public key (PEM) in a text, hexadecimal, as machines tell them."""
+    return tuple(hashlib.sha256(b64decode(match[2])).hexdigest() for match in _PUBLIC.finditer(text))
+
+
+def _has(answer: Mapping[str, Any], wanted: Digests) -> bool:
+    files = answer.get("files") or {}
+    return all(tuple(files.get(name, ())) == found for name, found in wanted.items())
+
+
+def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
+    """Return why a machine does not use what it should; empty when it does."""
+    if not _has(answer, wanted):
+        names = ", ".join(sorted(wanted))
+        return f"does not have {names} as the vault does: it could not fetch them (journalctl -u longhaul-secrets)"
+    if answer.get("error"):
+        return f"does not use what it has: {answer['error']}"
+    shown = answer.get("shown") or {}
+    if other := [name for name, found in wanted.items() if not {*shown.get(name, ())} <= {*found[:1]}]:
+        return f"has {', '.join(other)} as the vault does, but a port shows another certificate: {_UNREAD}"
+    unused = ", ".join(answer.get("unused", ()))
+    return f"has units that do not use what it has: {unused}" if unused else ""

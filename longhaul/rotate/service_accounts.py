@@ -1,0 +1,98 @@
+"""Rotation of the key that signs service accounts' tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from components.control_plane import issuing
+from components.control_plane.signing_keys import SigningKeys
+from components.model.secrets.rotations import SERVICE_ACCOUNTS
+from components.model.secrets.vault import SIGNING_KEYS, next_secret
+from longhaul.rotate.overlap import OfServers
+from longhaul.rotate.servers import behind, hand_out
+from longhaul.vault.record import unusable
+from longhaul.vault.rotation import RotationVault
+
+if TYPE_CHECKING:
+    from longhaul.kubernetes.api import Api
+
+TOKEN_HOURS = 24
+"""Longest life of a token: ``--service-account-max-token-expiration`` of kube-apiserver.service."""
+
+ENDLESS = "type=kubernetes.io/service-account-token"
+"""Field selector of Secrets with tokens that do not end, which kube-controller-manager signs."""
+
+NEXT = next_secret(SIGNING_KEYS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceAccounts(OfServers):
+    """The key of service accounts' tokens, as an ``overlap.Subject``."""
+
+    vault: RotationVault
+    api: Api
+    tell: Callable[[str], None]
+
+    name = SERVICE_ACCOUNTS
+    learn = timedelta(0)
+    """Servers start anew with the keys."""
+    life = timedelta(hours=TOKEN_HOURS)
+    signed = "tokens"
+
+    def keys(self) -> SigningKeys:
+        """Return the keys in use."""
+        try:
+            return SigningKeys.parse(self.vault.get(SIGNING_KEYS))
+        except ValueError as error:
+            raise unusable(SIGNING_KEYS, error) from None
+
+    def prepare(self) -> None:
+        """Make the key that is to sign."""
+        if not self._next():
+            self.vault.write_text(NEXT, json.dumps({"key": issuing.new_key()}))
+
+    def trust(self) -> None:
+        """Have tokens of the new key believed."""
+        self.vault.change(SIGNING_KEYS, self.keys().trusting(self._next()).text())
+
+    def use(self) -> None:
+        """Have the new key sign."""
+        self.vault.change(SIGNING_KEYS, self.keys().using(self._next()).text())
+
+    def why_not_over(self, until: datetime) -> str:
+        """Return which tokens without an end the former key has signed."""
+        begun = until - self.life
+        left = [
+            f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+            for one in self.api.items("/api/v1/secrets", fieldSelector=ENDLESS)
+            if datetime.fromisoformat(str(one["metadata"]["creationTimestamp"]).replace("Z", "+00:00")) < begun
+        ]
+        return (
+            f"the Secrets {', '.join(left)} hold tokens of the former key that never end. Make them anew, or run this "
+            "with --now, which makes them worthless"
+            if left
+            else ""
+        )
+
+    def distrust(self) -> None:
+        """Have the new key's tokens alone believed."""
+        self.vault.change(SIGNING_KEYS, SigningKeys.alone(self.keys().signs).text())
+
+    def hand_out(self) -> None:
+        """Have API servers and controller-managers start with the keys, one machine after the other."""
+        hand_out(self.vault, lambda name: name == SIGNING_KEYS, tell=self.tell)
+
+    def behind(self) -> tuple[str, ...]:
+        """Return the API servers that have not learnt yet that it is over."""
+        return behind(self.vault, self.name, lambda name: name == SIGNING_KEYS)
+
+    def end(self) -> None:
+        """Empty the place of the new key."""
+        self.vault.change(NEXT, "{}")
+
+    def _next(self) -> str:
+        return str(json.loads(self.vault.text(NEXT) or "{}").get("key", ""))

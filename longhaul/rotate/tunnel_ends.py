@@ -1,0 +1,90 @@
+"""Ends of tunnels between sites, as rotations of their keys change them: clouds by the engine, racks by Ansible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clouds.base.kinds import Kind, without_version
+from clouds.registry import clouds
+from components.model import plan
+from longhaul.judgement.places import TUNNEL_KEY
+from longhaul.racks.inventory import GATEWAYS, machines
+from longhaul.racks.plays import RunOptions, roll
+from longhaul.racks.text import to_text
+from longhaul.rotate.stack import AGAIN, Stack
+from longhaul.rotate.tunnels import KeyedTunnel
+from longhaul.terminal.exits import CommandError, Exit
+
+
+def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...]:
+    """Return the tunnels among a state's resources. Parts of a tunnel that get a key depend on its resource, or on a
+    part that does. ``ValueError`` when the keys of one are not known yet."""
+    keys = [one for one in resources if one["type"] == TUNNEL_KEY]
+    kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
+    ends = [one for one in resources if kinds.get(without_version(one["type"])) is Kind.TUNNEL]
+    users = {key["urn"]: tuple(_depending(ends, key["urn"])) for key in keys}
+    known = {urn for found in users.values() for urn in found}
+    carrying = [one["urn"] for one in ends if _has_key(one) and one["urn"] not in known]
+    if carrying:
+        names = ", ".join(urn.rpartition("::")[2] for urn in carrying)
+        raise ValueError(f"the keys of {names} are not known yet")
+    return tuple(
+        KeyedTunnel(
+            secret=str(key["inputs"]["secret"]),
+            resource=key["urn"],
+            users=users[key["urn"]],
+            of_cloud=bool(key["inputs"].get("of_cloud")),
+        )
+        for key in keys
+    )
+
+
+def _depending(ends: Iterable[Mapping[str, Any]], urn: str) -> list[str]:
+    """Return the parts of tunnels that depend on a resource, in the state's order: each comes after what it depends
+    on."""
+    found = [urn]
+    for one in ends:
+        if set(found) & set(one.get("dependencies") or ()):
+            found.append(one["urn"])
+    return found[1:]
+
+
+def _has_key(resource: Mapping[str, Any]) -> bool:
+    """Return whether a part of a tunnel has a key, as a connection has and the address of its other end has not."""
+    held = {**(resource.get("inputs") or {}), **(resource.get("outputs") or {})}
+    return any(name.lower().endswith(("sharedkey", "shared_key")) for name in held)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackEnds:
+    """The ends in an environment's stack, as ``tunnels.Ends``."""
+
+    stack: Stack
+
+    def tunnels(self) -> tuple[KeyedTunnel, ...]:
+        """Return the tunnels of the state."""
+        try:
+            return tunnels_in(self.stack.resources())
+        except ValueError as error:
+            env = self.stack.environment.name
+            raise CommandError(f"{error}: `longhaul up --env {env}` makes them known") from None
+
+    def apply(self, resources: Iterable[str]) -> None:
+        """Run the engine on some resources, with the keys that the vault has now."""
+        self.stack.apply(resources, what="keys of tunnels")
+
+    def settle_gateways(self) -> None:
+        """Run Ansible on the gateways of racks, whose role waits for a tunnel to each site."""
+        stack = self.stack
+        there = [one for one in machines(stack.environment, plan(stack.environment)) if one.group == GATEWAYS]
+        if not there:
+            return
+        with stack.log.open("ab") as log:
+            asked = RunOptions(words=[], look=False, budget=0, stdout=log)
+            account = roll(stack.where, stack.environment, [there], asked, stack.environ, limited=True)
+        if account.exit_code() is not Exit.OK:
+            text = to_text(stack.where.env, "run", account, colour=False)
+            said = f"not all gateways have their keys and tunnels\n{text}\n{AGAIN}; {stack.log}"
+            raise CommandError(said, code=account.exit_code())

@@ -1,0 +1,44 @@
+"""Authorities by which API servers know the webhooks of Kueue and JobSet, while the authority of API servers is
+replaced: it has issued their certificates, too."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+from components.model.teams.queues import MANAGERS, webhooks_name
+from longhaul.kubernetes.connection import ApiError
+from longhaul.rotate.published import ConfigMaps
+from longhaul.terminal.exits import CommandError
+
+KINDS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+
+
+def believe(api: ConfigMaps, authorities: str, *, tell: Callable[[str], None]) -> None:
+    """Have API servers believe these authorities (PEM) of our webhooks, where there are any. ``CommandError`` when
+    somebody else writes them at the same time."""
+    bundle = base64.b64encode(authorities.encode()).decode()
+    for manager in MANAGERS:
+        for kind in KINDS:
+            _believe(api, f"/apis/admissionregistration.k8s.io/v1/{kind}/{webhooks_name(manager)}", bundle, tell=tell)
+
+
+def _believe(api: ConfigMaps, path: str, bundle: str, *, tell: Callable[[str], None]) -> None:
+    found = api.find(path)
+    if found is None or all(one["clientConfig"].get("caBundle") == bundle for one in found["webhooks"]):
+        return
+    webhooks = [{**one, "clientConfig": {**one["clientConfig"], "caBundle": bundle}} for one in found["webhooks"]]
+    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    try:
+        api.patch(path, {"metadata": version, "webhooks": webhooks})
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        raise CommandError(f"{path} was changed by somebody else just now: run this again") from error
+    tell(f"API servers know the webhooks of {found['metadata']['name']} by {bundle_words(bundle)}")
+
+
+def bundle_words(bundle: str) -> str:
+    """Return how many authorities a bundle holds, in words."""
+    count = base64.b64decode(bundle).count(b"-----BEGIN CERTIFICATE-----")
+    return "both authorities" if count > 1 else "one authority"

@@ -1,0 +1,1 @@
+"""``longhaul shell``: opens a shell on one of an environment's machines."""

@@ -1,0 +1,80 @@
+"""Types of options that several commands take, for argparse."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+MAX_REMOVED = 0.1
+"""Default share of the nodes that may be removed at once. A tenth is our own choice."""
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_SHARE = re.compile(r"([0-9]+)(%?)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineShare:
+    """A number of machines, or a percentage of all."""
+
+    number: int
+    percent: bool
+
+    def of(self, total: int) -> int:
+        """Return the share of ``total``, rounded down."""
+        return total * self.number // 100 if self.percent else self.number
+
+
+def duration(text: str) -> timedelta:
+    """Parse ``90s``, ``30m``, ``6h`` or ``2d``; an argument error for anything else."""
+    found = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m, 6h or 2d")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def share(text: str) -> MachineShare:
+    """Parse ``N`` or ``N%`` of the machines; an argument error for anything else."""
+    found = _SHARE.fullmatch(text)
+    if not found or (found[2] and int(found[1]) > 100):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of hosts nor a percentage: 3, or 10%")
+    return MachineShare(number=int(found[1]), percent=bool(found[2]))
+
+
+def some(text: str) -> MachineShare:
+    """Parse a share as :func:`share` does, and refuse zero."""
+    found = share(text)
+    if found.number == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is nobody's turn: one machine at least, 1 or 1%")
+    return found
+
+
+def add_max_removed(parser: argparse.ArgumentParser) -> None:
+    """Add the option that allows more nodes to be removed at once than by default."""
+    parser.add_argument(
+        "--max-removed",
+        metavar="PERCENT",
+        type=percent,
+        default=MAX_REMOVED,
+        help="nodes that may go at once, percent of the pools' maximum and of the hosts "
+        f"(default: {MAX_REMOVED * 100:.0f})",
+    )
+
+
+def add_verbose(parser: argparse.ArgumentParser) -> None:
+    """Add the option of commands that write what the engine and Ansible print into a log."""
+    parser.add_argument(
+        "--verbose", action="store_true", help="show all that the engine and Ansible print, instead of logging it"
+    )
+
+
+def percent(text: str) -> float:
+    """Convert a percentage such as ``10`` or ``2.5%`` to a share between 0 and 1."""
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 0 to 100")
+    return percent / 100

@@ -1,0 +1,21 @@
+"""The question before what cannot be undone, or interrupts others."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import ask, say
+
+
+def confirm(lines: Iterable[str], *, what: str, name: str, noun: str, yes: bool) -> None:
+    """Say what will be done, and ask for the name of the ``noun``; ``CommandError`` without it."""
+    for line in lines:
+        say(line)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError("there is no terminal to ask on, so nothing was done: pass --yes", code=Exit.USAGE)
+    if ask(f"Type the {noun}'s name to {what}: ") != name:
+        raise CommandError(f"that is not {name!r}; nothing was done", code=Exit.REFUSED)

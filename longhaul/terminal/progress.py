@@ -1,0 +1,155 @@
+"""Lines about a phase that is at work: what changes, what is awaited and for how long, what is wrong. Each begins with
+the seconds since the command began, and reads alike on a terminal and in the log of a CI job."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from longhaul.terminal.output import Output, Streams
+
+TELL_S = 30.0
+"""Least time between two lines about what is awaited, seconds."""
+SLOWING = 0.25
+"""Share of the time since a program began that passes at least between two such lines: an hour has some twenty."""
+NAMED = 3
+"""Number of awaited things that such a line names."""
+
+
+class ProgressAccount(Protocol):
+    """Account of a program's work, kept from its events."""
+
+    def take(self, event: Mapping[str, Any], /) -> Iterable[str]:
+        """Add an event; return the lines to show because of it."""
+
+    def state(self) -> str:
+        """Return what is done so far and what is under way, in one line."""
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Shows the progress of one phase."""
+
+    title: str
+    output: Output
+    began: float
+    """Start of the command, by ``time.monotonic``."""
+    said: set[str] = field(default_factory=set)
+    """Warnings and errors that were shown: each is shown once, whichever program repeats it."""
+    interrupted: bool = False
+    """True once a signal has asked the phase to end."""
+
+    def say(self, line: str) -> None:
+        """Show a line and log it; further lines in it are indented."""
+        said = line.replace("\n", "\n    ")
+        self.output.tell(f"[{time.monotonic() - self.began:4.0f} s] {self.title}: {said}")
+
+    def interrupt(self) -> None:
+        """Say that a signal came. It has been passed on."""
+        self.interrupted = True
+        self.say("interrupted; what is under way is finished first, and another interrupt stops it at once")
+
+    @contextmanager
+    def following(self, account: ProgressAccount, events: Path, *, answers: bool = False) -> Iterator[Followed]:
+        """Follow the events that a program writes to a file, during the block. ``answers`` as in
+        :meth:`Output.streams`."""
+        with self.output.streams(answers=answers) as streams:
+            followed = Followed(self, account, _EventFile(events), streams)
+            try:
+                yield followed
+            finally:
+                followed.stop()
+
+
+class Followed:
+    """A program whose events are followed."""
+
+    def __init__(self, progress: Progress, account: ProgressAccount, file: _EventFile, streams: Streams) -> None:
+        self.streams = streams
+        self._progress = progress
+        self._account = account
+        self._file = file
+        self._begun = self._told = time.monotonic()
+
+    def interrupt(self) -> None:
+        """Say that a signal came."""
+        self._progress.interrupt()
+
+    def look(self) -> None:
+        """Show what happened since the last look and, now and then, what is awaited."""
+        self._show(line for event in self._file.new() for line in self._taken(event))
+        now = time.monotonic()
+        if now - self._told >= max(TELL_S, SLOWING * (now - self._begun)):
+            self._told = now
+            self._show([self._account.state()])
+
+    def stop(self) -> None:
+        """Show what is left, after the program's end."""
+        self._told = float("inf")
+        self.look()
+
+    def _taken(self, event: bytes) -> Iterator[str]:
+        # A program of another version may log otherwise. Its run must not end because of a line about it.
+        with suppress(AttributeError, LookupError, TypeError, ValueError):
+            yield from self._account.take(json.loads(event))
+
+    def _show(self, lines: Iterable[str]) -> None:
+        with suppress(OSError):
+            self.streams.copy()
+        for line in lines:
+            # On the terminal, the program shows all of it by itself.
+            if not self._progress.output.terminal:
+                self._progress.say(line)
+
+
+@dataclass
+class _EventFile:
+    """A file of JSON lines that another program writes, and may begin anew: the engine does after its preview."""
+
+    path: Path
+    offset: int = 0
+    last: bytes = b""
+    """Last line that was read. Where it no longer stands before the offset, the file was begun anew."""
+
+    def new(self) -> list[bytes]:
+        """Return the lines that were written since the last call."""
+        lines = self._read()
+        if lines is None:
+            self.offset, self.last = 0, b""
+            lines = self._read()
+        return lines or []
+
+    def _read(self) -> list[bytes] | None:
+        """Return whole lines from the offset on; None when the file was begun anew."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset - len(self.last))
+                content = file.read()
+        except FileNotFoundError:
+            return []
+        if not content.startswith(self.last):
+            return None
+        lines = content[len(self.last) : content.rfind(b"\n") + 1].splitlines(keepends=True)
+        self.offset += sum(map(len, lines))
+        self.last = lines[-1] if lines else self.last
+        return lines
+
+
+def awaited(since: Mapping[str, float]) -> str:
+    """Return what is under way, with what has taken longest first: ``since`` maps each name to its begin by
+    ``time.monotonic``."""
+    now = time.monotonic()
+    longest = sorted(since.items(), key=lambda one: one[1])
+    named = ", ".join(f"{name} for {now - begun:.0f} s" for name, begun in longest[:NAMED])
+    more = len(longest) - NAMED
+    return f"awaiting {named}{f' and {more} more' if more > 0 else ''}"
+
+
+def counts(numbers: Mapping[str, int]) -> str:
+    """Return ``3 created, 12 unchanged``, without what is zero."""
+    return ", ".join(f"{number:,} {word}" for word, number in numbers.items() if number)

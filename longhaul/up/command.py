@@ -1,0 +1,217 @@
+"""``longhaul up``: make the environment as its file declares it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.engine.engine import engine_for
+from longhaul.engine.execution import interruptible
+from longhaul.engine.outcome import PhaseOutcome, summary, summed_up
+from longhaul.engine.run_log import new_log
+from longhaul.project.context import Context, context, enter_lab
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.arguments import add_max_removed, add_verbose
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.output import Output
+from longhaul.terminal.say import ask, say
+from longhaul.up.phases import Phase, Preparation, UpJob, not_begun, phases, preparing, run_phase, run_side_by_side
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+HELP = "make the environment what its file says; a run that was killed is finished by the next"
+TAKES_REST = True
+
+OF_ONE_STACK = ("--target", "--replace", "--target-replace", "--exclude", "--import-file", "--plan")
+"""The engine's options that name resources of one stack."""
+
+EVENT_LOG = "--event-log"
+"""The engine's option that names a file for its events."""
+
+SHOWING = ("--diff", "--show-", "--debug", "-d", "--verbose", "-v", "--logtostderr")
+"""Beginnings of the engine's options that make it show more."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``up``."""
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask before changing anything")
+    parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
+    parser.add_argument("--no-refresh", action="store_true", help="do not read what is there from the clouds first")
+    parser.add_argument("--only", type=Phase, choices=list(Phase), metavar="PHASE", help=f"one of {', '.join(Phase)}")
+    parser.add_argument(
+        "--replace",
+        metavar="MACHINE",
+        action="append",
+        default=[],
+        help="make a machine of the control plane anew, behind its guards; may be repeated. The infrastructure only",
+    )
+    parser.add_argument(
+        "--reclaim",
+        choices=("etcd", "events"),
+        help="first give an etcd cluster room that has reached its quota: compact it, defragment its members one at a "
+        "time, the leader last, and lift its alarm",
+    )
+    add_verbose(parser)
+    add_max_removed(parser)
+
+
+def run(invocation: Invocation) -> int:
+    """Check the file, then run every phase, or only the requested one."""
+    began = time.monotonic()
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    options = invocation.options
+    require_consent(yes=options.yes)
+    refuse_event_log(invocation.rest)
+    rest = invocation.rest
+    if options.replace:
+        rest += _replacing(environment, options)
+    _require_one_stack(options.only, rest)
+    if options.only in (None, Phase.INFRASTRUCTURE):
+        _require_images(where, environment)
+    enter_lab(where, environment, invocation)
+    if options.reclaim:
+        _reclaim(environment, options.reclaim)
+    with interruptible():
+        job = UpJob(
+            where=where,
+            environment=environment,
+            environ=os.environ,
+            options=options,
+            rest=rest,
+            log=log_of(where, invocation),
+            began=began,
+        )
+        outcomes = _run(job)
+    wanted = f"{where.env} is as its file says"
+    Output(log=job.log).tell(summary(outcomes, wanted=wanted, again=again(invocation), log=job.log))
+    return summed_up(outcomes)
+
+
+def _replacing(environment: Environment, options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the engine's options for ``--replace``, and leave the infrastructure as the only phase."""
+    from longhaul.up.replacing import replacing
+
+    if options.only not in (None, Phase.INFRASTRUCTURE):
+        raise CommandError(f"--replace is about the infrastructure, not about --only {options.only}", code=Exit.USAGE)
+    options.only = Phase.INFRASTRUCTURE
+    return replacing(environment, options.replace)
+
+
+def _reclaim(environment: Environment, name: str) -> None:
+    from components.model import Role
+    from longhaul.up.reclaiming import reclaim
+
+    say(f"{name}: {reclaim(environment, Role(name), tell=say)}")
+
+
+def _run(job: UpJob) -> list[PhaseOutcome]:
+    """Run every phase, or only the requested one. A signal between two phases ends it as one in a phase does."""
+    if job.options.only:
+        return [run_phase(job, job.options.only)]
+    side = [phase for phase in phases(job.environment) if phase in (Phase.HOSTS, Phase.OBJECTS)]
+    outcomes: list[PhaseOutcome] = []
+    try:
+        code = _first(job, outcomes)
+        if code is Exit.OK and not job.options.yes:
+            code = _consent(side)
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    outcomes += run_side_by_side(job, side) if code is Exit.OK else not_begun(side, code)
+    return outcomes
+
+
+def _first(job: UpJob, outcomes: list[PhaseOutcome]) -> Exit:
+    """Run the infrastructure and, for a new environment, the preparation of the hosts. Add their outcomes; return the
+    code with which the run ends here, or 0."""
+    with _beside(job) as preparation:
+        outcomes.append(run_phase(job, Phase.INFRASTRUCTURE, beside=preparation is not None))
+        code = Exit.INTERRUPTED if outcomes[0].interrupted else outcomes[0].code
+        if preparation and code is not Exit.OK:
+            preparation.end()
+        if preparation:
+            outcomes.append(preparation.outcome())
+    return Exit.INTERRUPTED if code is Exit.OK and outcomes[-1].interrupted else code
+
+
+def _beside(job: UpJob) -> AbstractContextManager[Preparation | None]:
+    """Return a context that prepares the hosts beside the infrastructure, if the environment is new and nothing has to
+    be asked."""
+    if job.options.yes and Phase.PREPARATION in phases(job.environment) and engine_for(job.where).is_new():
+        return preparing(job)
+    return nullcontext()
+
+
+def _consent(side: Sequence[Phase]) -> Exit:
+    """Ask whether to go on. The engine asked about the infrastructure; two phases side by side cannot ask."""
+    if ask(f"Now {' and '.join(side)}, without further questions. Go on? (yes/no) ") == "yes":
+        return Exit.OK
+    say(f"{' and '.join(side)}: left as they are")
+    return Exit.FAILED
+
+
+def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
+    named = names_of_one_stack(rest)
+    if named and only in (None, Phase.HOSTS):
+        raise CommandError(
+            f"{named[0]} names resources of one stack: say of which, --only infrastructure or --only objects",
+            code=Exit.USAGE,
+        )
+
+
+def _require_images(where: Context, environment: Environment) -> None:
+    """Refuse, before anything is made, images that are only placeholders: no machine boots from them."""
+    from longhaul.project.image_placeholders import to_be_baked
+
+    missing = to_be_baked(environment)
+    if missing:
+        sites = "\n".join(
+            f"  sites.{name}.image: `longhaul image build --env {where.env} --site {name}` ends with the id to write"
+            for name in missing
+        )
+        raise CommandError(
+            f"{where.project.stack_file(where.env)} names images that are not baked yet, so nothing was made:\n{sites}",
+            code=Exit.USAGE,
+        )
+
+
+def names_of_one_stack(rest: Sequence[str]) -> list[str]:
+    """Return the words that name resources of one stack, among options for the engine."""
+    return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
+
+
+def log_of(where: Context, invocation: Invocation) -> Path | None:
+    """Begin the command's log and return it; None when all that the programs print is shown: the user wants it, or asks
+    the engine to show more than it does by default, which may be a secret that must not get into a log."""
+    if invocation.options.verbose or any(word.startswith(SHOWING) for word in invocation.rest):
+        return None
+    return new_log(where, invocation.command, os.environ)
+
+
+def refuse_event_log(rest: Sequence[str]) -> None:
+    """Refuse the engine's option for a log of its events: the engine keeps only one, and progress is read from it."""
+    if any(word.split("=")[0] == EVENT_LOG for word in rest):
+        raise CommandError(
+            f"{EVENT_LOG} cannot be given: the engine keeps one log of events, which is read here to show progress; "
+            "--json writes the events on stdout",
+            code=Exit.USAGE,
+        )
+
+
+def again(invocation: Invocation) -> str:
+    """Return the command as it was typed, to run it again."""
+    return shlex.join(["longhaul", *invocation.argv])
+
+
+def require_consent(*, yes: bool) -> None:
+    """Refuse to go on without ``--yes`` when there is no terminal to ask on."""
+    if not yes and not sys.stdin.isatty():
+        raise CommandError("there is no terminal to ask on: pass --yes", code=Exit.USAGE)

@@ -1,0 +1,269 @@
+"""The phases of ``longhaul up``: the infrastructure first, then hosts and objects side by side. These two wait for each
+other: nodes need the permission to join, DNS needs nodes to run on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.cluster.api_access import GIVEN, kubeconfig_file
+from longhaul.engine import plugins
+from longhaul.engine.change import change_with_pending, exit_code
+from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
+from longhaul.engine.execution import EngineResult, fork, hold_signals, run_together
+from longhaul.engine.outcome import PhaseOutcome, PhaseResult, attempt, caught, of_engine
+from longhaul.engine.recovery import recover
+from longhaul.judgement.gate import is_judged, refused, seen
+from longhaul.project.context import Context
+from longhaul.terminal.exits import Exit
+from longhaul.terminal.output import Output
+from longhaul.terminal.progress import Progress, counts
+from longhaul.up.api_route import require_api
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+REFRESH = "--refresh"
+"""The engine's option that reads the clouds first."""
+NICE = 10
+"""Niceness of the preparation: the infrastructure is on the critical path and comes first."""
+
+
+class Phase(StrEnum):
+    """A part of ``up`` that can run by itself."""
+
+    INFRASTRUCTURE = "infrastructure"
+    """The stack ``<env>``: networks, vault, control plane, pools, links."""
+    PREPARATION = "preparation"
+    """The part of gateways and bare-metal hosts that does not depend on the infrastructure, by Ansible: packages,
+    binaries, units. It runs beside the first infrastructure; hosts that are nodes already are left alone."""
+    HOSTS = "hosts"
+    """Gateways and bare-metal hosts, by Ansible."""
+    OBJECTS = "objects"
+    """The stack ``<env>-objects``: what runs on the cluster."""
+
+
+WITH_ENGINE = (Phase.INFRASTRUCTURE, Phase.OBJECTS)
+"""Phases whose work the engine does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpJob:
+    """One run of ``up``. Each phase gets the whole of it, whichever process it runs in: no option can be lost."""
+
+    where: Context
+    environment: Environment
+    environ: Mapping[str, str]
+    options: argparse.Namespace
+    """The options as the user gave them."""
+    rest: tuple[str, ...]
+    """The user's own options for the engine."""
+    log: Path | None
+    """The run's log; None when everything is shown."""
+    began: float
+    """Start of the run, by ``time.monotonic``."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All options for the engine. By default it reads the clouds first: what vanished there is made anew."""
+        told = self.options.no_refresh or any(word.startswith(("--refresh", "-r")) for word in self.rest)
+        return (
+            "--suppress-outputs",
+            *(["--yes"] if self.options.yes else []),
+            *(["--json"] if self.json else []),
+            *([] if told else [REFRESH]),
+            *self.rest,
+        )
+
+    @property
+    def json(self) -> bool:
+        """Return whether the engine's output is for programs."""
+        return wants_json(self.options, self.rest)
+
+    def consented(self, **variables: str) -> UpJob:
+        """Return the same job for phases that cannot ask, after whoever may ask has asked; with further variables."""
+        options = argparse.Namespace(**{**vars(self.options), "yes": True})
+        return replace(self, options=options, environ={**self.environ, **variables})
+
+    def progress(self, phase: Phase, *, beside: bool = False) -> Progress:
+        """Return the progress of a phase, which may run ``beside`` another. The engine asks its questions on the
+        terminal."""
+        asks = phase in WITH_ENGINE and not self.options.yes
+        prefix = f"{phase:<{max(map(len, Phase))}} | " if beside else ""
+        output = Output(log=self.log, terminal=self.log is None or asks, prefix=prefix, json=self.json)
+        return Progress(title=phase, output=output, began=self.began)
+
+
+def wants_json(options: argparse.Namespace, rest: Sequence[str]) -> bool:
+    """Return whether the user wants the engine's JSON, by this program's option or by the engine's own."""
+    return options.json or not {"--json", "-j"}.isdisjoint(rest)
+
+
+def phases(environment: Environment) -> tuple[Phase, ...]:
+    """Return the phases that an environment has."""
+    from longhaul.racks.inventory import has_hosts
+
+    return tuple(Phase) if has_hosts(environment) else WITH_ENGINE
+
+
+def run_phase(job: UpJob, phase: Phase, *, beside: bool = False) -> PhaseOutcome:
+    """Run one phase to its end, whatever that is. With ``beside``, another runs at the same time."""
+    progress = job.progress(phase, beside=beside)
+    return attempt(progress, lambda: _work(job, phase, progress))
+
+
+def _work(job: UpJob, phase: Phase, progress: Progress) -> PhaseResult:
+    match phase:
+        case Phase.INFRASTRUCTURE:
+            return _infrastructure(job, progress)
+        case Phase.PREPARATION | Phase.HOSTS:
+            return _hosts(job, progress, early=phase is Phase.PREPARATION)
+        case Phase.OBJECTS:
+            with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
+                require_api(job.environment, kubeconfig, say=progress.say)
+                environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
+                engine = engine_for(job.where, environ, objects=True, progress=progress)
+                plugins.require([plugins.of_cluster()], engine.environ)
+                recover(engine)
+                return of_engine(engine, _make(engine, job.words))
+
+
+def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
+    engine = engine_for(job.where, job.environ, progress=progress)
+    plugins.require(plugins.needed(job.environment), engine.environ)
+    words: Sequence[str] = job.words
+    # Recovery comes first: another run that is alive may be working on the machines.
+    recover(engine)
+    if engine.has_stack() is not False:
+        from longhaul.vault.half_restored import refuse_half_restored
+
+        refuse_half_restored(job.environment)
+    if is_judged(engine, words):
+        from longhaul.judgement.asking import asking
+        from longhaul.project.baked_images import image_versions
+
+        images = image_versions(job.where, job.environment, job.environ)
+        apis = asking(job.where, job.environment, job.environ, master=True)
+        if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images, apis=apis):
+            return PhaseResult(code=Exit.REFUSED)
+        words = seen(words)
+    if REFRESH in words and engine.has_stack() is not False:
+        from longhaul.up.power_on import power_on
+
+        power_on(job.environment)
+    ran = _make(engine, words)
+    if ran.events.renewed and not ran.interrupted:
+        from longhaul.up.renewed import hand_out
+
+        hand_out(job.environment, ran.events.renewed, progress.say)
+    return of_engine(engine, ran)
+
+
+def _hosts(job: UpJob, progress: Progress, *, early: bool) -> PhaseResult:
+    from longhaul.racks.plays import run_all
+
+    result, account = run_all(job.where, job.environment, job.environ, progress, early=early)
+    states = Counter(str(verdict.state) for verdict in account.verdicts.values())
+    return PhaseResult(code=exit_code(result), counts=f"hosts: {counts(states)}" if states else "")
+
+
+def _make(engine: Engine, words: Sequence[str]) -> Ran:
+    """Create the stack if needed, and change it to what the program declares."""
+    ensure_stack(engine)
+    return change_with_pending(engine, "up", words)
+
+
+class Forked:
+    """A phase that runs in a copy of this process."""
+
+    def __init__(self, job: UpJob, phase: Phase) -> None:
+        self._job = job
+        self._phase = phase
+        self._begun = time.monotonic()
+        self._report = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when it is read
+
+    def run(self) -> int:
+        """Run the phase, and leave its outcome for :meth:`outcome`."""
+        progress = self._job.progress(self._phase, beside=True)
+        outcome = attempt(progress, lambda: self._work(progress))
+        json.dump(asdict(outcome), self._report)
+        self._report.flush()
+        return outcome.code
+
+    def _work(self, progress: Progress) -> PhaseResult:
+        """Do the phase's work; an interrupt that comes after its end must not cost the account of it."""
+        try:
+            return _work(self._job, self._phase, progress)
+        finally:
+            hold_signals()
+
+    def outcome(self, result: EngineResult) -> PhaseOutcome:
+        """Return the outcome after the end of :meth:`run`; that of ``result`` when it was killed."""
+        with self._report as report:
+            report.seek(0)
+            text = report.read()
+        if not text:
+            ended = f"its process ended with {result.code} and left no account"
+            self._job.progress(self._phase, beside=True).say(ended)
+            seconds = round(time.monotonic() - self._begun, 1)
+            code = exit_code(result)
+            return PhaseOutcome(title=self._phase, code=code, seconds=seconds, interrupted=result.interrupted)
+        found = json.loads(text)
+        return PhaseOutcome(**{**found, "code": Exit(found["code"]), "unfinished": tuple(found["unfinished"])})
+
+
+def run_side_by_side(job: UpJob, side: Sequence[Phase]) -> list[PhaseOutcome]:
+    """Run several phases at once, none of which asks anything."""
+
+    def work() -> list[PhaseOutcome]:
+        with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
+            forked = [Forked(job.consented(**{GIVEN: str(kubeconfig)}), phase) for phase in side]
+            results = run_together([one.run for one in forked])
+        return [one.outcome(result) for one, result in zip(forked, results, strict=True)]
+
+    found = caught(work, Output(log=job.log))
+    return not_begun(side, found) if isinstance(found, Exit) else found
+
+
+class Preparation:
+    """The preparation of the hosts, at work beside the infrastructure."""
+
+    def __init__(self, job: UpJob) -> None:
+        self._forked = Forked(job, Phase.PREPARATION)
+        self._fork = fork(self._forked.run, nice=NICE)
+
+    def end(self) -> None:
+        """End it early."""
+        self._fork.send_signal(signal.SIGTERM)
+        self._fork.wait()
+
+    def outcome(self) -> PhaseOutcome:
+        """Wait for its end and return its outcome, which decides nothing: the hosts' own phase does what is left."""
+        result = EngineResult(code=self._fork.wait() or 0, interrupted=False)
+        return replace(self._forked.outcome(result), decides=False)
+
+
+@contextmanager
+def preparing(job: UpJob) -> Iterator[Preparation]:
+    """Prepare the hosts during the block, and no longer."""
+    preparation = Preparation(job)
+    try:
+        yield preparation
+    finally:
+        preparation.end()
+
+
+def not_begun(side: Sequence[Phase], code: Exit) -> list[PhaseOutcome]:
+    """Return the outcomes of phases that did not begin, for a reason with the exit code ``code``."""
+    return [PhaseOutcome(title=phase, code=code, seconds=None) for phase in side]

@@ -1,0 +1,90 @@
+"""Room for an etcd cluster that has reached its quota, made by the first member that can.
+
+Two members that are at it would defragment two members at once, and cost the quorum. So the next member is asked only
+where nothing was begun for sure; an answer that is lost is none. A machine whose agent hangs would cost an hour and
+prove nothing, so each is first asked for nothing at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from longhaul.status.observed import STILL
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from clouds.base.control import CommandOutput
+    from components.model import Environment, Role
+
+COMMAND = "longhaul-node reclaim"
+PROBE, PROBE_S = "true", 300.0
+"""Command that does nothing, and its time limit in seconds. An agent runs one command at a time: it is enough for one
+that is under way to end, as a reclaim that somebody broke off, of three members of 8 GiB on local SSDs."""
+LIMIT_S = 3600.0
+"""Time limit in seconds: seven members of 8 GiB, one after the other. Azure's agent gives a script 90 minutes
+(learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
+
+
+def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]) -> str:
+    """Have one member compact and defragment its etcd cluster, and return what came of it; ``CommandError`` with each
+    member's reason when none did, or with the first one's when it may have begun. ``tell`` is told at once who is
+    passed over, and why."""
+    from clouds.registry import cloud_of
+    from components.model import control_machines, plan
+    from components.model.control_plane.machines import members
+    from components.model.sites.places import place_of
+
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        raise CommandError(f"the control plane is on {place.site.kind}, where it cannot be asked yet", code=Exit.USAGE)
+    machines = members(control_machines(environment, plan(environment)), role)
+    power = {view.name: view.power for view in control.machines(place)}
+    reasons: list[str] = []
+
+    def passed_over(name: str, why: str) -> None:
+        reasons.append(f"{name}: {why}")
+        tell(f"{name} is passed over: {why}")
+
+    for name in (machine.name for machine in machines):
+        if name not in power or power[name] in STILL:
+            passed_over(name, f"it is {power.get(name, 'not there')}")
+            continue
+        try:
+            control.run_command(place, name, PROBE, timeout_s=PROBE_S)
+        except CloudError as error:
+            passed_over(name, f"its agent does not answer ({error})")
+            continue
+        try:
+            told = _told(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
+        except CloudError as error:
+            raise CommandError(_halfway(name, role, f"{error}. It may be at it still")) from None
+        if told.get("done"):
+            return "; ".join([str(told["reason"]), *_sizes(told.get("sizes", {}))])
+        if not told.get("ask_another"):
+            raise CommandError(_halfway(name, role, str(told.get("reason") or "it did nothing")))
+        passed_over(name, str(told["reason"]))
+    raise CommandError(f"no member of {role} could make room: {'; '.join(reasons)}")
+
+
+def _told(output: CommandOutput) -> dict[str, Any]:
+    """Return the member's answer, or a reason where it gave none."""
+    try:
+        told = json.loads(output.stdout)
+    except ValueError:
+        said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+        return {"reason": said[-1]}
+    return told if isinstance(told, dict) else {}
+
+
+def _halfway(name: str, role: Role, reason: str) -> str:
+    return (
+        f"{name}: {reason}; no other member of {role} was asked, since two would defragment two members at once. See "
+        f"`longhaul status`, and run `longhaul up --reclaim {role}` again: what was done is no harm to do again"
+    )
+
+
+def _sizes(sizes: dict[str, tuple[int, int]]) -> list[str]:
+    return [f"{name} {before / 2**20:.1f} to {after / 2**20:.1f} MiB" for name, (before, after) in sizes.items()]

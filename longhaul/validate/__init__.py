@@ -1,0 +1,1 @@
+"""``longhaul validate``: checks environment files."""

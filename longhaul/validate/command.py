@@ -1,0 +1,100 @@
+"""``longhaul validate``: check environment files, or print the schema that an editor checks them with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from longhaul.project.checkout import Project, find_project
+from longhaul.project.context import Context
+from longhaul.project.invocation import Invocation
+from longhaul.project.lab_seam import find_lab
+from longhaul.report.programs import document
+from longhaul.report.text import counted
+from longhaul.terminal.exits import Exit
+
+if TYPE_CHECKING:
+    from components.model import Problem
+    from components.model.loading.load import Examined
+
+HELP = "check one environment file, or all of them with each other"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``validate``."""
+    parser.add_argument("--schema", action="store_true", help="check nothing: print the JSON Schema, for editors")
+    parser.add_argument("--json", action="store_true", help="what is wrong, with file and line, for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Check the files, or print their schema."""
+    if invocation.options.json and not invocation.options.schema:
+        return _for_programs(invocation)
+    return _for_people(invocation)
+
+
+def _examined(invocation: Invocation) -> Mapping[str, Examined]:
+    """Return the chosen environments with what is in doubt about them; ``ConfigurationError`` with everything that is
+    wrong."""
+    from components.model import ConfigurationError
+    from components.model.loading.load import examine_directory
+
+    project, env = find_project(invocation.options.project), invocation.options.env
+    project.definition()  # a file that the engine refuses makes no environment
+    found = {env: project.examine(env)} if env else examine_directory(project.stacks)
+    problems = [problem for name, examined in found.items() for problem in _of_images(project, name, examined)]
+    if problems:
+        raise ConfigurationError(problems, warnings=[one for examined in found.values() for one in examined.warnings])
+    return found
+
+
+def _of_images(project: Project, env: str, examined: Examined) -> Iterator[Problem]:
+    """Yield what is wrong with images that were baked here: their manifests tell which kubelet they hold."""
+    from components.model.versions.steps import image_faults
+    from longhaul.project.baked_images import image_versions
+
+    where = Context(project=project, env=env, lab=find_lab(project.root, env))
+    for fault in image_faults(examined.environment, image_versions(where, examined.environment, os.environ)):
+        yield examined.problem(fault)
+
+
+def _for_programs(invocation: Invocation) -> Exit:
+    """Print one document with everything that is wrong or in doubt. The exit code is the one for people."""
+    from components.model import ConfigurationError
+
+    names: list[str] = []
+    problems: Sequence[Problem] = ()
+    try:
+        found = _examined(invocation)
+        names, warnings = list(found), [one for examined in found.values() for one in examined.warnings]
+    except ConfigurationError as error:
+        problems, warnings = error.problems, list(error.warnings)
+    told = {"problems": [asdict(one) for one in problems], "warnings": [asdict(one) for one in warnings]}
+    print(document({"valid": not problems, "environments": names, **told}))
+    return Exit.USAGE if problems else Exit.OK
+
+
+def _for_people(invocation: Invocation) -> Exit:
+    """Raise ``ConfigurationError`` with everything that is wrong, or print that the files are valid, with what is
+    in doubt about them."""
+    if invocation.options.schema:
+        from components.model.loading.schema import stack_schema
+
+        print(document(stack_schema()))
+        return Exit.OK
+
+    for name, examined in _examined(invocation).items():
+        print(_told(name, examined.warnings))
+    return Exit.OK
+
+
+def _told(name: str, warnings: Sequence[Problem]) -> str:
+    """Return the line of a valid file, and below it what is in doubt."""
+    if not warnings:
+        return f"{name}: valid"
+    lines = (f"  warning: {warning}" for warning in warnings)
+    return "\n".join([f"{name}: valid, with {counted(len(warnings), 'warning')}", *lines])

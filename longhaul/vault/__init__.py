@@ -1,0 +1,1 @@
+"""Records in an environment's vault that several commands read or write."""

@@ -1,0 +1,139 @@
+"""Record of an environment's restore in its vault, so that the next run goes on with it and ``longhaul up`` waits.
+
+Only officers write to the vault, so no machine can begin, change or end a restore.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from clouds.registry import cloud_of
+from components.model.secrets.vault import etcd_state_secret, vault_name
+from components.model.sites.places import place_of
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from clouds.base.control import ControlAccess
+    from clouds.base.place import Place
+    from components.model import Environment, Role
+
+SECRET = "restore"  # noqa: S105  (the name of a secret, not its value)
+
+
+class RestoreState(StrEnum):
+    """State of a restore."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    """It waits for machines that `longhaul up` has to make."""
+    DONE = "done"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Backup that an etcd cluster is restored from."""
+
+    backup: str
+    """Class and name of the backup."""
+    bump: int
+    """Number of revisions that the etcd cluster is ahead of the backup."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfDone:
+    """A restore that was begun."""
+
+    id: str
+    state: RestoreState
+    clusters: Mapping[str, Choice] = field(default_factory=dict)
+    """By name of the etcd cluster."""
+    revisions: Mapping[str, int] = field(default_factory=dict)
+    """Highest revision that any restore has begun with, by name of the etcd cluster: a later one begins above it."""
+    although_healthy: bool = False
+    """True for one that replaces an etcd cluster that has a quorum."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Book:
+    """The vault of an environment, as far as a restore needs it."""
+
+    control: ControlAccess[Any]
+    place: Place[Any]
+    environment: Environment
+
+    def last(self) -> HalfDone | None:
+        """Return the last restore, whether it is done or not; None without any."""
+        text = self._get(SECRET)
+        if text is None:
+            return None
+        try:
+            raw = json.loads(text)
+            clusters = {name: Choice(**one) for name, one in raw["clusters"].items()}
+            revisions = {name: int(one) for name, one in raw["revisions"].items()}
+            return HalfDone(
+                id=str(raw["id"]),
+                state=RestoreState(raw["state"]),
+                clusters=clusters,
+                revisions=revisions,
+                although_healthy=bool(raw.get("although_healthy", False)),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise CommandError(f"the vault's secret {SECRET} cannot be read: look at it, and delete it") from None
+
+    def write(self, half: HalfDone) -> None:
+        """Record a restore."""
+        self._set(SECRET, asdict(half))
+
+    def set_cluster(self, role: Role, cluster: str) -> None:
+        """Record the id of an etcd cluster: members without data join no other one."""
+        name = etcd_state_secret(role)
+        try:
+            known = json.loads(self._get(name) or "{}")
+        except ValueError:
+            known = {}
+        wanted = {**known, "state": "existing", "cluster": cluster}
+        if known != wanted:
+            self._set(name, wanted)
+
+    def _get(self, name: str) -> str | None:
+        try:
+            return self.control.secret(self.place, vault_name(self.environment), name)
+        except CloudError as error:
+            code = Exit.FAILED if error.answered and error.passing else Exit.UNREACHABLE
+            raise CommandError(f"the vault's secret {name} cannot be read: {error}", code=code) from None
+
+    def _set(self, name: str, value: Mapping[str, Any]) -> None:
+        try:
+            self.control.set_secret(self.place, vault_name(self.environment), name, json.dumps(value))
+        except CloudError as error:
+            raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
+
+
+def refuse_half_restored(environment: Environment) -> None:
+    """Refuse to go on while a restore is half done: machines that are made anew meanwhile would take its data with
+    them. A vault that is not there or lets nobody in yet, as in the midst of a first `up`, is left to what comes next;
+    not so a record that is damaged, or a vault that only now cannot answer."""
+    if environment.backups is None:
+        return
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        return
+    try:
+        found = Book(control=control, place=place, environment=environment).last()
+    except CommandError as error:
+        if error.code is Exit.UNREACHABLE:
+            return
+        raise
+    if found is not None and found.state is RestoreState.RUNNING:
+        raise CommandError(
+            f"a restore of {', '.join(found.clusters)} is half done (its id is {found.id}), so nothing was done: "
+            f"`longhaul restore --env {environment.name} --key KEYFILE` goes on with it, and `longhaul restore --env "
+            f"{environment.name} --give-up` ends it while no member has new data",
+            code=Exit.REFUSED,
+        )

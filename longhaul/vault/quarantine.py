@@ -1,0 +1,86 @@
+"""The list of machines in quarantine, in the environment's vault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from clouds.registry import cloud_of
+from components.model.access.quarantine import Quarantine
+from components.model.secrets.vault import QUARANTINE
+from components.model.sites.places import place_of
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.record import VaultRecord, unusable
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+class QuarantineVault(VaultRecord):
+    """The vault of an environment, as far as a quarantine needs it."""
+
+    def read(self) -> Quarantine:
+        """Return the list."""
+        found = self.find()
+        if found is None:
+            env = self.environment.name
+            raise CommandError(
+                f"the vault of {env} has no {QUARANTINE} yet, so no API server would refuse a machine: `longhaul up "
+                f"--env {env} --only infrastructure` makes both"
+            )
+        return found
+
+    def find(self) -> Quarantine | None:
+        """Return the list; None in an environment of a release that had none."""
+        text = self.text(QUARANTINE)
+        if text is None:
+            return None
+        try:
+            return Quarantine.parse(text)
+        except ValueError as error:
+            raise unusable(QUARANTINE, error) from None
+
+    def write(self, quarantine: Quarantine) -> None:
+        """Write the list."""
+        try:
+            text = quarantine.text()
+        except ValueError as error:
+            raise CommandError(f"the vault's secret {QUARANTINE} cannot be written: {error}") from None
+        self.write_text(QUARANTINE, text)
+
+
+def record_of(environment: Environment) -> QuarantineVault:
+    """Return the record of an environment; ``CommandError`` where its control plane's cloud has no vault for it."""
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        said = f"the control plane is on {place.site.kind}, where no machine can be put into quarantine yet"
+        raise CommandError(said, code=Exit.USAGE)
+    return QuarantineVault(control=control, place=place, environment=environment)
+
+
+def has_list(state: Mapping[str, Any]) -> bool:
+    """Return whether a stack's state has the vault's list. A destruction that was interrupted may have deleted it,
+    and what lets anybody into the vault after it."""
+    made = ((str(one.get("type", "")), one.get("id")) for one in state.get("resources") or ())
+    return any(kind.startswith("pulumi-python:dynamic") and id_ == QUARANTINE for kind, id_ in made)
+
+
+def refuse_kept(environment: Environment) -> None:
+    """Refuse to take an environment down that keeps machines in quarantine, or may: they would be lost, or hold their
+    network. Not to be asked where the list was never made, or is deleted already (:func:`has_list`)."""
+    try:
+        found = record_of(environment).find()
+    except CommandError as error:
+        raise CommandError(
+            f"{error}. So it is not known whether {environment.name} keeps machines in quarantine, which would go with "
+            "it, and nothing was destroyed: run this again from where the vault answers, as somebody who may read it",
+            code=Exit.UNREACHABLE if error.code is Exit.UNREACHABLE else Exit.REFUSED,
+        ) from None
+    if found is not None and found.held:
+        env, names = environment.name, [one.name for one in found.held]
+        raise CommandError(
+            f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} in quarantine, and what is kept would go with "
+            f"{env}: `longhaul machine quarantine --env {env} NAME --release` lets go of it, so nothing was done",
+            code=Exit.REFUSED,
+        )

@@ -1,0 +1,54 @@
+"""Texts in an environment's vault, as commands read and write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from components.model.secrets.vault import vault_name
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from clouds.base.control import ControlAccess
+    from clouds.base.place import Place
+    from components.model import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class VaultRecord:
+    """The vault of an environment. Every method raises ``CommandError`` when it does not answer."""
+
+    control: ControlAccess[Any]
+    place: Place[Any]
+    environment: Environment
+
+    def text(self, name: str) -> str | None:
+        """Return the newest value of a secret; None when there is none."""
+        try:
+            return self.control.secret(self.place, vault_name(self.environment), name)
+        except CloudError as error:
+            raise not_read(self.environment, f"the vault's secret {name} cannot be read", error) from None
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a new version of a secret."""
+        try:
+            self.control.set_secret(self.place, vault_name(self.environment), name, text)
+        except CloudError as error:
+            raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
+
+
+def not_read(environment: Environment, said: str, error: CloudError) -> CommandError:
+    """Return the error for a vault that gave no secret, with what to do where nothing answered."""
+    if error.answered:
+        return CommandError(f"{said}: {error}")
+    step = f"no network here, or `longhaul up` has not made it yet: `longhaul doctor --env {environment.name}`"
+    return CommandError(f"{said}: {error}; {step}", code=Exit.UNREACHABLE)
+
+
+def unusable(name: str, error: ValueError) -> CommandError:
+    """Return the error for a secret whose value is not what it should be."""
+    return CommandError(
+        f"the vault's secret {name} cannot be used, so nothing was done: {error}. Make an earlier version of it the "
+        "newest one; the vault keeps them"
+    )

@@ -1,0 +1,1 @@
+"""``longhaul vpn``: reaches private addresses from this machine."""

@@ -1,0 +1,55 @@
+"""``longhaul vpn``: reach an environment's nodes, pods and Services from this machine."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from longhaul.client.vpn import command
+from longhaul.project.context import context, enter_lab
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from longhaul.client.vpn.session import Source
+
+HELP = command.HELP
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``vpn``."""
+    command.add_arguments(
+        parser, profile="sign in with a profile, which needs no checkout and no cloud, in place of an operator's --env"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    """Connect: with a profile as the client alone does, otherwise by what the environment's vault gives an operator."""
+    options = invocation.options
+    name, source = _of_operator(invocation) if options.profile is None else _of_profile(invocation)
+    command.connect(name, source, options)
+    return Exit.OK
+
+
+def _of_profile(invocation: Invocation) -> tuple[str, Source]:
+    from longhaul.login.command import profile_and_folder
+
+    profile, _ = profile_and_folder(invocation)
+    return profile.name, command.signed_in(profile, invocation.options)
+
+
+def _of_operator(invocation: Invocation) -> tuple[str, Source]:
+    from longhaul.vpn.operator_vpn import from_vault
+
+    options = invocation.options
+    if options.issuer or options.device or options.replace:
+        raise CommandError(
+            "--issuer, --device and --replace go with --profile; with --env it is the vault that lets an operator in",
+            code=Exit.USAGE,
+        )
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    source = from_vault(environment)
+    enter_lab(where, environment, invocation)
+    return where.env, source

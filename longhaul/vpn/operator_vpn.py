@@ -1,0 +1,68 @@
+"""Admission of an operator to the laptops' VPN: from the environment's vault, so before anybody can sign in, and while
+no API server answers. Who may have it is who may read the authority's key (docs/vpn.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from components.model.secrets.certificates import VPN, Authority, vpn_name
+from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
+from components.model.vpn.section import HOURS, MARK, operator_name
+from longhaul.client.vpn.admission import Admission, parse
+from longhaul.cluster.identity import asking, parts_of, secret_of
+from longhaul.cluster.profile import inside_of
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.client.vpn.session import Source
+
+
+def from_vault(environment: Environment) -> Source:
+    """Return what makes admissions. The vault is asked each time: who may not read the key any more gets no other.
+    ``CommandError`` for an environment without a VPN."""
+    if environment.vpn is None:
+        raise CommandError(
+            f"{environment.name} has no VPN: declare `vpn` in its file, and run `longhaul up --env {environment.name}` "
+            "(docs/vpn.md)",
+            code=Exit.USAGE,
+        )
+
+    def source(request: str, may_ask: bool) -> Admission:
+        name, admission = admit(environment, request)
+        if may_ask:
+            say(f"{environment.name}: VPN machines know this one as {name}")
+        return admission
+
+    return source
+
+
+def admit(environment: Environment, request: str) -> tuple[str, Admission]:
+    """Return the name of whoever asks, and an admission for the key of a request, of which nothing else is read.
+    ``CommandError`` when the vault does not give what is needed."""
+    from components.control_plane import issuing
+
+    source = Authority(name=VPN, common_name="")
+    authority = issuing.Pair(**parts_of(environment, source.secret, ("certificate", "key")))
+    name = operator_name(asking(environment))
+    try:
+        key = issuing.requested_key(request)
+        subject = issuing.Subject(
+            common_name=name, user_id=issuing.fingerprint(key)[:MARK], usages=["client"], days=HOURS / 24
+        )
+        certificate = issuing.sign(subject, key, authority=authority)
+        said = {
+            "certificate": certificate,
+            "authority": secret_of(environment, source.trust_secret),
+            "lasts_s": HOURS * 3600,
+            "tls_crypt": secret_of(environment, VPN_KEY),
+            "remotes": json.loads(secret_of(environment, VPN_REMOTES)),
+        }
+        return name, parse(said, name=vpn_name(environment), inside=inside_of(environment))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise CommandError(
+            f"what the vault of {environment.name} holds of the VPN is not what `longhaul up` writes: "
+            f"`longhaul up --env {environment.name} --only infrastructure` writes it anew"
+        ) from None

@@ -1,0 +1,170 @@
+"""The command line itself: help, usage, and error messages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from longhaul.cli import main as cli
+from longhaul.cli.main import main
+from longhaul.terminal.exits import Exit, meanings
+from tests.longhaul.conftest import Checkout, FakeEngine
+
+COMMANDS = tuple(cli.commands())
+SCREEN = (100, 43)
+"""Columns and lines that ``--help`` may take."""
+
+
+@pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)])
+def test_help_tells_every_exit_code(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    said = meanings(None if words == ["--help"] else words[0])
+    assert all(f"{code:>3}  {meaning}" in text for code, meaning in said.items())
+
+
+def test_a_refusal_is_told_in_each_commands_own_words() -> None:
+    refusing = {command: meanings(command)[Exit.REFUSED] for command in COMMANDS if Exit.REFUSED in meanings(command)}
+    assert set(refusing) == {"plan", "review", "up", "rotate", "restore", "machine", "access", "destroy", "acceptance"}
+    doing = ("up", "rotate", "restore", "machine", "access", "destroy", "acceptance")
+    assert all("nothing was done" in refusing.pop(command) for command in doing)
+    assert all("the change must not go in" in meaning for meaning in refusing.values())
+
+
+def test_without_a_command_it_shows_the_help_and_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == Exit.USAGE
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert cli.listing() in shown.err
+
+
+def test_help_has_a_line_for_each_command_by_its_task_and_fits_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    listed = re.findall(r"^  (\w* +)(\w+) +\w.*", text.split("options:")[0], re.MULTILINE)
+    assert [name for _, name in listed] == list(COMMANDS)
+    assert [task.strip() for task, _ in listed if task.strip()] == list(cli.groups())
+    lines = text.splitlines()
+    assert (max(map(len, lines)) <= SCREEN[0], len(lines) <= SCREEN[1]) == (True, True)
+
+
+def test_the_readme_lists_every_command_by_its_task(root: Path) -> None:
+    rows = re.findall(r"^\| ?([a-z]*) \| `longhaul ([a-z]+)", (root / "README.md").read_text(), re.MULTILINE)
+    assert [name for _, name in rows] == list(COMMANDS)
+    assert [task for task, _ in rows if task] == list(cli.groups())
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--env", "dev"], ["fly"], ["up", "--fast"], ["status", "--", "more"], ["shell"]]
+)
+def test_wrong_usage_is_2(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == Exit.USAGE
+
+
+def test_without_an_environment_it_names_those_there_are(checkout: Checkout) -> None:
+    done = checkout.run("status")
+    assert done.returncode == Exit.USAGE
+    assert "--env" in done.stderr
+    assert "dev" in done.stderr
+
+
+def test_the_environment_may_come_from_a_variable(checkout: Checkout) -> None:
+    checkout.environ["LONGHAUL_ENV"] = "dev"
+    assert checkout.run("validate").stdout == "dev: valid\n"
+
+
+def test_an_unknown_environment_names_those_there_are(checkout: Checkout) -> None:
+    done = checkout.run("validate", "--env", "dve")
+    assert done.returncode == Exit.USAGE
+    assert "an environment here: dev" in done.stderr
+
+
+def test_outside_a_project_it_says_how_to_name_one(checkout: Checkout) -> None:
+    done = checkout.run("validate", "--project", str(checkout.home))
+    assert done.returncode == Exit.USAGE
+    assert "Pulumi.yaml" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["up", "--yes"], ["plan"], ["plan", "--raw"], ["destroy", "--yes"], ["status"], ["kubeconfig"]]
+)
+def test_a_wrong_file_is_reported_whole_and_nothing_else_happens(
+    checkout: Checkout, engine: FakeEngine, words: list[str]
+) -> None:
+    raw = checkout.environment()
+    raw["supernet"] = "8.8.0.0/12"
+    raw["control_plane"]["site"] = "mars"
+    raw["control_plane"]["api"]["machine_type"] = "Standard_X"
+    checkout.write(raw)
+    done = checkout.run(*words, "--env", "dev")
+    assert done.returncode == Exit.USAGE
+    assert "supernet" in done.stderr
+    assert "control_plane.site" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert engine.calls() == []
+
+
+def test_validate_finds_overlaps_between_all_files(checkout: Checkout) -> None:
+    other = checkout.path / "stacks" / "Pulumi.other.yaml"
+    other.write_text(checkout.stack_file.read_text().replace("name: dev", "name: other"))
+    done = checkout.run("validate")
+    assert done.returncode == Exit.USAGE
+    assert "Pulumi.dev.yaml" in done.stderr
+    assert "Pulumi.other.yaml" in done.stderr
+
+
+def test_schema_is_json_that_knows_the_environment(checkout: Checkout) -> None:
+    schema = json.loads(checkout.run("validate", "--schema").stdout)
+    assert "control_plane" in schema["$defs"]["Environment"]["properties"]
+
+
+def test_a_bug_shows_neither_traceback_nor_values(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> dict[str, cli.Command]:
+        raise KeyError("the secret is 12345")
+
+    monkeypatch.delenv("LONGHAUL_DEBUG", raising=False)
+    monkeypatch.setattr(cli, "commands", broken)
+    assert main(["validate"]) == Exit.FAILED
+    told = capsys.readouterr().err
+    assert "KeyError" in told
+    assert "12345" not in told
+    assert "Traceback" not in told
+
+
+def test_a_bug_shows_its_traceback_to_who_asks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> dict[str, cli.Command]:
+        raise KeyError("where")
+
+    monkeypatch.setenv("LONGHAUL_DEBUG", "1")
+    monkeypatch.setattr(cli, "commands", broken)
+    assert main(["validate"]) == Exit.FAILED
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_words_without_the_dashes_are_told_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.parse(["shell", "--env", "lab", "lab-api-0", "hostname"])
+    assert ended.value.code == Exit.USAGE
+    assert "unrecognized arguments: hostname; words for what it runs go after --" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["corp:a", "--env", "dev"], ["--env", "dev", "corp:a"], ["--yes", "--env=dev", "corp:a"]]
+)
+def test_a_word_that_may_be_left_out_has_any_place_among_options(words: list[str]) -> None:
+    options = cli.parse(["access", "revoke", *words]).options
+    assert (options.user, options.env) == ("corp:a", "dev")

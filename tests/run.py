@@ -1,0 +1,196 @@
+"""Runs the tests in parts, by what they need: one run of pytest for each part.
+
+``python -m tests.run PART…``; with ``drill tests/lab/test_killed.py`` it runs some drills. Parts of one lane
+run one after the other, lanes side by side, since a lab waits for two thirds of its time. A part that fails ends its
+lane. Tools are compiled meanwhile with low priority; a test that needs a tool waits for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOGS = ROOT / ".lab" / "log"
+LOW, LOWEST = 5, 10
+"""Niceness of tests that wait for nothing, and of compilers: a lab's machines come first, for they have time limits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One run of pytest."""
+
+    name: str
+    marks: str
+    """Expression of ``pytest -m``."""
+    processes: int = 1
+    by_file: bool = True
+    """False when any process may take any test."""
+    niceness: int = 0
+
+    def words(self, chosen: Sequence[str]) -> list[str]:
+        """Return the command; ``chosen``: files of tests, all when empty."""
+        spread = ["--numprocesses", str(self.processes), "--dist", "loadfile" if self.by_file else "worksteal"]
+        words = [sys.executable, "-m", "pytest", "-q", "-m", self.marks, *(spread if self.processes > 1 else ())]
+        return [*(["nice", "-n", str(self.niceness)] if self.niceness else ()), *words, *chosen]
+
+
+FAST = Part(name="fast", marks="not engine and not lab and not drill", processes=2, by_file=False, niceness=LOW)
+"""Lint, unit and golden tests, which need nothing."""
+ENGINE = Part(name="engine", marks="engine and not drill", processes=3, niceness=LOW)
+"""Tests with the real Pulumi engine, a real API server or another tool."""
+MACHINES = Part(name="machines", marks="lab and not cluster and not drill", processes=2)
+"""Tests on real machines of the lab, in labs of their own."""
+CLUSTER = Part(name="cluster", marks="cluster and not drill")
+"""Tests in a whole environment in the lab, which most of them share."""
+DRILL = Part(name="drill", marks="drill")
+"""Tests that kill, stall, roll or compile."""
+LANES = ((MACHINES, CLUSTER), (FAST, ENGINE), (DRILL,))
+"""Machines and the cluster are in one lane, for Linux gives a user too few inotify instances for both at once
+(:mod:`lab.inotify`). API servers of the engine's tests run as a user of their own, who has as many again."""
+
+
+@dataclass
+class Result:
+    """How a part ended."""
+
+    part: Part
+    status: int
+    seconds: float
+    processor: float
+    """Seconds of processor time of it and of all that it awaited."""
+    summary: str
+    """The last line that pytest printed."""
+
+    def __str__(self) -> str:
+        return f"{self.part.name:<9} {self.seconds:6.0f} s, {self.processor:6.0f} s of processor: {self.summary}"
+
+
+@dataclass
+class Lane:
+    """Parts that run one after the other."""
+
+    parts: Sequence[Part]
+    chosen: Sequence[str]
+    results: list[Result] = field(default_factory=list)
+    running: subprocess.Popen[str] | None = None
+    ended: bool = False
+    """True once no further part may begin."""
+
+    def run(self) -> None:
+        """Run the parts until one fails."""
+        for part in self.parts:
+            if self.ended:
+                return
+            self.results.append(self._run(part))
+            if self.results[-1].status:
+                return
+
+    def _run(self, part: Part) -> Result:
+        _say(f"== {part.name}: begins at {time.strftime('%H:%M:%S', time.gmtime())} ==")
+        started = time.monotonic()
+        process = subprocess.Popen(
+            part.words(self.chosen),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self.running = process
+        last = ""
+        assert process.stdout is not None
+        for line in process.stdout:
+            last = line.strip() or last
+            _say(f"{part.name}: {line.rstrip()}")
+        _, code, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(code)
+        self.running = None
+        return Result(
+            part=part,
+            status=process.returncode,
+            seconds=time.monotonic() - started,
+            processor=usage.ru_utime + usage.ru_stime,
+            summary=last,
+        )
+
+    def stop(self) -> None:
+        """End what runs as Ctrl-C would: pytest takes its labs down."""
+        self.ended = True
+        if self.running is not None:
+            os.killpg(self.running.pid, signal.SIGINT)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the parts; return 0 when all passed."""
+    known = {part.name: part for lane in LANES for part in lane}
+    parser = argparse.ArgumentParser(prog="python -m tests.run", description="Runs the tests in parts.")
+    parser.add_argument("words", nargs="+", metavar="PART|FILE", help=f"{', '.join(known)}; files of tests")
+    words = parser.parse_args(argv).words
+    chosen = [word for word in words if word not in known]
+    lanes = [Lane([part for part in lane if part.name in words], chosen) for lane in LANES]
+    lanes = [lane for lane in lanes if lane.parts]
+    if not lanes:
+        parser.error(f"no part is called so: {', '.join(known)}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.default_int_handler)
+    with _compiling(wanted=any(part is not FAST for lane in lanes for part in lane.parts)):
+        _run_side_by_side(lanes)
+    results = [result for lane in lanes for result in lane.results]
+    print()
+    for result in results:
+        print(result)
+    missing = [part.name for lane in lanes for part in lane.parts[len(lane.results) :]]
+    failed = [result.part.name for result in results if result.status] + missing
+    print(f"failed or not run: {', '.join(failed)}" if failed else "all parts passed", flush=True)
+    return 1 if failed else 0
+
+
+def _run_side_by_side(lanes: Sequence[Lane]) -> None:
+    threads = [threading.Thread(target=lane.run) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        for lane in lanes:
+            lane.stop()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def _compiling(*, wanted: bool) -> Iterator[None]:
+    """Make the tools meanwhile."""
+    if not wanted:
+        yield
+        return
+    LOGS.mkdir(parents=True, exist_ok=True)
+    words = ["nice", "-n", str(LOWEST), sys.executable, "-m", "lab.tools", "ensure"]
+    with (LOGS / "tools.log").open("w", encoding="utf-8") as log:
+        tools = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            tools.terminate()
+            tools.wait()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
