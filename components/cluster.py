@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from components.control_plane.plane import ControlPlane
+from components.control_plane.plane import ControlPlaneComponent
 from components.control_plane.secrets import TunnelKey
 from components.immutable_guard import holding
-from components.links import Keys, Links, LinksArgs
+from components.links import Links, LinksArgs, VaultTunnelKeys
 from components.model import Environment, plan
 from components.registry import resources_of
 from components.render import pool_user_data
@@ -53,7 +53,7 @@ class Cluster(ComponentResource):
         self.outputs |= self._links(control, [provider for cloud in clouds.values() for provider in cloud.providers])
         self.register_outputs({})
 
-    def _control_plane(self) -> ControlPlane:
+    def _control_plane(self) -> ControlPlaneComponent:
         site = self._environment.control_plane.site
         cloud = self._sites[site]
         if not isinstance(cloud, HasControlPlane):
@@ -67,18 +67,18 @@ class Cluster(ComponentResource):
         )
 
     def _links(
-        self, control: ControlPlane, providers: list[pulumi.ProviderResource]
+        self, control: ControlPlaneComponent, providers: list[pulumi.ProviderResource]
     ) -> Mapping[str, pulumi.Input[object]]:
         """Make the links between sites, if there are several sites. Return exports that the on-premises gateways
         need."""
         if len(self._environment.sites) == 1:
             return {}
 
-        def tunnel_keys(secret: str, *, of_cloud: bool = False) -> Keys:
+        def tunnel_keys(secret: str, *, of_cloud: bool = False) -> VaultTunnelKeys:
             name = f"{self._environment.name}-{secret}"
             opts = ResourceOptions(parent=self, depends_on=[control.vault_writable])
             made = TunnelKey(name, secret=secret, vault_url=control.vault_url, of_cloud=of_cloud, opts=opts)
-            return Keys(text=_or_none_yet(made.value) if of_cloud else made.value, made=[made])
+            return VaultTunnelKeys(text=_or_none_yet(made.value) if of_cloud else made.value, made=[made])
 
         links = Links(
             f"{self._environment.name}-links",

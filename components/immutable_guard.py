@@ -33,7 +33,7 @@ from clouds.base.kinds import Lasting
 from clouds.base.tagging import SITE
 from clouds.registry import clouds
 from components.control_plane.guard import confirmed
-from components.control_plane.replacement import RefusedError
+from components.control_plane.replacement import GuardRefusedError
 from components.model import AddressPlan, Environment
 from components.model.policy.immutable import Settings, changes, instead, settings
 
@@ -63,7 +63,7 @@ class ImmutableProvider(ResourceProvider):
         return DiffResult(changes=any(olds.get(name) != news.get(name) for name in names), replaces=[])
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        """Record the new settings; raise ``RefusedError`` when an immutable setting would change."""
+        """Record the new settings; raise ``GuardRefusedError`` when an immutable setting would change."""
         check(str(news["environment"]), olds.get("facts") or {}, news["facts"])
         return UpdateResult(outs=news)
 
@@ -77,7 +77,7 @@ class ImmutableSettings(Resource, module="longhaul", name="Held"):
 
 
 def check(environment: str, before: Settings, after: Settings) -> None:
-    """Raise ``RefusedError`` when a setting that both have differs."""
+    """Raise ``GuardRefusedError`` when a setting that both have differs."""
     found = changes(before, after)
     if found:
         lines = [
@@ -85,7 +85,7 @@ def check(environment: str, before: Settings, after: Settings) -> None:
             *(f"  {one}" for one in found),
             " ".join(["Take that back.", *instead(found), "See docs/guards.md."]),
         ]
-        raise RefusedError("\n".join(lines))
+        raise GuardRefusedError("\n".join(lines))
 
 
 def keeps(environment: Environment) -> ResourceHookBinding:
@@ -99,8 +99,8 @@ def keeps(environment: Environment) -> ResourceHookBinding:
 
 
 def check_deletion(environment: Environment, *, type_: str, name: str, inputs: Mapping[str, Any]) -> None:
-    """Raise ``RefusedError`` unless the resource is deleted together with its site or the learner, or with the whole
-    environment."""
+    """Raise ``GuardRefusedError`` unless the resource is deleted together with its site or the learner, or with the
+    whole environment."""
     if environment.destroyable and confirmed(environment.name):
         return
     site = (inputs.get("tags") or {}).get(SITE)
@@ -112,7 +112,7 @@ def check_deletion(environment: Environment, *, type_: str, name: str, inputs: M
     goes = "A site goes, with all it has, when it is taken out of the file. " if stays.with_site else ""
     goes += "It goes when the learner is taken out of the file. " if stays.with_learner else ""
     # The first line alone is shown beside the resource, all of it at the end.
-    raise RefusedError(
+    raise GuardRefusedError(
         f"{name} must stay: {stays.why}.\n"
         f"Take back what deletes or replaces it (`longhaul plan --env {environment.name}` shows what does). {goes}"
         f"A whole environment goes by `longhaul destroy --env {environment.name}`. See docs/guards.md."

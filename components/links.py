@@ -69,7 +69,7 @@ class Tunnel(Remote):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keys:
+class VaultTunnelKeys:
     """The vault's keys of a tunnel."""
 
     text: pulumi.Input[str]
@@ -87,12 +87,12 @@ class Keys:
 class MakesKeys(Protocol):
     """Function that makes the keys of a tunnel."""
 
-    def __call__(self, secret: str, *, of_cloud: bool = False) -> Keys:
+    def __call__(self, secret: str, *, of_cloud: bool = False) -> VaultTunnelKeys:
         """``secret``: their name in the vault; ``of_cloud``: a cloud makes the first key itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gateway:
+class LinkGateway:
     """A gateway, which has one key for each gateway of another site."""
 
     name: str = ""
@@ -109,10 +109,10 @@ class Gateway:
 class Holds(Protocol):
     """The end of a site whose gateways have addresses of their own."""
 
-    def gateways(self) -> Sequence[Gateway]:
+    def gateways(self) -> Sequence[LinkGateway]:
         """Return its gateways, which are made when they are first requested."""
 
-    def hold(self, name: str, gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
+    def hold(self, name: str, gateway: LinkGateway, far: str, tunnels: Sequence[Tunnel]) -> None:
         """Make a gateway's tunnels to a gateway of the site ``far``."""
 
 
@@ -121,7 +121,7 @@ class Dials(Protocol):
     """The end of a site that gets addresses and keys with each connection."""
 
     def dial(
-        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], Keys]
+        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], VaultTunnelKeys]
     ) -> Mapping[str, Sequence[Tunnel]]:
         """Connect to addresses of the site ``far``. Return, by label of each address, the tunnels that the other end
         has to make. ``keys`` makes those of a tunnel, given its label: none at first."""
@@ -222,7 +222,7 @@ class Links(ComponentResource):
         first tunnel alone; else, two connections in AWS with two tunnels each become four in Azure, of whose two
         instances only the one that AWS expects comes up."""
 
-        def keys(label: str) -> Keys:
+        def keys(label: str) -> VaultTunnelKeys:
             return self._args.tunnel_keys(f"tunnel-{first}-{second}-{label}", of_cloud=True)
 
         pairs = [(gateway, remote) for gateway in far.gateways() for remote in gateway.remotes()]

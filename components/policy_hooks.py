@@ -29,7 +29,7 @@ from clouds.base.findings import Finding
 from clouds.base.inputs import SIGNATURE, UNKNOWN
 from clouds.base.policy import Resource
 from clouds.base.policy_rules import RULES
-from components.control_plane.replacement import RefusedError
+from components.control_plane.replacement import GuardRefusedError
 from components.model import Environment
 from components.model.policy.rules import PREVIEW_JUDGED, Policies, policies
 
@@ -56,10 +56,10 @@ def enforcing(environment: Environment) -> ResourceTransformation:
 
 
 def check(judge: Policies, resource: Resource) -> None:
-    """Raise ``RefusedError`` when a finding stands against a resource."""
+    """Raise ``GuardRefusedError`` when a finding stands against a resource."""
     found = judge.against(resource)
     if found:
-        raise RefusedError("\n".join(_said(resource, found)))
+        raise GuardRefusedError("\n".join(_said(resource, found)))
 
 
 def _said(resource: Resource, found: Sequence[Finding]) -> list[str]:

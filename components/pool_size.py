@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding
 
 from clouds.base.errors import CloudError
-from components.control_plane.replacement import RefusedError
+from components.control_plane.replacement import GuardRefusedError
 
 
 def never_lower(
@@ -33,17 +33,19 @@ def never_lower(
         try:
             now = await asyncio.to_thread(live)
         except CloudError as error:
-            raise RefusedError(f"{group} stays as it is: its size is not known ({error}). Try again later.") from error
+            raise GuardRefusedError(
+                f"{group} stays as it is: its size is not known ({error}). Try again later."
+            ) from error
         check(group, sent=size, live=now)
 
     return ResourceHookBinding(before_update=[ResourceHook(f"{resource}-keeps-its-size", before_update)])
 
 
 def check(group: str, *, sent: int, live: int | None) -> None:
-    """Raise ``RefusedError`` when an update would lower a group's size."""
+    """Raise ``GuardRefusedError`` when an update would lower a group's size."""
     if live is None or sent >= live:
         return
-    raise RefusedError(
+    raise GuardRefusedError(
         f"{group} stays as it is: it has {live} machines now, and this update would leave {sent}.\n"
         "The state has an older size: run `longhaul up` again, which reads the clouds first, or `pulumi up --refresh`. "
         "To make the pool smaller, drain its nodes and resize the group in its cloud."

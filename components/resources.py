@@ -8,11 +8,11 @@ from typing import Protocol, runtime_checkable
 import pulumi
 from pulumi import Output
 
-from components.control_plane.plane import ControlPlane
+from components.control_plane.plane import ControlPlaneComponent
 from components.links import End, EndContext
 
 
-class UserData(Protocol):
+class UserDataMaker(Protocol):
     """Function that returns cloud-init's input for a pool's machines as plain text; with ``group``, for that group of
     the pool."""
 
@@ -29,7 +29,7 @@ class CloudResources(Protocol):
     def make_site(self, name: str) -> None:
         """Make a site without its pools. This comes before everything else of the site."""
 
-    def make_pools(self, site: str, user_data: UserData) -> None:
+    def make_pools(self, site: str, user_data: UserDataMaker) -> None:
         """Make a site's pools, each as a component of type ``longhaul:KIND:Pool``, by which plans recognise a pool."""
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
@@ -48,7 +48,7 @@ class CloudResources(Protocol):
 class HasControlPlane(Protocol):
     """A cloud that the control plane can be in."""
 
-    def make_control_plane(self) -> ControlPlane:
+    def make_control_plane(self) -> ControlPlaneComponent:
         """Make the control plane in the site that the environment names."""
 
 

@@ -12,9 +12,9 @@ from clouds.aws.offers import offers
 from clouds.aws.parts import AwsSiteParts
 from clouds.aws.permissions import permissions
 from clouds.aws.quotas import quotas
-from clouds.aws.reader import Reader, asked, endpoints, tagged, vpc_blocks
+from clouds.aws.reader import AwsReader, asked, endpoints, tagged, vpc_blocks
 from clouds.aws.site import AwsSite
-from clouds.base.doctor import CloudDoctor, Question, Share, bake, compared, unbaked
+from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.outside import clock
 
@@ -28,7 +28,7 @@ NONE = ("InvalidAMIID.NotFound", "InvalidAMIID.Unavailable", "InvalidAMIID.Malfo
 class AwsCloudDoctor(CloudDoctor[AwsSite]):
     """Checks of what AWS must have and allow."""
 
-    def services(self, share: Share[AwsSite]) -> dict[str, tuple[str, ...]]:
+    def services(self, share: CloudShare[AwsSite]) -> dict[str, tuple[str, ...]]:
         """Return the URLs of the services that are needed, each with the names of the sites that need it."""
         found: dict[str, tuple[str, ...]] = {}
         regions = share.regions()
@@ -37,31 +37,31 @@ class AwsCloudDoctor(CloudDoctor[AwsSite]):
                 found[url] = (*found.get(url, ()), *regions[region])
         return found
 
-    def questions(self, share: Share[AwsSite], reader: Reader | None = None) -> Iterator[Question]:
+    def questions(self, share: CloudShare[AwsSite], reader: AwsReader | None = None) -> Iterator[DoctorQuestion]:
         """Yield the questions for the account, for each region and for each site."""
-        reader = reader or Reader()
+        reader = reader or AwsReader()
         regions, everywhere = share.regions(), share.sites(*share.places)
-        yield Question(name="clock", where=("this machine",), run=partial(_clock, share, next(iter(regions))))
-        yield Question(name="credentials", where=everywhere, run=partial(credentials, share, reader))
-        yield Question(name="permissions", where=everywhere, run=partial(permissions, share, reader))
+        yield DoctorQuestion(name="clock", where=("this machine",), run=partial(_clock, share, next(iter(regions))))
+        yield DoctorQuestion(name="credentials", where=everywhere, run=partial(credentials, share, reader))
+        yield DoctorQuestion(name="permissions", where=everywhere, run=partial(permissions, share, reader))
         for region, names in regions.items():
             where = share.sites(*names)
-            yield Question(name="quotas", where=where, run=partial(quotas, share, reader, region))
-            yield Question(name="addresses", where=where, run=partial(addresses, share, reader, region))
+            yield DoctorQuestion(name="quotas", where=where, run=partial(quotas, share, reader, region))
+            yield DoctorQuestion(name="addresses", where=where, run=partial(addresses, share, reader, region))
         for name, place in share.places.items():
             where = share.sites(name)
-            yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
-            yield Question(name="images", where=where, run=partial(image, share, reader, name))
+            yield DoctorQuestion(name="machine-types", where=where, run=partial(offers, share, reader, name))
+            yield DoctorQuestion(name="images", where=where, run=partial(image, share, reader, name))
             if AwsSiteParts().existing_parts(place.site):
-                yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
+                yield DoctorQuestion(name="existing", where=where, run=partial(named_parts, share, reader, name))
 
 
-def _clock(share: Share[AwsSite], region: str) -> Iterator[Finding]:
+def _clock(share: CloudShare[AwsSite], region: str) -> Iterator[Finding]:
     ((url,),) = endpoints(("sts",), [region]).values()
     yield from clock(share.here, url)
 
 
-def credentials(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
+def credentials(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Finding]:
     """Report the account of the credentials. It is a problem when a site declares another account, and a warning when
     the caller is the account's root user."""
     caller = reader.caller(next(iter(share.regions())))
@@ -80,7 +80,7 @@ def credentials(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
         yield ok(f"AWS: the account {caller.account}, as {caller.arn}{see}", *sites)
 
 
-def addresses(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Finding]:
+def addresses(share: CloudShare[AwsSite], reader: AwsReader, region: str) -> Iterator[Finding]:
     """Report VPCs of a region that overlap the address plan: EC2's ``DescribeVpcs`` (``CidrBlockAssociationSet``)."""
     others: list[tuple[str, list[str]]] = []
     named = {place.site.existing.vpc for place in share.places.values()}
@@ -94,7 +94,7 @@ def addresses(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Fi
     yield from compared(share, others, f"VPCs in {region}")
 
 
-def image(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
+def image(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[Finding]:
     """Check a site's AMI in its region: EC2's ``DescribeImages`` (``State``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
     if AwsMachineImages().is_placeholder(site):

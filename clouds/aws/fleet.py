@@ -18,7 +18,7 @@ from clouds.aws.groups import AwsPoolGroups
 from clouds.aws.session import AwsError, asked, prompt, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Group, Life, Machine
+from clouds.base.fleet import GroupState, Life, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal, cause_of
 
@@ -90,31 +90,31 @@ class AwsGroup:
         self._promptly = client or partial(prompt().client, region=region)
         self._said = f"AWS {region}, {name}"
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         """Return the group. This takes one call for the group and its machines, and another when the group does not
         state its template's version."""
         with asked(f"{self._said}, what it is"):
             group = self._group()
             template, version = self._template(group)
         self._zones = len(group.get("AvailabilityZones") or ())
-        return Group(
+        return GroupState(
             target=f"{template}:{version}",
             wanted=int(group["DesiredCapacity"]),
             machines=tuple(machines(group, template, version)),
         )
 
-    def replace(self, machine: Machine) -> None:
+    def replace(self, machine: LiveMachine) -> None:
         """Terminate the machine. The group makes another one from its present template."""
         with asked(f"{self._said}, the end of {machine.id}"):
             self._client("autoscaling").terminate_instance_in_auto_scaling_group(
                 InstanceId=machine.id, ShouldDecrementDesiredCapacity=False
             )
 
-    def rebuild(self, machine: Machine) -> None:
+    def rebuild(self, machine: LiveMachine) -> None:
         """Raise ``NotImplementedError``: AWS does not replace a machine in place."""
         raise NotImplementedError(f"{machine.id}: AWS makes another machine, and nothing of an old one anew")
 
-    def remake(self, machine: Machine) -> None:
+    def remake(self, machine: LiveMachine) -> None:
         """Replace the machine, in the same way as :meth:`replace`."""
         self.replace(machine)
 
@@ -150,7 +150,7 @@ class AwsGroup:
                 ShouldDecrementDesiredCapacity=smaller, **which
             )
 
-    def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:
+    def made_at(self, machines: Sequence[LiveMachine]) -> dict[str, str]:
         """Return the instances' launch times. A filter, unlike a list of ids, may name instances that are gone."""
         ids = [machine.id for machine in machines]
         with asked(f"{self._said}, the age of its instances"):
@@ -173,7 +173,7 @@ class AwsGroup:
         grace = NEXT_ZONE if self._zones > 1 else timedelta()
         return tuple(refused(answer["Activities"], now=self._clock(), grace=grace))
 
-    def console(self, machine: Machine) -> str:
+    def console(self, machine: LiveMachine) -> str:
         """Return the command for EC2's copy of the serial console."""
         return f"aws ec2 get-console-output --region {self._region} --instance-id {machine.id} --latest --output text"
 
@@ -206,7 +206,7 @@ def live_groups(place: Place[AwsSite], name: str) -> dict[str, AwsGroup]:
     }
 
 
-def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[Machine]:
+def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[LiveMachine]:
     """Yield the group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle". A group
     that protects each new instance says nothing of a single one by that."""
     every = bool(group.get("NewInstancesProtectedFromScaleIn"))
@@ -215,7 +215,7 @@ def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[
         state = str(item.get("LifecycleState", ""))
         aside = "Standby" in state or state.startswith("Detach")
         protected = bool(item.get("ProtectedFromScaleIn")) and not every
-        yield Machine(
+        yield LiveMachine(
             id=str(item["InstanceId"]),
             node=str(item["InstanceId"]),
             current=(made_from.get("LaunchTemplateId"), str(made_from.get("Version"))) == (template, version),

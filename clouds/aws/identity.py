@@ -53,7 +53,7 @@ _ANY_RESOURCE = re.compile(r"^(\*|arn:[^:]*:[^:]*:[^:]*:[^:]*:\*)$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class AllowStatement:
     """One statement of a policy document that allows something."""
 
     place: str
@@ -66,7 +66,7 @@ class Statement:
         return [] if value is None else [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
-def allowing(place: str, document: Any) -> Iterator[Statement]:
+def allowing(place: str, document: Any) -> Iterator[AllowStatement]:
     """Yield the statements of ``document`` that allow something; none when the document is known only later. Raise
     ``ValueError`` when it is not a policy document."""
     if document is None or is_unknown(document):
@@ -79,10 +79,10 @@ def allowing(place: str, document: Any) -> Iterator[Statement]:
         if not isinstance(statement, Mapping):
             raise ValueError(f"{place} is no policy document")
         if statement.get("Effect") == "Allow":
-            yield Statement(place=f"{place}, statement {number}", content=statement)
+            yield AllowStatement(place=f"{place}, statement {number}", content=statement)
 
 
-def wide_actions(statement: Statement) -> Iterator[str]:
+def wide_actions(statement: AllowStatement) -> Iterator[str]:
     """Yield the ways in which a statement allows too many actions."""
     if "NotAction" in statement.content:
         yield "allows all actions but some (NotAction)"
@@ -91,7 +91,7 @@ def wide_actions(statement: Statement) -> Iterator[str]:
             yield f"allows {action}"
 
 
-def wide_resources(statement: Statement) -> Iterator[str]:
+def wide_resources(statement: AllowStatement) -> Iterator[str]:
     """Yield the ways in which a statement allows actions on too many resources."""
     if "NotResource" in statement.content:
         yield "allows it on all resources but some (NotResource)"
@@ -101,7 +101,7 @@ def wide_resources(statement: Statement) -> Iterator[str]:
             yield f"allows {', '.join(limitable)} on {resource}"
 
 
-def wide_principals(statement: Statement) -> Iterator[str]:
+def wide_principals(statement: AllowStatement) -> Iterator[str]:
     """Yield the ways in which a statement admits unknown principals."""
     if "NotPrincipal" in statement.content:
         yield "lets in everyone but some (NotPrincipal)"
@@ -115,7 +115,7 @@ def wide_principals(statement: Statement) -> Iterator[str]:
             yield from _federated(statement)
 
 
-def _federated(statement: Statement) -> Iterator[str]:
+def _federated(statement: AllowStatement) -> Iterator[str]:
     """Yield a reason when a statement trusts an identity provider without naming the audience and the subject. Other
     customers have identities at the same provider."""
     named = dict(_conditions(statement.content.get("Condition") or {}))
@@ -135,7 +135,7 @@ def _conditions(condition: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]
                 yield key.rpartition(":")[2], [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
-def _judged(place: str, document: Any, wide: Callable[[Statement], Iterator[str]], write: str) -> Iterator[Breach]:
+def _judged(place: str, document: Any, wide: Callable[[AllowStatement], Iterator[str]], write: str) -> Iterator[Breach]:
     try:
         for statement in allowing(place, document):
             for what in wide(statement):

@@ -8,14 +8,14 @@ from typing import Any
 
 from clouds.aws.existing import AwsNodeSubnet
 from clouds.aws.fitting import attachment_faults, subnet_faults, table_faults
-from clouds.aws.reader import Reader, asked, vpc_blocks
+from clouds.aws.reader import AwsReader, asked, vpc_blocks
 from clouds.aws.site import AwsSite
-from clouds.base.doctor import Share, fitted
+from clouds.base.doctor import CloudShare, fitted
 from clouds.base.findings import Finding
 from clouds.base.fitting import FoundNetwork, FoundSubnet, network_faults, ranges_of
 
 
-def named_parts(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
+def named_parts(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[Finding]:
     """Check a site's VPC, node subnets with their route tables, and gateways, by EC2's ``Describe`` operations."""
     site, ranges = share.places[name].site, share.ranges[name]
     there, key = site.existing, f"sites.{name}.existing"
@@ -41,7 +41,7 @@ def named_parts(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Fi
 
 
 def _node_subnet(
-    share: Share[AwsSite], ec2: Any, site: AwsSite, named: AwsNodeSubnet, key: str, *, name: str, zone: str
+    share: CloudShare[AwsSite], ec2: Any, site: AwsSite, named: AwsNodeSubnet, key: str, *, name: str, zone: str
 ) -> Iterator[Finding]:
     subnet = _described(ec2, "subnets", "subnet-id", named.subnet)
     faults: Iterable[str] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineType, built_in
+from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineProperties, built_in
 from clouds.base.machine_types import MachineTypes
 from clouds.base.pool import Pool
 from clouds.base.rdma import Rdma
@@ -20,7 +20,7 @@ _type = partial(built_in, "aws")
 class AwsMachineTypes(MachineTypes):
     """Machine types of AWS."""
 
-    def known(self) -> dict[str, MachineType]:
+    def known(self) -> dict[str, MachineProperties]:
         """Return every built-in type by AWS's own name."""
         return {
             "m7i.xlarge": _type(4, 16),

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from clouds.aws.quotas import instance_vcpus
-from clouds.aws.reader import Reader, asked
+from clouds.aws.reader import AwsReader, asked
 from clouds.aws.site import AwsSite
-from clouds.base.doctor import Machines, Share, cores_differ
+from clouds.base.doctor import CloudShare, MachineDemand, cores_differ
 from clouds.base.findings import Finding, ok, problem, warning
 
 
-def offers(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
+def offers(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[Finding]:
     """Check a site's zones (EC2's ``DescribeAvailabilityZones``), the types that each of them offers
     (``DescribeInstanceTypeOfferings`` by zone), and their cores (``DescribeInstanceTypes``)."""
     site = share.places[name].site
@@ -31,7 +31,7 @@ def offers(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding
     yield from cores_differ(share, wanted, vcpus)
 
 
-def _judged(share: Share[AwsSite], one: Machines, zones: tuple[str, ...], offered: set[str]) -> Finding:
+def _judged(share: CloudShare[AwsSite], one: MachineDemand, zones: tuple[str, ...], offered: set[str]) -> Finding:
     key = share.at(*one.key)
     here = [zone for zone in zones if zone in offered]
     if not here:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from clouds.aws import session
-from clouds.aws.reader import Caller, Reader, asked
+from clouds.aws.reader import AwsReader, Caller, asked
 from clouds.aws.site import AwsSite
-from clouds.base.doctor import PAGE, Share
-from clouds.base.findings import Finding, NotAskedError, RefusedError, ok, problem, unknown, warning
+from clouds.base.doctor import PAGE, CloudShare
+from clouds.base.findings import Finding, NotAllowedError, NotAskedError, ok, problem, unknown, warning
 
 POLICY = Path(__file__).with_name("operator-policy.json")
 """The policy of who runs `longhaul up`, as IAM takes it. Each statement allows."""
@@ -71,7 +71,7 @@ class _Who:
     """First part of the environment's names in the cloud."""
 
 
-def permissions(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
+def permissions(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Finding]:
     """Check the policy's actions by IAM's ``SimulatePrincipalPolicy``. If that is not allowed, check
     one of them by EC2's ``DryRun``, which "checks whether you have the required permissions for the action, without
     actually making the request, and provides an error response" (EC2 API, ``CreateVpc``)."""
@@ -85,7 +85,7 @@ def permissions(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
         begin = next(iter(share.places.values())).cloud_name(share.environment)
         who = _Who(client=iam, principal=_principal(iam, caller), caller=caller, names=begin)
         missing = _missing(who, regions)
-    except RefusedError as error:
+    except NotAllowedError as error:
         yield unknown(f"most permissions on AWS: {error}", *sites, do=error.do)
         for region, names in share.regions().items():
             yield _dry_run(reader, region, share.sites(*names))
@@ -117,7 +117,7 @@ def _principal(iam: Any, caller: Caller) -> str:
     try:
         with asked("the role's ARN", needs="iam:GetRole"):
             return str(iam.get_role(RoleName=name)["Role"]["Arn"])
-    except RefusedError:
+    except NotAllowedError:
         partition = caller.arn.split(":")[1]
         return f"arn:{partition}:iam::{caller.account}:role/{name}"
 
@@ -173,7 +173,7 @@ def _arn(pattern: str, who: _Who, region: str) -> str:
     return ":".join(parts)
 
 
-def _dry_run(reader: Reader, region: str, sites: tuple[str, ...]) -> Finding:
+def _dry_run(reader: AwsReader, region: str, sites: tuple[str, ...]) -> Finding:
     """Check by a dry run whether the caller may make a VPC. With ``DryRun`` EC2 makes none and always answers with an
     error, whose code is the result."""
     ec2, what = reader.client("ec2", region), "a dry run of ec2:CreateVpc"

@@ -22,7 +22,7 @@ from urllib.parse import urljoin
 
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
-from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Part, PartKey, PriceList, Say, joined, only
+from clouds.base.prices import Asking, Batch, Key, MachineKey, Part, PartKey, PriceAnswer, PriceList, Say, joined, only
 from clouds.base.web import Web, WebError
 
 URL = "https://pricing.us-east-1.amazonaws.com"
@@ -38,7 +38,7 @@ Row = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usage:
+class PriceListUsage:
     """Identification of a part of a network in the price list."""
 
     offer: str
@@ -46,12 +46,12 @@ class Usage:
     """Usage type without the region's prefix, which some regions have (`USE1-`, `EU-`)."""
 
 
-def usages() -> dict[Part, Usage]:
+def usages() -> dict[Part, PriceListUsage]:
     """Return the usage type of each part, charged by the hour."""
     return {
-        "nat-gateway": Usage(offer=EC2, usage_type="NatGateway-Hours"),
-        "public-address": Usage(offer=VPC, usage_type="PublicIPv4:InUseAddress"),
-        "vpn-connection": Usage(offer=VPC, usage_type="VPN-Usage-Hours:ipsec.1"),
+        "nat-gateway": PriceListUsage(offer=EC2, usage_type="NatGateway-Hours"),
+        "public-address": PriceListUsage(offer=VPC, usage_type="PublicIPv4:InUseAddress"),
+        "vpn-connection": PriceListUsage(offer=VPC, usage_type="VPN-Usage-Hours:ipsec.1"),
     }
 
 
@@ -96,8 +96,8 @@ def _file(key: MachineKey | PartKey) -> tuple[str, str]:
 
 def _reader(
     keys: tuple[MachineKey | PartKey, ...], *, offer: str, region: str, web: Web, today: date, url: str
-) -> Callable[[Say], Answer]:
-    def read(say: Say) -> Answer:
+) -> Callable[[Say], PriceAnswer]:
+    def read(say: Say) -> PriceAnswer:
         address = _address(offer, region, web=web, url=url)
         found = web.scan(address, lambda lines: _amounts(lines, keys, address), say=say)
         return joined([only(key, found[key], source=address, today=today) for key in keys])

@@ -10,9 +10,9 @@ from typing import Any
 
 from clouds.aws.parts import made_zones
 from clouds.aws.ranges import RANGES, vpc_ranges
-from clouds.aws.reader import Reader, asked, tagged
+from clouds.aws.reader import AwsReader, asked, tagged
 from clouds.aws.site import AwsSite
-from clouds.base.doctor import Machines, Share
+from clouds.base.doctor import CloudShare, MachineDemand
 from clouds.base.findings import Finding, unknown
 from clouds.base.quotas import Quota, judge
 
@@ -59,7 +59,7 @@ class _Region:
     name: str
     quotas: dict[str, _Applied]
     """Quotas by name."""
-    machines: tuple[Machines, ...]
+    machines: tuple[MachineDemand, ...]
     """Machines that the environment needs in the region."""
 
     def quota(self, machine_type: str, *, spot: bool) -> str:
@@ -68,7 +68,7 @@ class _Region:
         return next((name for name in names if name in self.quotas), "")
 
 
-def quotas(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Finding]:
+def quotas(share: CloudShare[AwsSite], reader: AwsReader, region: str) -> Iterator[Finding]:
     """Check one region's quotas of cores by family, of Elastic IPs, of VPCs and of VPN connections."""
     names = share.regions()[region]
     found = _Region(name=region, quotas=_applied(reader, region), machines=share.machines_in(*names))
@@ -89,7 +89,7 @@ def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
     return (f"All {family} Spot Instance Requests", *((older,) if older else ()))
 
 
-def _applied(reader: Reader, region: str) -> dict[str, _Applied]:
+def _applied(reader: AwsReader, region: str) -> dict[str, _Applied]:
     """Return the quotas of EC2 and VPC, by name. "If the applied quota value is not available for a quota, the quota is
     not retrieved" (Service Quotas API, ``ListServiceQuotas``)."""
     found: dict[str, _Applied] = {}
@@ -103,9 +103,9 @@ def _applied(reader: Reader, region: str) -> dict[str, _Applied]:
     return found
 
 
-def _cores(share: Share[AwsSite], ec2: Any, region: _Region) -> Iterator[Finding]:
+def _cores(share: CloudShare[AwsSite], ec2: Any, region: _Region) -> Iterator[Finding]:
     used = _cores_in_use(ec2, share.environment) if region.machines else {}
-    groups: dict[str, list[Machines]] = {}
+    groups: dict[str, list[MachineDemand]] = {}
     for one in region.machines:
         name = region.quota(one.machine_type, spot=one.spot)
         if name:
@@ -121,7 +121,7 @@ def _cores(share: Share[AwsSite], ec2: Any, region: _Region) -> Iterator[Finding
         yield _judged(region, name, "vCPUs", taken, (least, most), where)
 
 
-def _words(one: Machines) -> str:
+def _words(one: MachineDemand) -> str:
     return f"{one.machine_type}, spot" if one.spot else one.machine_type
 
 
@@ -158,7 +158,7 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
         }
 
 
-def _networks(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
+def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
     """Check the quotas of Elastic IPs, one for each zone, and of VPCs, one for each site; and that of a VPC's ranges
     where a site takes more than AWS's default. Existing parts do not count (components/aws/network.py)."""
     sites = [share.places[name].site for name in names]
@@ -176,7 +176,7 @@ def _networks(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]
             yield _counted(region, BLOCKS, "ranges", 0, blocks, share.sites(name))
 
 
-def _connections(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
+def _connections(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
     """Check the quotas of VPN connections, one for each address of another site. On an existing gateway others'
     connections count too."""
     wanted = {name: share.remote_addresses[name] for name in names if share.remote_addresses[name]}

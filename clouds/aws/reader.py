@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clouds.aws import session
-from clouds.base.findings import NotAskedError, RefusedError
+from clouds.base.findings import NotAllowedError, NotAskedError
 from clouds.base.tagging import ENVIRONMENT
 
 
@@ -21,7 +21,7 @@ class Caller:
     arn: str
 
 
-class Reader:
+class AwsReader:
     """Clients of AWS's services, made when they are first used."""
 
     def __init__(self, clients: Callable[[str, str], Any] | None = None) -> None:
@@ -75,7 +75,7 @@ def asked(what: str, *, needs: str) -> Iterator[None]:
             yield
     except session.AwsError as error:
         if error.denied:
-            raise RefusedError(f"{what}: AWS refuses ({error.code})", do=f"allow {needs}") from None
+            raise NotAllowedError(f"{what}: AWS refuses ({error.code})", do=f"allow {needs}") from None
         if error.stale:
             said = f"{what}: AWS does not take the credentials ({error.code})"
             raise NotAskedError(said, do=session.SIGN_IN) from None

@@ -5,46 +5,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.base.kinds import Kind, Lasting
+from clouds.base.kinds import Lasting, ResourceKind
 from clouds.base.resources import ResourceTypes
 
 
 class AwsResourceTypes(ResourceTypes):
     """Types of the program's resources in AWS."""
 
-    def kinds(self) -> Mapping[str, Kind]:
+    def kinds(self) -> Mapping[str, ResourceKind]:
         """Return the kind of every type that the program makes and that matters to a verdict, and of further types that
         hold data."""
         return {
-            "aws:autoscaling/group:Group": Kind.POOL,
-            "aws:ebs/volume:Volume": Kind.DATA,
-            "aws:ebs/snapshot:Snapshot": Kind.DATA,
-            "aws:efs/fileSystem:FileSystem": Kind.DATA,
-            "aws:s3/bucket:Bucket": Kind.DATA,
-            "aws:s3/bucketV2:BucketV2": Kind.DATA,
-            "aws:kms/key:Key": Kind.DATA,
-            "aws:ec2/vpnGateway:VpnGateway": Kind.VPN_GATEWAY,
-            "aws:ec2/natGateway:NatGateway": Kind.EGRESS,
-            "aws:ec2/internetGateway:InternetGateway": Kind.EGRESS,
-            "aws:ec2/eip:Eip": Kind.ADDRESS,
-            "aws:ec2/vpnConnection:VpnConnection": Kind.TUNNEL,
-            "aws:ec2/customerGateway:CustomerGateway": Kind.TUNNEL,
-            "aws:ec2/vpcPeeringConnection:VpcPeeringConnection": Kind.PEERING,
-            "aws:ec2/vpcPeeringConnectionAccepter:VpcPeeringConnectionAccepter": Kind.PEERING,
-            "aws:ec2/vpc:Vpc": Kind.NETWORK,
-            "aws:ec2/subnet:Subnet": Kind.NETWORK,
-            "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation": Kind.NETWORK,
-            "aws:ec2/route:Route": Kind.ROUTE,
-            "aws:ec2/routeTable:RouteTable": Kind.ROUTE,
-            "aws:ec2/routeTableAssociation:RouteTableAssociation": Kind.ROUTE,
-            "aws:ec2/vpnConnectionRoute:VpnConnectionRoute": Kind.ROUTE,
-            "aws:ec2/securityGroup:SecurityGroup": Kind.RULE,
-            "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": Kind.RULE,
-            "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": Kind.RULE,
-            "aws:iam/role:Role": Kind.RIGHT,
-            "aws:iam/rolePolicy:RolePolicy": Kind.RIGHT,
-            "aws:iam/openIdConnectProvider:OpenIdConnectProvider": Kind.RIGHT,
-            "aws:iam/instanceProfile:InstanceProfile": Kind.RIGHT,
+            "aws:autoscaling/group:Group": ResourceKind.POOL,
+            "aws:ebs/volume:Volume": ResourceKind.DATA,
+            "aws:ebs/snapshot:Snapshot": ResourceKind.DATA,
+            "aws:efs/fileSystem:FileSystem": ResourceKind.DATA,
+            "aws:s3/bucket:Bucket": ResourceKind.DATA,
+            "aws:s3/bucketV2:BucketV2": ResourceKind.DATA,
+            "aws:kms/key:Key": ResourceKind.DATA,
+            "aws:ec2/vpnGateway:VpnGateway": ResourceKind.VPN_GATEWAY,
+            "aws:ec2/natGateway:NatGateway": ResourceKind.EGRESS,
+            "aws:ec2/internetGateway:InternetGateway": ResourceKind.EGRESS,
+            "aws:ec2/eip:Eip": ResourceKind.ADDRESS,
+            "aws:ec2/vpnConnection:VpnConnection": ResourceKind.TUNNEL,
+            "aws:ec2/customerGateway:CustomerGateway": ResourceKind.TUNNEL,
+            "aws:ec2/vpcPeeringConnection:VpcPeeringConnection": ResourceKind.PEERING,
+            "aws:ec2/vpcPeeringConnectionAccepter:VpcPeeringConnectionAccepter": ResourceKind.PEERING,
+            "aws:ec2/vpc:Vpc": ResourceKind.NETWORK,
+            "aws:ec2/subnet:Subnet": ResourceKind.NETWORK,
+            "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation": ResourceKind.NETWORK,
+            "aws:ec2/route:Route": ResourceKind.ROUTE,
+            "aws:ec2/routeTable:RouteTable": ResourceKind.ROUTE,
+            "aws:ec2/routeTableAssociation:RouteTableAssociation": ResourceKind.ROUTE,
+            "aws:ec2/vpnConnectionRoute:VpnConnectionRoute": ResourceKind.ROUTE,
+            "aws:ec2/securityGroup:SecurityGroup": ResourceKind.RULE,
+            "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": ResourceKind.RULE,
+            "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": ResourceKind.RULE,
+            "aws:iam/role:Role": ResourceKind.RIGHT,
+            "aws:iam/rolePolicy:RolePolicy": ResourceKind.RIGHT,
+            "aws:iam/openIdConnectProvider:OpenIdConnectProvider": ResourceKind.RIGHT,
+            "aws:iam/instanceProfile:InstanceProfile": ResourceKind.RIGHT,
         }
 
     def ranges(self) -> Mapping[str, tuple[str, ...]]:

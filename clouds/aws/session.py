@@ -75,7 +75,7 @@ class AwsError(CloudError):
         return self.code in STALE
 
 
-class Session:
+class AwsSession:
     """Clients with the credentials that boto3 finds, made when they are first used; safe for several threads."""
 
     def __init__(self, *, read_s: float = READ_S, connect_s: float = CONNECT_S, attempts: int = ATTEMPTS) -> None:
@@ -117,25 +117,25 @@ class Session:
         )
 
 
-def shared() -> Session:
+def shared() -> AwsSession:
     """Return one session for all callers with the same credentials, because it takes far longer to make a client than
     to send a request."""
     return _shared(_who())
 
 
-def prompt() -> Session:
+def prompt() -> AwsSession:
     """Return the session for writes that are sent once, and given up soon."""
     return _prompt(_who())
 
 
 @cache
-def _prompt(_credentials: tuple[tuple[str, str], ...]) -> Session:
-    return Session(read_s=PROMPT_READ_S, connect_s=PROMPT_CONNECT_S, attempts=1)
+def _prompt(_credentials: tuple[tuple[str, str], ...]) -> AwsSession:
+    return AwsSession(read_s=PROMPT_READ_S, connect_s=PROMPT_CONNECT_S, attempts=1)
 
 
 @cache
-def _shared(_credentials: tuple[tuple[str, str], ...]) -> Session:
-    return Session()
+def _shared(_credentials: tuple[tuple[str, str], ...]) -> AwsSession:
+    return AwsSession()
 
 
 def _who() -> tuple[tuple[str, str], ...]:

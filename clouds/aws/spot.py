@@ -17,7 +17,7 @@ from typing import Any
 
 from clouds.aws.session import AwsError, asked, shared
 from clouds.aws.site import AwsSite
-from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Price, Say
+from clouds.base.prices import Asking, Batch, Key, MachineKey, Price, PriceAnswer, Say
 
 SOURCE = "ec2:DescribeSpotPriceHistory"
 
@@ -71,15 +71,15 @@ def _zones(sites: Iterable[AwsSite]) -> Mapping[str, tuple[str, ...]]:
     return {region: tuple(sorted(zones)) for region, zones in found.items()}
 
 
-def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[Say], Answer]:
-    def read(_: Say) -> Answer:
+def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[Say], PriceAnswer]:
+    def read(_: Say) -> PriceAnswer:
         if spot.client is None:
-            return Answer(missing=dict.fromkeys(keys, NO_CREDENTIALS))
+            return PriceAnswer(missing=dict.fromkeys(keys, NO_CREDENTIALS))
         try:
             with asked(f"{SOURCE} in {region} failed"):
                 history = _history(spot.client(region), keys, spot.now)
         except AwsError as error:
-            return Answer(missing=dict.fromkeys(keys, str(error)))
+            return PriceAnswer(missing=dict.fromkeys(keys, str(error)))
         zones = spot.zones.get(region, ())
         found: dict[Key, Price] = {}
         missing: dict[Key, str] = {}
@@ -89,7 +89,7 @@ def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[
                 found[key] = _highest(amounts, region, zones, spot.now)
             else:
                 missing[key] = f"{SOURCE} has no price of it in {', '.join(zones)}"
-        return Answer(prices=found, missing=missing)
+        return PriceAnswer(prices=found, missing=missing)
 
     return read
 

@@ -169,7 +169,7 @@ def _command_output(body: Mapping[str, Any]) -> CommandOutput:
     return CommandOutput(stdout=stdout.rstrip("\n"), stderr=stderr.rstrip("\n"))
 
 
-class Vault:
+class KeyVault:
     """The secrets of one Key Vault. Every method raises :class:`AzureError`."""
 
     def __init__(self, url: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, Session
+from clouds.azure.session import MANAGEMENT, AzureError, AzureSession, ResourceManager
 
 VERSION = "2024-01-01"
 """API version of Azure Storage's resource provider (learn.microsoft.com, "Blob Containers")."""
@@ -27,7 +27,7 @@ def end_retention(container: str) -> None:
     found = _found(container)
     if found is None:
         return
-    exactly = ResourceManager(Session(MANAGEMENT, headers={"If-Match": str(found.get("etag", ""))}))
+    exactly = ResourceManager(AzureSession(MANAGEMENT, headers={"If-Match": str(found.get("etag", ""))}))
     try:
         exactly.ask("DELETE", _policy(container), version=VERSION)
     except AzureError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clouds.azure.api import AzureApi, Vault
+from clouds.azure.api import AzureApi, KeyVault
 from clouds.azure.blobs import fetched, head, listed
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError, kept_credential
@@ -38,12 +38,12 @@ class AzureControlAccess(ControlAccess[AzureSite]):
 
     def secret(self, place: Place[AzureSite], vault: str, name: str) -> str | None:
         """Return the newest value of a secret in a Key Vault; None when there is no such secret."""
-        return Vault(f"https://{vault}.vault.azure.net").get(name)
+        return KeyVault(f"https://{vault}.vault.azure.net").get(name)
 
     def set_secret(self, place: Place[AzureSite], vault: str, name: str, value: str) -> None:
         """Write a new version of a secret in a Key Vault; its value is JSON or PEM."""
         kind = "application/x-pem-file" if value.startswith("-----BEGIN") else "application/json"
-        Vault(f"https://{vault}.vault.azure.net").set(name, value, content_type=kind)
+        KeyVault(f"https://{vault}.vault.azure.net").set(name, value, content_type=kind)
 
     def signed_in(self, place: Place[AzureSite]) -> str:
         """Return the caller's name of a person or id of an application, from a token that was asked for already; empty

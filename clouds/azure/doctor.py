@@ -13,11 +13,11 @@ from clouds.azure.offers import offers
 from clouds.azure.parts import AzureSiteParts
 from clouds.azure.permissions import permissions, registrations, scaling_role
 from clouds.azure.quotas import quotas
-from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, Reader, region_name
+from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, AzureReader, region_name
 from clouds.azure.session import MANAGEMENT
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_region, by_subscription, is_example
-from clouds.base.doctor import CloudDoctor, Question, Share, bake, compared, unbaked
+from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.outside import clock
 
@@ -30,17 +30,17 @@ GALLERY_VERSION = "2023-07-03"
 class AzureCloudDoctor(CloudDoctor[AzureSite]):
     """Checks of what Azure must have and allow."""
 
-    def services(self, share: Share[AzureSite]) -> dict[str, tuple[str, ...]]:
+    def services(self, share: CloudShare[AzureSite]) -> dict[str, tuple[str, ...]]:
         """Return the URLs of the services that are needed, each with the names of the sites that need it."""
         return dict.fromkeys((MANAGEMENT, SIGN_IN), tuple(share.places))
 
-    def questions(self, share: Share[AzureSite], reader: Reader | None = None) -> Iterator[Question]:
+    def questions(self, share: CloudShare[AzureSite], reader: AzureReader | None = None) -> Iterator[DoctorQuestion]:
         """Yield the questions for each subscription, for each region in it and for each site. Nothing is asked about an
         example's subscription, because it does not exist."""
-        reader = reader or Reader()
-        yield Question(name="credentials", where=(share.file,), run=partial(imaginary, share))
-        yield Question(name="durations", where=(share.file,), run=partial(durations, share))
-        yield Question(name="clock", where=("this machine",), run=partial(clock, share.here, MANAGEMENT))
+        reader = reader or AzureReader()
+        yield DoctorQuestion(name="credentials", where=(share.file,), run=partial(imaginary, share))
+        yield DoctorQuestion(name="durations", where=(share.file,), run=partial(durations, share))
+        yield DoctorQuestion(name="clock", where=("this machine",), run=partial(clock, share.here, MANAGEMENT))
         share = real(share)
         for subscription, names in by_subscription(share).items():
             for check, look in (
@@ -50,25 +50,27 @@ class AzureCloudDoctor(CloudDoctor[AzureSite]):
                 ("registrations", registrations),
                 ("addresses", addresses),
             ):
-                yield Question(name=check, where=share.sites(*names), run=partial(look, share, reader, subscription))
+                yield DoctorQuestion(
+                    name=check, where=share.sites(*names), run=partial(look, share, reader, subscription)
+                )
         for (subscription, region), names in by_region(share).items():
             run = partial(quotas, share, reader, subscription, region)
-            yield Question(name="quotas", where=share.sites(*names), run=run)
+            yield DoctorQuestion(name="quotas", where=share.sites(*names), run=run)
         for name, place in share.places.items():
             where = share.sites(name)
-            yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
-            yield Question(name="images", where=where, run=partial(image, share, reader, name))
+            yield DoctorQuestion(name="machine-types", where=where, run=partial(offers, share, reader, name))
+            yield DoctorQuestion(name="images", where=where, run=partial(image, share, reader, name))
             if AzureSiteParts().existing_parts(place.site):
-                yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
+                yield DoctorQuestion(name="existing", where=where, run=partial(named_parts, share, reader, name))
 
 
-def real(share: Share[AzureSite]) -> Share[AzureSite]:
+def real(share: CloudShare[AzureSite]) -> CloudShare[AzureSite]:
     """Return the share with only the sites whose subscription may exist."""
     kept = {name: place for name, place in share.places.items() if share.lab or not is_example(place.site)}
     return replace(share, places=kept)
 
 
-def imaginary(share: Share[AzureSite]) -> Iterator[Finding]:
+def imaginary(share: CloudShare[AzureSite]) -> Iterator[Finding]:
     """Report subscriptions that exist in no cloud."""
     there = real(share).places
     for name, place in share.places.items():
@@ -80,7 +82,7 @@ def imaginary(share: Share[AzureSite]) -> Iterator[Finding]:
             )
 
 
-def credentials(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
+def credentials(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
     """Check that a subscription is visible and enabled, and that it trusts the tenant in the file: learn.microsoft.com,
     "Subscriptions - Get" (``displayName``, ``state``, ``tenantId``)."""
     names = by_subscription(share)[subscription]
@@ -105,7 +107,7 @@ def credentials(share: Share[AzureSite], reader: Reader, subscription: str) -> I
         yield ok(said, *share.sites(*names))
 
 
-def addresses(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
+def addresses(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
     """Report virtual networks of the subscription, in any region, that overlap the address plan: learn.microsoft.com,
     "Virtual Networks - List All" (``properties.addressSpace.addressPrefixes``)."""
     names = by_subscription(share)[subscription]
@@ -122,7 +124,7 @@ def addresses(share: Share[AzureSite], reader: Reader, subscription: str) -> Ite
     yield from compared(share, others, f"virtual networks in the subscription {subscription}")
 
 
-def image(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
+def image(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Iterator[Finding]:
     """Check an image version in a gallery: learn.microsoft.com, "Gallery Image Versions - Get"
     (``properties.provisioningState``, ``properties.publishingProfile.targetRegions``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
@@ -147,7 +149,7 @@ def image(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Findin
         yield ok(f"the image version {version} is in {site.region}", key)
 
 
-def durations(share: Share[AzureSite]) -> Iterator[Finding]:
+def durations(share: CloudShare[AzureSite]) -> Iterator[Finding]:
     """Report operations that take long, if the time has a source: VPN gateways (components/azure/vpn.py,
     docs/getting-started.md, 7) and role assignments (components/control_plane/secrets.py, by learn.microsoft.com,
     "Troubleshoot Azure RBAC")."""

@@ -18,10 +18,10 @@ from typing import Any
 from clouds.azure.groups import AzurePoolGroups
 from clouds.azure.names import resource_group_path
 from clouds.azure.refusals import SIGNS
-from clouds.azure.session import Requests, ResourceManager
+from clouds.azure.session import RequestSender, ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Group, Life, Machine
+from clouds.base.fleet import GroupState, Life, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal, cause_of
 
@@ -60,7 +60,7 @@ class AzureGroup:
         name: str,
         *,
         resource_group: str,
-        session: Requests | None = None,
+        session: RequestSender | None = None,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -70,26 +70,26 @@ class AzureGroup:
         self._promptly = ResourceManager(session, prompt=True)
         self._path = f"{resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         """Return the scale set and its machines, which are read page by page."""
         document = self._document()
         items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION))
-        return Group(
+        return GroupState(
             target=target(document),
             wanted=int(document["sku"]["capacity"]),
             machines=tuple(machine for item in items if (machine := machine_of(item))),
         )
 
-    def replace(self, machine: Machine) -> None:
+    def replace(self, machine: LiveMachine) -> None:
         """Update the machine to the model. Its disk is still the old one afterwards."""
         # Without ids, Azure would update every machine of the scale set.
         self._post("manualupgrade", {"instanceIds": [machine.id]})
 
-    def rebuild(self, machine: Machine) -> None:
+    def rebuild(self, machine: LiveMachine) -> None:
         """Give the machine a new system disk, and its custom data again."""
         self._post(f"virtualMachines/{machine.id}/reimage", {})
 
-    def remake(self, machine: Machine) -> None:
+    def remake(self, machine: LiveMachine) -> None:
         """Do both steps, and wait between them. Raise ``CloudError`` when the first one takes too long."""
         self.replace(machine)
         until = self._clock() + TAKES_OVER_S
@@ -125,7 +125,7 @@ class AzureGroup:
         body = {"instanceIds": list(machines)}
         self._promptly.ask("POST", f"{self._path}/delete", version=COMPUTE_VERSION, body=body)
 
-    def made_at(self, machines: Sequence[Machine]) -> dict[str, str]:
+    def made_at(self, machines: Sequence[LiveMachine]) -> dict[str, str]:
         """Return the times of creation. One request for the list is less than one for each machine."""
         wanted = {machine.id for machine in machines}
         items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION)) if wanted else []
@@ -141,7 +141,7 @@ class AzureGroup:
         items = self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION, expand="instanceView")
         return tuple(refusal for item in items if (refusal := refusal_of(item)))
 
-    def console(self, machine: Machine) -> str:
+    def console(self, machine: LiveMachine) -> str:
         """Return the command that asks the machine itself, through Azure's agent."""
         group = self._path.split("/resourceGroups/")[1].split("/")[0]
         return (
@@ -172,14 +172,14 @@ def target(document: Mapping[str, Any]) -> str:
     return f"{image.rpartition('/')[2] or 'image'}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
 
 
-def machine_of(item: Mapping[str, Any]) -> Machine | None:
+def machine_of(item: Mapping[str, Any]) -> LiveMachine | None:
     """Return one machine; None while it has no name yet. A scale set's machine is named by its computer name."""
     properties = item.get("properties") or {}
     name = str((properties.get("osProfile") or {}).get("computerName") or "").lower()
     if not name:
         return None
     protection = properties.get("protectionPolicy") or {}
-    return Machine(
+    return LiveMachine(
         id=str(item["instanceId"]),
         node=name,
         current=bool(properties.get("latestModelApplied")),

@@ -8,14 +8,14 @@ from typing import Any
 
 from clouds.azure.existing import AzureVpn, name_of
 from clouds.azure.fitting import FoundGateway, gateway_faults, network_faults
-from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION, Reader
+from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION, AzureReader
 from clouds.azure.site import AzureSite
-from clouds.base.doctor import Share, fitted
+from clouds.base.doctor import CloudShare, fitted
 from clouds.base.findings import Finding
 from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
 
 
-def named_parts(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
+def named_parts(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Iterator[Finding]:
     """Check a site's resource group, network with its subnets, DNS zone and gateway: learn.microsoft.com, "Resource
     Groups - Get", "Virtual Networks - Get", "Private Zones - Get", "Virtual Network Gateways - Get"."""
     site = share.places[name].site
@@ -35,7 +35,9 @@ def named_parts(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[
         yield from _gateway(share, reader, there.vpn_gateway, f"{key}.vpn_gateway", network=there.network or "")
 
 
-def _gateway(share: Share[AzureSite], reader: Reader, vpn: AzureVpn, key: str, *, network: str) -> Iterator[Finding]:
+def _gateway(
+    share: CloudShare[AzureSite], reader: AzureReader, vpn: AzureVpn, key: str, *, network: str
+) -> Iterator[Finding]:
     """Check a VPN gateway and its public addresses ("Public IP Addresses - Get")."""
     document = reader.find(vpn.id, version=NETWORK_VERSION)
     faults: Iterable[str] = ()

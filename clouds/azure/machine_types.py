@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from clouds.azure.groups import has_infiniband
-from clouds.base.machine_type import A100_BOARD, H100_BOARD, NVLINKS_UNCHECKED, MachineType, built_in
+from clouds.base.machine_type import A100_BOARD, H100_BOARD, NVLINKS_UNCHECKED, MachineProperties, built_in
 from clouds.base.machine_types import MachineTypes
 from clouds.base.pool import Pool
 from clouds.base.rdma import Rdma
@@ -20,7 +20,7 @@ _type = partial(built_in, "azure")
 class AzureMachineTypes(MachineTypes):
     """Machine types of Azure."""
 
-    def known(self) -> dict[str, MachineType]:
+    def known(self) -> dict[str, MachineProperties]:
         """Return every built-in type by Azure's own name."""
         return {
             "Standard_D2s_v5": _type(2, 8),

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from clouds.azure.groups import has_infiniband
-from clouds.azure.reader import Reader, region_name
+from clouds.azure.reader import AzureReader, region_name
 from clouds.azure.site import AzureSite
-from clouds.base.doctor import Machines, Share, cores_differ
+from clouds.base.doctor import CloudShare, MachineDemand, cores_differ
 from clouds.base.findings import Finding, ok, problem, unknown, warning
 
 NVME = "NvmeDiskSizeInMiB"
@@ -28,7 +28,7 @@ DURABLE = "PremiumV2_LRS"
 """Type of disks that outlive their machine (components/azure/data_disk.py)."""
 
 
-def offers(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
+def offers(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Iterator[Finding]:
     """Check the machine types of one site, and the disks that outlive their machines."""
     site, wanted = share.places[name].site, share.machines_in(name)
     skus = reader.skus(site.subscription, site.region) if wanted else {}
@@ -41,7 +41,7 @@ def offers(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Findi
     yield from cores_differ(share, wanted, {type_: count for type_, count in cores.items() if count is not None})
 
 
-def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) -> Finding:
+def _judged(share: CloudShare[AzureSite], one: MachineDemand, sku: dict[str, Any] | None) -> Finding:
     site, key = share.places[one.site].site, share.at(*one.key)
     if sku is None:
         do = "another type, or another region"
@@ -66,7 +66,7 @@ def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) 
     return _disks(one, sku, key) if one.etcd else ok(f"{one.machine_type} is offered in {where}", key)
 
 
-def _durable(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) -> Finding:
+def _durable(share: CloudShare[AzureSite], one: MachineDemand, sku: dict[str, Any] | None) -> Finding:
     """Judge the type of the disk in the machine's zone (learn.microsoft.com, "Deploy a Premium SSD v2", "Determine
     region availability programmatically")."""
     region, key = share.places[one.site].site.region, share.at(*one.key, "zone")
@@ -80,7 +80,7 @@ def _durable(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None)
     return ok(f"{DURABLE} disks are offered in zone {', '.join(one.zones)} of {region}", key)
 
 
-def _disks(one: Machines, sku: dict[str, Any], key: str) -> Finding:
+def _disks(one: MachineDemand, sku: dict[str, Any], key: str) -> Finding:
     """Judge a type's local disks, because members of etcd clusters write to local SSD."""
     nvme, temporary = _capability(sku, NVME), _capability(sku, TEMPORARY)
     if nvme:

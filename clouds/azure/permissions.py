@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from clouds.azure.reader import RESOURCES_VERSION, Reader
+from clouds.azure.reader import RESOURCES_VERSION, AzureReader
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_subscription
-from clouds.base.doctor import PAGE, Share
+from clouds.base.doctor import PAGE, CloudShare
 from clouds.base.findings import Finding, ok, problem
 
 ROLE = Path(__file__).with_name("operator-role.json")
@@ -43,7 +43,7 @@ def actions() -> tuple[str, ...]:
     return tuple(json.loads(ROLE.read_text(encoding="utf-8"))["Actions"])
 
 
-def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
+def permissions(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
     """Check that the role's actions are granted at the subscription or above it. An action is granted when some entry
     has it among its ``actions`` and not among its ``notActions``.
 
@@ -62,7 +62,7 @@ def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> I
         yield ok(f"Azure: everything that {PAGE} lists is granted in the subscription {subscription}", *sites)
 
 
-def _has_backups(share: Share[AzureSite], subscription: str) -> bool:
+def _has_backups(share: CloudShare[AzureSite], subscription: str) -> bool:
     places = [share.places[name] for name in by_subscription(share)[subscription]]
     return any(place.has_backups and place.is_control for place in places)
 
@@ -86,7 +86,7 @@ def _touches(pattern: str, action: str) -> bool:
     return _covers(pattern, action) or ("*" in action and _covers(action, pattern))
 
 
-def scaling_role(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
+def scaling_role(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
     """Check that the autoscaler's role is there where one acts (learn.microsoft.com, "Role Definitions - List")."""
     names = [name for name in by_subscription(share)[subscription] if share.places[name].pools]
     if not names or not any(place.scales for place in share.places.values()):
@@ -100,7 +100,7 @@ def scaling_role(share: Share[AzureSite], reader: Reader, subscription: str) -> 
         yield problem(what, *share.sites(*names), do=f"the autoscaler's role of {PAGE}")
 
 
-def registrations(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
+def registrations(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
     """Check that the resource providers and features are registered: learn.microsoft.com,
     "Providers - Get" (``registrationState``) and "Features - Get" (``properties.state``)."""
     root, sites = f"/subscriptions/{subscription}", share.sites(*by_subscription(share)[subscription])

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from clouds.azure.site import AzureSite
-from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Part, PartKey, PriceList, Say, only
+from clouds.base.prices import Asking, Batch, Key, MachineKey, Part, PartKey, PriceAnswer, PriceList, Say, only
 from clouds.base.web import Web, WebError
 
 URL = "https://prices.azure.com/api/retail/prices"
@@ -77,8 +77,8 @@ class AzurePriceList(PriceList[AzureSite]):
         ]
 
 
-def _reader(key: MachineKey | PartKey, *, web: Web, today: date, url: str) -> Callable[[Say], Answer]:
-    def read(_: Say) -> Answer:
+def _reader(key: MachineKey | PartKey, *, web: Web, today: date, url: str) -> Callable[[Say], PriceAnswer]:
+    def read(_: Say) -> PriceAnswer:
         address = f"{url}?$filter={quote(_filter(key), safe='')}"
         items = [item for item in _items(address, web) if _is_list_price(item) and _fits(key, item)]
         return only(key, {item["retailPrice"] for item in _nearest(key, items)}, source=address, today=today)

@@ -8,10 +8,10 @@ from typing import Any
 
 from clouds.azure.names import resource_group
 from clouds.azure.parts import public_addresses
-from clouds.azure.reader import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, Reader
+from clouds.azure.reader import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, AzureReader
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_region
-from clouds.base.doctor import Machines, Share
+from clouds.base.doctor import CloudShare, MachineDemand
 from clouds.base.findings import Finding, unknown
 from clouds.base.quotas import Quota, judge
 from clouds.base.tagging import ENVIRONMENT
@@ -44,7 +44,7 @@ def _plain(name: str) -> str:
     return name.replace(" ", "").lower()
 
 
-def quotas(share: Share[AzureSite], reader: Reader, subscription: str, region: str) -> Iterator[Finding]:
+def quotas(share: CloudShare[AzureSite], reader: AzureReader, subscription: str, region: str) -> Iterator[Finding]:
     """Check one region's quotas of cores by family and in total, of public addresses and of networks."""
     names = by_region(share)[subscription, region]
     mixed = any(_has_something(share, reader, subscription, name) for name in names)
@@ -61,7 +61,7 @@ def quotas(share: Share[AzureSite], reader: Reader, subscription: str, region: s
     yield from _networks(share, network, region, names, mixed=mixed)
 
 
-def _has_something(share: Share[AzureSite], reader: Reader, subscription: str, site: str) -> bool:
+def _has_something(share: CloudShare[AzureSite], reader: AzureReader, subscription: str, site: str) -> bool:
     """Return whether resources of the environment exist already. Azure then counts their usage as in use. The existence
     of a resource group that the file names says nothing about that, so its tagged resources are listed:
     learn.microsoft.com, "Resources - List By Resource Group" (``$filter``)."""
@@ -74,11 +74,13 @@ def _has_something(share: Share[AzureSite], reader: Reader, subscription: str, s
     return any(reader.pages(f"{path}/resources", version=RESOURCES_VERSION, filter=tag))
 
 
-def _groups(reader: Reader, subscription: str, region: str, wanted: tuple[Machines, ...]) -> dict[str, list[Machines]]:
+def _groups(
+    reader: AzureReader, subscription: str, region: str, wanted: tuple[MachineDemand, ...]
+) -> dict[str, list[MachineDemand]]:
     """Return the machines by the quotas that they count against: the family's and the region's quota, or the one for
     all spot machines."""
     skus = reader.skus(subscription, region) if wanted else {}
-    found: dict[str, list[Machines]] = {}
+    found: dict[str, list[MachineDemand]] = {}
     for one in wanted:
         if one.spot:
             found.setdefault(SPOT, []).append(one)
@@ -91,7 +93,7 @@ def _groups(reader: Reader, subscription: str, region: str, wanted: tuple[Machin
 
 
 def _networks(
-    share: Share[AzureSite], usages: _Usages, region: str, names: list[str], *, mixed: bool
+    share: CloudShare[AzureSite], usages: _Usages, region: str, names: list[str], *, mixed: bool
 ) -> Iterator[Finding]:
     """Check the quotas of networks, one for each site, and of addresses of NAT and VPN gateways."""
     where = share.sites(*names)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, Requests, ResourceManager, shared
-from clouds.base.findings import NotAskedError, RefusedError
+from clouds.azure.session import MANAGEMENT, AzureError, RequestSender, ResourceManager, shared
+from clouds.base.findings import NotAllowedError, NotAskedError
 
 RESOURCES_VERSION = "2022-12-01"
 """API version of subscriptions, resource groups and providers."""
@@ -25,10 +25,10 @@ ZONES_VERSION = "2024-06-01"
 SIGN_IN = "sign in (`az login`), or set AZURE_CLIENT_ID and what belongs to it"
 
 
-class Reader:
+class AzureReader:
     """Reader of the resource manager; safe for several threads."""
 
-    def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT) -> None:
+    def __init__(self, session: RequestSender | None = None, *, root: str = MANAGEMENT) -> None:
         self._manager = ResourceManager(_OneFirst(session), root=root)
         self._lock = Lock()
         self._skus: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -66,7 +66,7 @@ class Reader:
 class _OneFirst:
     """Sends the first request alone, because each search for missing credentials takes seconds."""
 
-    def __init__(self, given: Requests | None) -> None:
+    def __init__(self, given: RequestSender | None) -> None:
         self._given, self._first, self._signed_in = given, Lock(), False
         self._refusal: AzureError | None = None
 
@@ -93,7 +93,7 @@ class _OneFirst:
         self._signed_in = True
         return answer
 
-    def _session(self) -> Requests:
+    def _session(self) -> RequestSender:
         return self._given or shared()
 
 
@@ -104,7 +104,7 @@ def _asked() -> Iterator[None]:
         yield
     except AzureError as error:
         if error.status == 403:
-            raise RefusedError(str(error), do="give whoever runs this the right that Azure names") from None
+            raise NotAllowedError(str(error), do="give whoever runs this the right that Azure names") from None
         raise NotAskedError(str(error), do=SIGN_IN if error.status == 401 else "") from None
 
 

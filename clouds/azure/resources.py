@@ -5,41 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.base.kinds import Kind, Lasting
+from clouds.base.kinds import Lasting, ResourceKind
 from clouds.base.resources import ResourceTypes
 
 
 class AzureResourceTypes(ResourceTypes):
     """Types of the program's resources in Azure."""
 
-    def kinds(self) -> Mapping[str, Kind]:
+    def kinds(self) -> Mapping[str, ResourceKind]:
         """Return the kind of every type that the program makes and that matters to a verdict, and of further types that
         hold data."""
         return {
-            "azure-native:compute:VirtualMachine": Kind.MACHINE,
-            "azure-native:compute:VirtualMachineScaleSet": Kind.POOL,
-            "azure-native:keyvault:Vault": Kind.VAULT,
-            "azure-native:resources:ResourceGroup": Kind.GROUP,
-            "azure-native:compute:Disk": Kind.DATA,
-            "azure-native:compute:Snapshot": Kind.DATA,
-            "azure-native:storage:StorageAccount": Kind.DATA,
-            "azure-native:storage:BlobContainer": Kind.DATA,
-            "azure-native:storage:BlobContainerImmutabilityPolicy": Kind.DATA,
-            "azure-native:network:LoadBalancer": Kind.BALANCER,
-            "azure-native:network:VirtualNetworkGateway": Kind.VPN_GATEWAY,
-            "azure-native:network:NatGateway": Kind.EGRESS,
-            "azure-native:network:PublicIPAddress": Kind.ADDRESS,
-            "azure-native:network:VirtualNetworkGatewayConnection": Kind.TUNNEL,
-            "azure-native:network:LocalNetworkGateway": Kind.TUNNEL,
-            "azure-native:network:VirtualNetworkPeering": Kind.PEERING,
-            "azure-native:network:VirtualNetwork": Kind.NETWORK,
-            "azure-native:network:Subnet": Kind.NETWORK,
-            "azure-native:network:NetworkSecurityGroup": Kind.RULE,
-            "azure-native:privatedns:PrivateZone": Kind.NAME,
-            "azure-native:privatedns:PrivateRecordSet": Kind.NAME,
-            "azure-native:privatedns:VirtualNetworkLink": Kind.NAME,
-            "azure-native:authorization:RoleAssignment": Kind.RIGHT,
-            "azure-native:managedidentity:UserAssignedIdentity": Kind.RIGHT,
+            "azure-native:compute:VirtualMachine": ResourceKind.MACHINE,
+            "azure-native:compute:VirtualMachineScaleSet": ResourceKind.POOL,
+            "azure-native:keyvault:Vault": ResourceKind.VAULT,
+            "azure-native:resources:ResourceGroup": ResourceKind.GROUP,
+            "azure-native:compute:Disk": ResourceKind.DATA,
+            "azure-native:compute:Snapshot": ResourceKind.DATA,
+            "azure-native:storage:StorageAccount": ResourceKind.DATA,
+            "azure-native:storage:BlobContainer": ResourceKind.DATA,
+            "azure-native:storage:BlobContainerImmutabilityPolicy": ResourceKind.DATA,
+            "azure-native:network:LoadBalancer": ResourceKind.BALANCER,
+            "azure-native:network:VirtualNetworkGateway": ResourceKind.VPN_GATEWAY,
+            "azure-native:network:NatGateway": ResourceKind.EGRESS,
+            "azure-native:network:PublicIPAddress": ResourceKind.ADDRESS,
+            "azure-native:network:VirtualNetworkGatewayConnection": ResourceKind.TUNNEL,
+            "azure-native:network:LocalNetworkGateway": ResourceKind.TUNNEL,
+            "azure-native:network:VirtualNetworkPeering": ResourceKind.PEERING,
+            "azure-native:network:VirtualNetwork": ResourceKind.NETWORK,
+            "azure-native:network:Subnet": ResourceKind.NETWORK,
+            "azure-native:network:NetworkSecurityGroup": ResourceKind.RULE,
+            "azure-native:privatedns:PrivateZone": ResourceKind.NAME,
+            "azure-native:privatedns:PrivateRecordSet": ResourceKind.NAME,
+            "azure-native:privatedns:VirtualNetworkLink": ResourceKind.NAME,
+            "azure-native:authorization:RoleAssignment": ResourceKind.RIGHT,
+            "azure-native:managedidentity:UserAssignedIdentity": ResourceKind.RIGHT,
         }
 
     def ranges(self) -> Mapping[str, tuple[str, ...]]:

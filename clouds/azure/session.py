@@ -58,7 +58,7 @@ class AzureError(CloudError):
         self.status, self.code, self.said = status, code, said
 
 
-class Requests(Protocol):
+class RequestSender(Protocol):
     """Sender of authorised requests."""
 
     def request(
@@ -67,7 +67,7 @@ class Requests(Protocol):
         """Send one request, with ``headers`` of its own. Raise ``AzureError`` for any answer but success."""
 
 
-class Session:
+class AzureSession:
     """Authorised requests to one audience."""
 
     def __init__(
@@ -191,7 +191,7 @@ def _refusal(what: str, answer: Any) -> AzureError:
     return AzureError(f"{what}: {code}: {said}", status=answer.status_code, code=code, said=said)
 
 
-def shared() -> Session:
+def shared() -> AzureSession:
     """Return one session with the resource manager for all callers with the same credentials. Signing in and opening
     connections take far longer than a request, and an environment has dozens of machines."""
     return _shared(credentials())
@@ -208,13 +208,13 @@ def _kept(_credentials: tuple[str | None, ...]) -> KeptTokens:
 
 
 @once
-def _shared(_credentials: tuple[str | None, ...]) -> Session:
-    return Session(MANAGEMENT)
+def _shared(_credentials: tuple[str | None, ...]) -> AzureSession:
+    return AzureSession(MANAGEMENT)
 
 
 @once
-def _prompt(_credentials: tuple[str | None, ...]) -> Session:
-    return Session(MANAGEMENT, prompt=True)
+def _prompt(_credentials: tuple[str | None, ...]) -> AzureSession:
+    return AzureSession(MANAGEMENT, prompt=True)
 
 
 def credentials() -> tuple[str | None, ...]:
@@ -225,7 +225,7 @@ def credentials() -> tuple[str | None, ...]:
 class ResourceManager:
     """Azure's resource manager: documents and lists by their path. Every method raises :class:`AzureError`."""
 
-    def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT, prompt: bool = False) -> None:
+    def __init__(self, session: RequestSender | None = None, *, root: str = MANAGEMENT, prompt: bool = False) -> None:
         """``prompt``: each request is sent once, and given up soon; only without a ``session``."""
         self._given, self._root, self._prompt = session, root, prompt
 
@@ -299,7 +299,7 @@ class ResourceManager:
         return answer
 
     @property
-    def _session(self) -> Requests:
+    def _session(self) -> RequestSender:
         return self._given or (_prompt(credentials()) if self._prompt else shared())
 
     def _url(self, path: str, version: str, query: Mapping[str, str]) -> str:

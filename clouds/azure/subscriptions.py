@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clouds.azure.site import AzureSite
-from clouds.base.doctor import Share
+from clouds.base.doctor import CloudShare
 from clouds.base.section import IMAGINARY
 
 
@@ -12,7 +12,7 @@ def is_example(site: AzureSite) -> bool:
     return site.subscription.startswith(IMAGINARY)
 
 
-def by_subscription(share: Share[AzureSite]) -> dict[str, list[str]]:
+def by_subscription(share: CloudShare[AzureSite]) -> dict[str, list[str]]:
     """Return the names of the sites in each subscription."""
     found: dict[str, list[str]] = {}
     for name, place in share.places.items():
@@ -20,7 +20,7 @@ def by_subscription(share: Share[AzureSite]) -> dict[str, list[str]]:
     return found
 
 
-def by_region(share: Share[AzureSite]) -> dict[tuple[str, str], list[str]]:
+def by_region(share: CloudShare[AzureSite]) -> dict[tuple[str, str], list[str]]:
     """Return the names of the sites by subscription and region."""
     found: dict[tuple[str, str], list[str]] = {}
     for name, place in share.places.items():

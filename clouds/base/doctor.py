@@ -21,7 +21,7 @@ PIN = "read it at the console, or scan it (`ssh-keyscan`), and write it as `host
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class DoctorQuestion:
     """One question about some places, or a few questions that belong together."""
 
     name: str
@@ -31,7 +31,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machines:
+class MachineDemand:
     """Machines of one type that a part of the environment needs in one site."""
 
     site: str
@@ -54,7 +54,7 @@ class Machines:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share(Generic[SiteT_co]):
+class CloudShare(Generic[SiteT_co]):
     """Part of an environment that is in one cloud."""
 
     environment: str
@@ -71,7 +71,7 @@ class Share(Generic[SiteT_co]):
     """Ranges of these sites, by the site's name."""
     remote_addresses: Mapping[str, int]
     """Number of public addresses of other sites to which each site has tunnels."""
-    machines: tuple[Machines, ...]
+    machines: tuple[MachineDemand, ...]
     """Machines that the environment needs in these sites."""
 
     def at(self, *key: object) -> str:
@@ -89,12 +89,12 @@ class Share(Generic[SiteT_co]):
             found.setdefault(place.site.region, []).append(name)
         return found
 
-    def machines_in(self, *names: str) -> tuple[Machines, ...]:
+    def machines_in(self, *names: str) -> tuple[MachineDemand, ...]:
         """Return the machines that the environment needs in these sites."""
         return tuple(one for one in self.machines if one.site in names)
 
 
-def compared(share: Share[Any], others: list[tuple[str, list[str]]], what: str) -> Iterator[Finding]:
+def compared(share: CloudShare[Any], others: list[tuple[str, list[str]]], what: str) -> Iterator[Finding]:
     """Warn about networks in an account that overlap the address plan. ``others`` holds the name and the ranges of each
     network. Such a network can never be connected to the environment."""
     supernet, clash = share.supernet, False
@@ -108,7 +108,9 @@ def compared(share: Share[Any], others: list[tuple[str, list[str]]], what: str) 
         yield ok(f"none of {len(others)} other {what} overlaps {supernet}", share.at("supernet"))
 
 
-def cores_differ(share: Share[Any], machines: Iterable[Machines], vcpus: Mapping[str, int]) -> Iterator[Finding]:
+def cores_differ(
+    share: CloudShare[Any], machines: Iterable[MachineDemand], vcpus: Mapping[str, int]
+) -> Iterator[Finding]:
     """Report machine types for which the cloud states another number of cores than the address and capacity plans
     use."""
     for machine_type, known in sorted({(one.machine_type, one.vcpus) for one in machines}):
@@ -118,7 +120,7 @@ def cores_differ(share: Share[Any], machines: Iterable[Machines], vcpus: Mapping
 
 
 def fitted(
-    share: Share[Any], key: str, what: str, named: str, found: object | None, faults: Iterable[str]
+    share: CloudShare[Any], key: str, what: str, named: str, found: object | None, faults: Iterable[str]
 ) -> Iterator[Finding]:
     """Judge an existing part that the environment names. ``found`` is None when the part does not exist; ``faults`` say
     why it does not fit."""
@@ -130,13 +132,13 @@ def fitted(
     yield from wrong or [ok(f"the {what} {named} is there, and fits", where)]
 
 
-def unbaked(share: Share[Any], name: str) -> Finding:
+def unbaked(share: CloudShare[Any], name: str) -> Finding:
     """Return the finding for an image that is still to be baked."""
     key = share.at("sites", name, "image")
     return problem("no image is baked yet: this id stands for the first", key, do=bake(share, name))
 
 
-def bake(share: Share[Any], name: str) -> str:
+def bake(share: CloudShare[Any], name: str) -> str:
     """Return the advice for a site without a baked image."""
     return f"`longhaul image build --env {share.environment} --site {name}` ends with the id to write here"
 
@@ -145,12 +147,12 @@ class CloudDoctor(Generic[SiteT]):
     """Checks, before anything is made, that what an environment needs of a cloud is there and is allowed. Nothing is
     asked by default."""
 
-    def services(self, share: Share[SiteT]) -> dict[str, tuple[str, ...]]:
+    def services(self, share: CloudShare[SiteT]) -> dict[str, tuple[str, ...]]:
         """Return the URLs of the cloud's own services that are needed, each with the names of the sites that need
         it."""
         return {}
 
-    def questions(self, share: Share[SiteT]) -> Iterator[Question]:
+    def questions(self, share: CloudShare[SiteT]) -> Iterator[DoctorQuestion]:
         """Yield the questions to ask about a share. It is called only for a share that has sites. ``run`` of a question
         may raise ``NotAskedError``; the finding is then ``unknown``."""
         yield from ()

@@ -51,7 +51,7 @@ class NotAskedError(Exception):
         self.do = do
 
 
-class RefusedError(NotAskedError):
+class NotAllowedError(NotAskedError):
     """Raised when the credentials do not allow the request."""
 
 

@@ -21,7 +21,7 @@ class Life(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class LiveMachine:
     """One machine of a group."""
 
     id: str
@@ -38,14 +38,14 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class GroupState:
     """Present state of a pool's group."""
 
     target: str
     """Text that identifies the model or template of new machines. Two texts are equal when it is the same."""
     wanted: int
     """Number of machines that the group should have."""
-    machines: tuple[Machine, ...]
+    machines: tuple[LiveMachine, ...]
 
 
 class Rolled(Protocol):
@@ -57,17 +57,17 @@ class Rolled(Protocol):
     place, the replacement has a second step, :meth:`rebuild`, and the old Node must be deleted before the machine joins
     again."""
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         """Return the group and all of its machines, read at the same time."""
 
-    def replace(self, machine: Machine) -> None:
+    def replace(self, machine: LiveMachine) -> None:
         """Start to replace a machine on which no workload runs. The group keeps its size."""
 
-    def rebuild(self, machine: Machine) -> None:
+    def rebuild(self, machine: LiveMachine) -> None:
         """Do the second step of a replacement in place, once the cloud reports the machine as current. A group that
         does not replace in place raises ``NotImplementedError``."""
 
-    def remake(self, machine: Machine) -> None:
+    def remake(self, machine: LiveMachine) -> None:
         """Replace a machine that has no Node on which the steps could be recorded. Do all steps, and wait between them
         where necessary."""
 
@@ -93,7 +93,7 @@ class LiveGroup(Rolled, Scaled, Protocol):
         others, unless it would have fewer than its cloud lets it. What an error leaves out is still there. Raise
         :class:`CloudError` when the cloud refuses or does not answer."""
 
-    def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
+    def made_at(self, machines: Sequence[LiveMachine]) -> Mapping[str, str]:
         """Return the times at which machines were made, in RFC 3339, by their ids. Leave out what the cloud does not
         know. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
@@ -101,5 +101,5 @@ class LiveGroup(Rolled, Scaled, Protocol):
         """Return the refusals that stand: those after which the cloud has given nothing more. It is one question for
         the whole group. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
-    def console(self, machine: Machine) -> str:
+    def console(self, machine: LiveMachine) -> str:
         """Return the command that shows what a machine says, for a machine that is no node."""

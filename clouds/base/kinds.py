@@ -14,7 +14,7 @@ def without_version(token: str) -> str:
     return _VERSION.sub("", token)
 
 
-class Kind(StrEnum):
+class ResourceKind(StrEnum):
     """Kind of a resource, in words for a reader."""
 
     MACHINE = "machine"

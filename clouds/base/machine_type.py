@@ -7,7 +7,7 @@ from pydantic import Field
 from clouds.base.section import GpuModel, GpuNvlinks, Section
 
 
-class MachineType(Section):
+class MachineProperties(Section):
     """Properties of one machine of a type."""
 
     cloud: str
@@ -42,11 +42,11 @@ def built_in(
     gpus: tuple[int, str, int | None] | None = None,
     efa_cards: int = 0,
     rdma_gbps: int = 0,
-) -> MachineType:
+) -> MachineProperties:
     """Return a type that needs no declaration. ``ssd`` is the size of all its disks in GB; ``gpus`` is their number,
     their model and the NVLinks of each."""
     count, model, nvlinks = gpus or (0, "", None)
-    return MachineType(
+    return MachineProperties(
         cloud=cloud,
         vcpus=vcpus,
         memory_gib=memory_gib,

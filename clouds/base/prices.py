@@ -134,7 +134,7 @@ class Asking(Generic[SiteT_co]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class PriceAnswer:
     """Prices that a source has for the requested keys."""
 
     prices: Mapping[Key, Price] = field(default_factory=dict)
@@ -149,26 +149,26 @@ class Batch:
     name: str
     """Name of the batch in lines about progress."""
     keys: tuple[Key, ...]
-    read: Callable[[Say], Answer]
+    read: Callable[[Say], PriceAnswer]
     """Reads the prices; raises ``WebError`` when the interface cannot be read."""
 
 
-def only(key: Key, amounts: set[Decimal], *, source: str, today: date) -> Answer:
+def only(key: Key, amounts: set[Decimal], *, source: str, today: date) -> PriceAnswer:
     """Return the hourly price of ``key`` in US dollars, out of ``amounts`` that fit its description. If there is not
     exactly one amount, the key is missing: a choice among several would be a guess."""
     if len(amounts) == 1:
         (amount,) = amounts
         price = Price(amount=amount, currency="USD", unit="hour", source=source, read=today)
-        return Answer(prices={key: price})
+        return PriceAnswer(prices={key: price})
     if not amounts:
-        return Answer(missing={key: f"no such price in {source}"})
+        return PriceAnswer(missing={key: f"no such price in {source}"})
     several = ", ".join(plain(amount) for amount in sorted(amounts))
-    return Answer(missing={key: f"several prices that this could be ({several}) in {source}"})
+    return PriceAnswer(missing={key: f"several prices that this could be ({several}) in {source}"})
 
 
-def joined(answers: list[Answer]) -> Answer:
+def joined(answers: list[PriceAnswer]) -> PriceAnswer:
     """Merge several answers into one."""
-    return Answer(
+    return PriceAnswer(
         prices={key: price for answer in answers for key, price in answer.prices.items()},
         missing={key: why for answer in answers for key, why in answer.missing.items()},
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.base.kinds import Kind, Lasting
+from clouds.base.kinds import Lasting, ResourceKind
 
 
 class ResourceTypes:
     """Types of the program's resources in a cloud. There are none by default."""
 
-    def kinds(self) -> Mapping[str, Kind]:
-        """Return the kind of each resource type. The plan treats any other type as ``Kind.OTHER``."""
+    def kinds(self) -> Mapping[str, ResourceKind]:
+        """Return the kind of each resource type. The plan treats any other type as ``ResourceKind.OTHER``."""
         return {}
 
     def ranges(self) -> Mapping[str, tuple[str, ...]]:

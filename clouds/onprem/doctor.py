@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.doctor import PIN, CloudDoctor, Question, Share
+from clouds.base.doctor import PIN, CloudDoctor, CloudShare, DoctorQuestion
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.onprem.site import OnpremSite
 
@@ -12,12 +12,12 @@ from clouds.onprem.site import OnpremSite
 class OnpremCloudDoctor(CloudDoctor[OnpremSite]):
     """Checks of what racks must have and allow."""
 
-    def questions(self, share: Share[OnpremSite]) -> Iterator[Question]:
+    def questions(self, share: CloudShare[OnpremSite]) -> Iterator[DoctorQuestion]:
         """Yield one question, about the sites' gateways."""
-        yield Question(name="hosts", where=(share.file,), run=lambda: gateways(share))
+        yield DoctorQuestion(name="hosts", where=(share.file,), run=lambda: gateways(share))
 
 
-def gateways(share: Share[OnpremSite]) -> Iterator[Finding]:
+def gateways(share: CloudShare[OnpremSite]) -> Iterator[Finding]:
     """Check that gateways have public addresses, which the clouds' gateways can reach, and pinned SSH host keys."""
     for name, place in share.places.items():
         for index, gateway in enumerate(place.site.gateways):

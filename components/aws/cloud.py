@@ -15,7 +15,7 @@ from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.web_identity import RoleArgs
 from components.links import EndContext
 from components.model import AddressPlan, Environment
-from components.resources import UserData
+from components.resources import UserDataMaker
 from components.tags import environment_tags
 
 
@@ -41,7 +41,7 @@ class AwsCloud:
             opts=self._child,
         )
 
-    def make_pools(self, site: str, user_data: UserData) -> None:
+    def make_pools(self, site: str, user_data: UserDataMaker) -> None:
         """Make a site's pools."""
         self._sites[site].make_pools(user_data)
 

@@ -20,7 +20,7 @@ from components.aws.vpn import (
     AwsVpnPeer,
     AwsVpnPeerArgs,
 )
-from components.links import EndContext, Keys, Remote, Tunnel, believed, used
+from components.links import EndContext, Remote, Tunnel, VaultTunnelKeys, believed, used
 from components.tags import environment_tags, site_tags
 
 
@@ -60,7 +60,7 @@ class AwsEnd:
         AwsPeering(name, args, opts=place.opts)
 
     def dial(
-        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], Keys]
+        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], VaultTunnelKeys]
     ) -> Mapping[str, Sequence[Tunnel]]:
         """Make a connection of two tunnels to each address, and the routes to the site behind them."""
         given = {remote.label: self._connection(f"{name}-{remote.label}", far, remote, keys) for remote in remotes}
@@ -73,7 +73,9 @@ class AwsEnd:
         AwsRoutes(f"{name}-{self._place.site}", args, opts=self._place.opts)
         return given
 
-    def _connection(self, name: str, far: str, remote: Remote, keys: Callable[[str], Keys]) -> Sequence[Tunnel]:
+    def _connection(
+        self, name: str, far: str, remote: Remote, keys: Callable[[str], VaultTunnelKeys]
+    ) -> Sequence[Tunnel]:
         place = self._place
         args = AwsVpnPeerArgs(
             region=self._linked.region,

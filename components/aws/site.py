@@ -12,7 +12,7 @@ from components.aws.pools import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, 
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import pool_resource
 from components.model.sites.places import place_of
-from components.resources import UserData
+from components.resources import UserDataMaker
 from components.tags import site_tags
 
 
@@ -46,7 +46,7 @@ class AwsWorkerSite(ComponentResource):
         self._child, self._tags, self._args = child, own_tags, args
         self.register_outputs({})
 
-    def make_pools(self, user_data: UserData) -> None:
+    def make_pools(self, user_data: UserDataMaker) -> None:
         """Make the site's pools."""
         environment = self._args.environment
         place = place_of(environment, self._args.site_name)

@@ -12,7 +12,7 @@ import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.base.ipsec import SUITE
-from components.links import Keys
+from components.links import VaultTunnelKeys
 from components.model.network.tunnel_keys import TunnelKeys
 
 UNUSED_ASN = "65000"
@@ -101,7 +101,7 @@ class AwsVpnPeerArgs:
     """The AWS site's block."""
     remote: IPv4Network
     """The remote site's block."""
-    keys: tuple[Keys, Keys]
+    keys: tuple[VaultTunnelKeys, VaultTunnelKeys]
     """The vault's keys of each tunnel; none until a rotation."""
     tags: Mapping[str, str]
     called: str | None = None
@@ -165,7 +165,7 @@ class AwsVpnPeer(ComponentResource):
         self.register_outputs({})
 
 
-def _given(keys: Keys) -> Output[str | None]:
+def _given(keys: VaultTunnelKeys) -> Output[str | None]:
     """Return the key for AWS, secret; None where it has made its own."""
     return keys.beside().apply(lambda known: known.used or None)
 

@@ -10,13 +10,13 @@ from pulumi import ResourceOptions
 from components.azure.account import azure_site
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
-from components.azure.pool_access import AutoscalerAccess, AzureControllerAccess, PoolAccessArgs
+from components.azure.pool_access import AzureControllerAccess, PoolAccessArgs, ScaleSetAccess
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.control_plane.plane import ControlPlane, ControlPlaneArgs
+from components.control_plane.plane import ControlPlaneArgs, ControlPlaneComponent
 from components.links import EndContext
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import pool_groups, pool_resource
-from components.resources import UserData
+from components.resources import UserDataMaker
 from components.tags import site_tags
 
 
@@ -44,15 +44,15 @@ class AzureCloud:
             opts=self._child,
         )
 
-    def make_control_plane(self) -> ControlPlane:
+    def make_control_plane(self) -> ControlPlaneComponent:
         """Make the control plane in its site's network."""
         site = self._environment.control_plane.site
         args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, network=self._networks[site])
-        plane = ControlPlane(f"{self._environment.name}-control-plane", args, opts=self._child)
+        plane = ControlPlaneComponent(f"{self._environment.name}-control-plane", args, opts=self._child)
         self._vaults[site] = plane.vault
         return plane
 
-    def make_pools(self, site: str, user_data: UserData) -> None:
+    def make_pools(self, site: str, user_data: UserDataMaker) -> None:
         """Make a site's pools."""
         network = self._networks[site]
         for name, pool in self._environment.pools.items():
@@ -83,7 +83,7 @@ class AzureCloud:
 
     def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the autoscaler size the scale sets of pools."""
-        AutoscalerAccess(
+        ScaleSetAccess(
             f"{self._environment.name}-autoscaler-access", self._pool_access(principal_ids), opts=self._child
         )
         return {}

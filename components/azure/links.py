@@ -13,7 +13,7 @@ from components.azure.account import azure_site
 from components.azure.existing import existing_gateway
 from components.azure.peering import AzurePeering, AzurePeeringArgs, AzurePeeringSide
 from components.azure.vpn import AzureVpnGateway, AzureVpnGatewayArgs, AzureVpnPeer, AzureVpnPeerArgs
-from components.links import EndContext, Gateway, Tunnel
+from components.links import EndContext, LinkGateway, Tunnel
 from components.tags import site_tags
 
 
@@ -61,12 +61,12 @@ class AzureEnd:
         )
         self._changes = far._changes = [made]
 
-    def gateways(self) -> Sequence[Gateway]:
+    def gateways(self) -> Sequence[LinkGateway]:
         """Return the one gateway."""
         _, addresses = self._gateway
-        return [Gateway(addresses=addresses)]
+        return [LinkGateway(addresses=addresses)]
 
-    def hold(self, name: str, _gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
+    def hold(self, name: str, _gateway: LinkGateway, far: str, tunnels: Sequence[Tunnel]) -> None:
         """Make a connection to each address, from every active instance of the gateway: Azure has one key for all."""
         place, linked = self._place, self._linked
         gateway_id, _ = self._gateway

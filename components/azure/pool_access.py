@@ -36,7 +36,7 @@ class AzureControllerAccess(ComponentResource):
         self.register_outputs({})
 
 
-class AutoscalerAccess(ComponentResource):
+class ScaleSetAccess(ComponentResource):
     """Access of the autoscaler: it may read the scale sets and, when it acts, size them."""
 
     def __init__(self, name: str, args: PoolAccessArgs, opts: ResourceOptions | None = None) -> None:

@@ -15,7 +15,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from clouds.azure.containers import end_retention, retain, retained
 from components.control_plane.guard import confirmed
-from components.control_plane.replacement import RefusedError
+from components.control_plane.replacement import GuardRefusedError
 from components.control_plane.secrets import changed
 
 Properties = dict[str, Any]
@@ -34,7 +34,7 @@ class RetentionProvider(ResourceProvider):
     def update(self, _id: str, olds: Properties, news: Properties) -> UpdateResult:
         """Set another number of days, no fewer. Azure refuses any other once somebody has locked the policy."""
         if int(news["days"]) < int(olds["days"]):
-            raise RefusedError(
+            raise GuardRefusedError(
                 f"{_name(olds)} keeps its backups for {int(olds['days'])} days, and the file says {int(news['days'])}: "
                 "days may only grow (docs/guards.md)."
             )
@@ -53,7 +53,7 @@ class RetentionProvider(ResourceProvider):
         if not retained(props["container"]):
             return
         if not confirmed(props["environment"]):
-            raise RefusedError(
+            raise GuardRefusedError(
                 f"{_name(props)} keeps its backups for {int(props['days'])} days, and its retention stays as it is.\n"
                 "Put `backups` back into the file as it was. A retention ends with the whole environment, by `longhaul "
                 "destroy`, or by hand in Azure (docs/guards.md)."

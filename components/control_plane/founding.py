@@ -15,7 +15,7 @@ import pulumi
 from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 
-from clouds.azure.api import Vault
+from clouds.azure.api import KeyVault
 
 Properties = dict[str, Any]
 
@@ -27,7 +27,7 @@ class FoundedProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Record that the etcd cluster exists."""
-        record_bootstrap(Vault(props["vault_url"]), props["secret"], cluster=str(props.get("cluster") or ""))
+        record_bootstrap(KeyVault(props["vault_url"]), props["secret"], cluster=str(props.get("cluster") or ""))
         return CreateResult(id_=props["secret"], outs=props)
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
@@ -44,7 +44,7 @@ def is_bootstrapped(state: str | None) -> bool:
         return True
 
 
-def record_bootstrap(vault: Vault, secret: str, *, cluster: str) -> None:
+def record_bootstrap(vault: KeyVault, secret: str, *, cluster: str) -> None:
     """Record that an etcd cluster exists: from now on a member with an empty disk joins it and never bootstraps
     another."""
     state = json.loads(vault.get(secret) or "{}")

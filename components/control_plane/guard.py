@@ -21,13 +21,13 @@ import pulumi
 from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from clouds.azure.api import BUSY, AzureApi, Vault
+from clouds.azure.api import BUSY, AzureApi, KeyVault
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from components.azure.account import azure_site
 from components.control_plane.founding import is_bootstrapped
 from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
-from components.control_plane.replacement import Leaving, Patience, RefusedError, ReplacementLock
+from components.control_plane.replacement import GuardRefusedError, Leaving, ReplacementLock, WaitingTimes
 from components.model import AddressPlan, Environment, Role, control_machines
 from components.model.control_plane.machines import MOST_MEMBERS, members
 from components.model.network.address_plan import FRONTEND
@@ -44,7 +44,7 @@ MOST_SERVERS = 15
 ETCD_CLIENT_PART = "etcd-client"
 """The part of an API server's certificates that gives access to the etcd clusters."""
 
-PATIENCE = Patience(replaced=DEADLINE_S, other=30.0, look=2.0)
+PATIENCE = WaitingTimes(replaced=DEADLINE_S, other=30.0, look=2.0)
 """Waiting times of guards. A machine that this run makes gets as long as its readiness waits; a machine that should be
 healthy gets long enough for a member to see a leader again."""
 
@@ -108,7 +108,7 @@ def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> 
     async def before_delete(_args: ResourceHookArgs) -> None:
         if member.goes_with_all:
             return
-        if is_bootstrapped(await asyncio.to_thread(Vault(member.vault_url).get, state_secret)):
+        if is_bootstrapped(await asyncio.to_thread(KeyVault(member.vault_url).get, state_secret)):
             await member.lock.take(member.machine, check=check)
 
     hook = ResourceHook(f"{member.machine}-keeps-quorum", before_delete)
@@ -131,7 +131,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
             answer = json.loads(server.run(server.machine, f"longhaul-node leave --frontend {frontend}"))
         except AzureError as error:
             if error.status == TOO_MANY or error.code == BUSY:
-                raise RefusedError(
+                raise GuardRefusedError(
                     f"{server.machine} cannot be asked to leave the load balancer now: {error}. "
                     "Run `longhaul up` again in a few minutes."
                 ) from error
@@ -140,7 +140,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
             return
         if not answer.get("left"):
             reason = answer.get("reason", "it gives no reason")
-            raise RefusedError(
+            raise GuardRefusedError(
                 f"{server.machine} must stay: {reason}. `longhaul status` shows the other API servers; run "
                 "`longhaul up` again when one of them is ready."
             )
@@ -148,7 +148,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
     async def before_delete(_args: ResourceHookArgs) -> None:
         if server.goes_with_all:
             return
-        if await asyncio.to_thread(Vault(server.vault_url).get, opened_by) is not None:
+        if await asyncio.to_thread(KeyVault(server.vault_url).get, opened_by) is not None:
             await server.lock.take(server.machine, check=leave)
 
     hook = ResourceHook(f"{server.machine}-leaves", before_delete)
@@ -215,7 +215,8 @@ def _most(role: Role) -> int:
 
 
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
-    """Raise ``RefusedError`` unless one of ``peers`` says that its etcd cluster keeps quorum without ``machine``."""
+    """Raise ``GuardRefusedError`` unless one of ``peers`` says that its etcd cluster keeps quorum without
+    ``machine``."""
     only = (
         f"{machine} is the only member of its etcd cluster: deleting it loses the cluster. Take the change back, run "
         "`longhaul up` with three members, then make the change."
@@ -234,21 +235,21 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
         if answer.get("survives"):
             return
         reason = answer.get("reason", "no reason given")
-        raise RefusedError(
+        raise GuardRefusedError(
             f"{machine} must stay: without it its etcd cluster loses quorum ({reason}). Bring its peers back first."
         )
     if not silent:
-        raise RefusedError(only)
-    raise RefusedError(
+        raise GuardRefusedError(only)
+    raise GuardRefusedError(
         f"{machine} must stay: no other member of its etcd cluster answers ({'; '.join(silent)}). Bring one of them "
         "back (`longhaul status` shows them), then run `longhaul up` again."
     )
 
 
 def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run) -> None:
-    """Raise ``RefusedError`` unless ``machine`` may go. Before it goes, those are taken out of its etcd cluster that do
-    not come back: itself without a successor, and members that are dead and replaced after it. etcd takes no new member
-    while one is down, so its successor would wait for them for ever."""
+    """Raise ``GuardRefusedError`` unless ``machine`` may go. Before it goes, those are taken out of its etcd cluster
+    that do not come back: itself without a successor, and members that are dead and replaced after it. etcd takes no
+    new member while one is down, so its successor would wait for them for ever."""
     for other in leaving.doomed:
         take_out(other, peers=[peer for peer in peers if peer != other], run=run, if_dead=True)
     if leaving.for_good:
@@ -260,7 +261,7 @@ def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run)
 
 def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = False) -> None:
     """Take a machine's member out of its etcd cluster, by asking its peers; with ``if_dead``, unless it answers. Raise
-    ``RefusedError`` when none of them does it: the cluster would go on counting the member."""
+    ``GuardRefusedError`` when none of them does it: the cluster would go on counting the member."""
     said: list[str] = []
     command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
     for peer in peers:
@@ -275,7 +276,7 @@ def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = Fa
         if answer.get("removed") or answer.get("alive"):
             return
         said.append(f"{peer}: {answer.get('reason', 'it gives no reason')}")
-    raise RefusedError(
+    raise GuardRefusedError(
         f"{machine} must stay: no other member takes it out of its etcd cluster first "
         f"({'; '.join(said) or 'there is none'}). `longhaul status` shows the members; run "
         "`longhaul up` again when enough of them are healthy."
@@ -305,11 +306,11 @@ class DestructionProvider(ResourceProvider):
         """Refuse unless the environment is destroyable and the operator confirmed."""
         environment = str(props["environment"])
         if not props.get("destroyable"):
-            raise RefusedError(
+            raise GuardRefusedError(
                 f"{environment} is not destroyable: set `destroyable: true` in its file and run `up` first."
             )
         if not confirmed(environment):
-            raise RefusedError(
+            raise GuardRefusedError(
                 f"destroying {environment} was not confirmed: use `longhaul destroy --env {environment}`."
             )
 

@@ -51,7 +51,7 @@ class ControlPlaneArgs:
     network: SiteNetwork
 
 
-class ControlPlane(ComponentResource):
+class ControlPlaneComponent(ComponentResource):
     """Vault, certificates, both etcd clusters and the API servers."""
 
     vault_writable: pulumi.Resource

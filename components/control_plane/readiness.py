@@ -17,7 +17,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from clouds.azure.api import AzureApi
 from clouds.azure.session import AzureError
-from components.control_plane.replacement import Seen
+from components.control_plane.replacement import CloudMachine
 
 Properties = dict[str, Any]
 
@@ -76,12 +76,12 @@ class RoleMachines:
     def __init__(self, *, subscription: str, group: str, prefix: str = "") -> None:
         self._subscription, self._group, self._prefix = subscription, group, prefix
 
-    def look(self, machine: str) -> Seen:
+    def look(self, machine: str) -> CloudMachine:
         """Return the state of a machine in the cloud."""
         view = self._api().machine(self._group, machine)
         if view is None:
-            return Seen(id="", being_made=True)
-        return Seen(id=view.id, being_made=view.provisioning in ("Creating", "Updating"))
+            return CloudMachine(id="", being_made=True)
+        return CloudMachine(id=view.id, being_made=view.provisioning in ("Creating", "Updating"))
 
     def why_not_ready(self, machine: str, *, wait_s: float) -> str:
         """Wait until a machine does its work. Return why it does not after ``wait_s`` seconds; empty when it does."""

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class RefusedError(RuntimeError):
+class GuardRefusedError(RuntimeError):
     """A guard refuses; the message says why and what to do instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class CloudMachine:
     """State of a machine in the cloud."""
 
     id: str
@@ -43,10 +43,10 @@ Check = Callable[[Leaving], None]
 """Function that raises when a machine must stay, and does what has to be done before it goes."""
 
 
-class Machines(Protocol):
+class MachineQuestions(Protocol):
     """Questions about the machines of a role. Each may take minutes."""
 
-    def look(self, machine: str) -> Seen:
+    def look(self, machine: str) -> CloudMachine:
         """Return the state of a machine in the cloud."""
         ...
 
@@ -55,7 +55,7 @@ class Machines(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class WaitingTimes:
     """Waiting times, seconds."""
 
     replaced: float
@@ -76,7 +76,7 @@ class _Out:
 class ReplacementLock:
     """Replacement lock of one role's machines."""
 
-    def __init__(self, machines: Machines, *, today: Sequence[str], patience: Patience) -> None:
+    def __init__(self, machines: MachineQuestions, *, today: Sequence[str], patience: WaitingTimes) -> None:
         """``today``: the machines that the environment is to have; any other is deleted for good."""
         self._machines = machines
         self._today = tuple(today)
@@ -111,7 +111,7 @@ class ReplacementLock:
                 if set(ailing) & set(self._waiting):
                     return False  # the unhealthy machine waits for its own replacement
                 reasons = "; ".join(f"{other} is not healthy ({why})" for other, why in ailing.items())
-                raise RefusedError(
+                raise GuardRefusedError(
                     f"{machine} must stay: {reasons}, and one machine of a kind is out of service at a time. "
                     "Bring it back first, then run `longhaul up` again."
                 )
@@ -122,7 +122,7 @@ class ReplacementLock:
             return True
 
     async def _back(self, machine: str) -> None:
-        """Wait for the machine that this run deleted before; raise ``RefusedError`` when that fails."""
+        """Wait for the machine that this run deleted before; raise ``GuardRefusedError`` when that fails."""
         if self._out and not self._lost:
             out = self._out
             why = await (self._gone(out) if out.for_good else self._made(out.machine, not_id=out.id))
@@ -130,7 +130,7 @@ class ReplacementLock:
                 self._lost = f"{out.machine}, which this run {'deleted' if out.for_good else 'made anew'}, {why}"
             self._out = None
         if self._lost:
-            raise RefusedError(f"{machine} must stay: {self._lost}. Look at it, then run `longhaul up` again.")
+            raise GuardRefusedError(f"{machine} must stay: {self._lost}. Look at it, then run `longhaul up` again.")
 
     async def _ailing(self, machine: str) -> dict[str, str]:
         """Return the other machines that are not healthy, with the reason for each."""

@@ -13,14 +13,14 @@ from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 from pulumi.runtime.rpc import UNKNOWN
 
-from clouds.azure.api import Vault
+from clouds.azure.api import KeyVault
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import SharedSecret
 from components.model.access.quarantine import Quarantine
 from components.model.access.revoked import Revoked
 from components.model.network.tunnel_keys import READ_VARIABLE
-from components.model.secrets.encryption_keys import Keys
+from components.model.secrets.encryption_keys import EncryptionKeys
 from components.model.secrets.rotations import standings_text
 from components.model.secrets.vault import SecretKind
 
@@ -41,7 +41,7 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
     """Return the first value of a shared secret of ``kind``. For an etcd cluster's state, ``holders`` are the members
     that bootstrap it."""
     if kind is SecretKind.ENCRYPTION_KEYS:
-        return Keys.first(issuing.new_encryption_key()).text()
+        return EncryptionKeys.first(issuing.new_encryption_key()).text()
     if kind is SecretKind.SIGNING_KEYS:
         return SigningKeys.alone(issuing.new_key()).text()
     if kind is SecretKind.VPN_KEY:
@@ -73,7 +73,7 @@ class VaultAccessProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Ask until the vault gives access."""
-        Vault(props["vault_url"]).await_access(ACCESS_DEADLINE_S)
+        KeyVault(props["vault_url"]).await_access(ACCESS_DEADLINE_S)
         return CreateResult(id_=props["vault_url"], outs=props)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
@@ -103,7 +103,7 @@ class VaultEntryProvider(ResourceProvider):
 
     def delete(self, _id: str, props: Properties) -> None:
         """Delete it from the vault, which keeps deleted secrets for its retention period."""
-        Vault(props["vault_url"]).delete(props["secret"])
+        KeyVault(props["vault_url"]).delete(props["secret"])
 
 
 class SharedSecretProvider(VaultEntryProvider):
@@ -114,7 +114,7 @@ class SharedSecretProvider(VaultEntryProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Write a first value unless there is one."""
-        vault, kind = Vault(props["vault_url"]), SecretKind(props["kind"])
+        vault, kind = KeyVault(props["vault_url"]), SecretKind(props["kind"])
         if vault.get(props["secret"]) is None:
             value = first_value(kind, holders=props.get("holders", ()))
             vault.set(props["secret"], value, content_type="application/json" if kind in DOCUMENTS else "")
@@ -143,7 +143,7 @@ class TunnelKeyProvider(VaultEntryProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Adopt the keys in the vault. Where there is none make one, unless a cloud makes its own."""
-        vault = Vault(props["vault_url"])
+        vault = KeyVault(props["vault_url"])
         text = vault.get(props["secret"]) or ""
         if not text and not props.get("of_cloud"):
             text = issuing.new_tunnel_key()
@@ -163,7 +163,7 @@ class TunnelKeyProvider(VaultEntryProvider):
 
 
 def _in_vault(props: Properties) -> str:
-    return Vault(props["vault_url"]).get(props["secret"]) or ""
+    return KeyVault(props["vault_url"]).get(props["secret"]) or ""
 
 
 class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
@@ -199,12 +199,12 @@ class VaultSettingProvider(VaultEntryProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Write it."""
-        Vault(props["vault_url"]).set(props["secret"], props["value"])
+        KeyVault(props["vault_url"]).set(props["secret"], props["value"])
         return CreateResult(id_=props["secret"], outs=props)
 
     def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
         """Write a new version."""
-        Vault(news["vault_url"]).set(news["secret"], news["value"])
+        KeyVault(news["vault_url"]).set(news["secret"], news["value"])
         return UpdateResult(outs=news)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:

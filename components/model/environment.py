@@ -271,11 +271,11 @@ class Environment(Section):
     """Bare-metal hosts, read from the `bare_metal` file; they are not written in the stack file."""
 
     @property
-    def known_types(self) -> dict[str, machine_type.MachineType]:
+    def known_types(self) -> dict[str, machine_type.MachineProperties]:
         """Machine types by name: Longhaul's own, and the environment's, which come first."""
         return {**known_machine_types(), **self.machine_types}
 
-    def machine_type(self, name: str) -> machine_type.MachineType:
+    def machine_type(self, name: str) -> machine_type.MachineProperties:
         """Return the type called ``name``; raise ``KeyError`` when neither the environment nor Longhaul knows it."""
         return self.known_types[name]
 

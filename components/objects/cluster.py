@@ -22,7 +22,7 @@ from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.fairness import Fairness
 from components.objects.gpus import Gpus
-from components.objects.groups import Groups
+from components.objects.groups import GroupBindings
 from components.objects.metadata import InstanceMetadata
 from components.objects.node_labels import NodeLabels
 from components.objects.priorities import PriorityClasses
@@ -87,7 +87,7 @@ class ClusterObjects(ComponentResource):
         if environment.teams:
             made.append(Teams(f"{name}-teams", environment, opts=_after(child, made)))
         # They may have rights in the namespaces of teams.
-        Groups(f"{name}-groups", environment, opts=_after(child, made))
+        GroupBindings(f"{name}-groups", environment, opts=_after(child, made))
         Capacity(f"{name}-capacity", environment, opts=child)
         EnvironmentDocument(
             f"{name}-environment",

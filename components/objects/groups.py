@@ -26,7 +26,7 @@ VPN = "longhaul-vpn"
 """Role of those whose laptops may connect. Nothing is at its URL: VPN machines ask whether a person might get it."""
 
 
-class Groups(ComponentResource):
+class GroupBindings(ComponentResource):
     """All bindings of groups, and the namespaces that they are in."""
 
     def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from components.model import Environment
-    from components.model.pools.capacity_kinds import Kind
+    from components.model.pools.capacity_kinds import CapacityKind
     from components.model.teams.section import Share
 
 API = "kueue.x-k8s.io/v1beta2"
@@ -27,13 +27,13 @@ CORES_OF_HOSTS = 1_000_000
 """Cores of a kind whose hosts' cores nobody declares: how many there are is then the autoscaler's to say."""
 
 
-def used(environment: Environment, known: Mapping[str, Kind]) -> tuple[str, ...]:
+def used(environment: Environment, known: Mapping[str, CapacityKind]) -> tuple[str, ...]:
     """Return the kinds that any team may use."""
     named = {kind for team in environment.teams.values() for kind in team.shares}
     return tuple(kind for kind in known if kind in named)
 
 
-def flavor(kind: Kind) -> dict[str, Any]:
+def flavor(kind: CapacityKind) -> dict[str, Any]:
     """Return the ResourceFlavor of a kind. Its pools' taints keep away what came by no queue: what Kueue admits
     tolerates all of them, on whichever pool it lands."""
     tolerations = [
@@ -48,7 +48,7 @@ def flavor(kind: Kind) -> dict[str, Any]:
     return {"nodeLabels": {KIND_LABEL: kind.name}, **({"tolerations": tolerations} if tolerations else {})}
 
 
-def cohort(environment: Environment, known: Mapping[str, Kind]) -> dict[str, Any]:
+def cohort(environment: Environment, known: Mapping[str, CapacityKind]) -> dict[str, Any]:
     """Return the Cohort, which lends what pools may have and nobody is guaranteed."""
     resources = _resources(environment, any(known[kind].gpus for kind in used(environment, known)))
     flavors = []
@@ -64,7 +64,7 @@ def cohort(environment: Environment, known: Mapping[str, Kind]) -> dict[str, Any
     return {"resourceGroups": [{"coveredResources": [*resources], "flavors": flavors}]}
 
 
-def cluster_queue(environment: Environment, team: str, known: Mapping[str, Kind]) -> dict[str, Any]:
+def cluster_queue(environment: Environment, team: str, known: Mapping[str, CapacityKind]) -> dict[str, Any]:
     """Return a team's ClusterQueue. It takes its guarantee back from whoever has borrowed it. To borrow, it ends only
     what has borrowed as well and has a lower priority."""
     shares = environment.teams[team].shares
@@ -87,7 +87,7 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Kind]
     }
 
 
-def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
+def _own(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
     """Return what a share says of cores and GPUs, and of the memory that goes with GPUs: a job that asks for little but
     memory would have a whole machine of them."""
     cores = cores_of(share, kind)
@@ -113,7 +113,7 @@ def _own(share: Share, kind: Kind) -> dict[str, dict[str, str]]:
     return found
 
 
-def _memory(share: Share, kind: Kind) -> int:
+def _memory(share: Share, kind: CapacityKind) -> int:
     """Return the memory that goes with a share's GPUs, or with its cores where those are more, GiB."""
     machines = max(share.gpus, -(-cores_of(share, kind) // (kind.cores_each or 1)) if kind.gpus else 0)
     return machines * (kind.memory_each_gib or 0)

@@ -10,7 +10,7 @@ from clouds.onprem.site import OnpremSite
 from components.links import EndContext
 from components.model import AddressPlan, Environment
 from components.onprem.links import OnpremEnd
-from components.resources import UserData
+from components.resources import UserDataMaker
 
 
 class OnpremCloud:
@@ -24,7 +24,7 @@ class OnpremCloud:
     def make_site(self, name: str) -> None:
         """Make nothing: the racks exist already."""
 
-    def make_pools(self, site: str, user_data: UserData) -> None:
+    def make_pools(self, site: str, user_data: UserDataMaker) -> None:
         """Make nothing: hosts are not rented."""
 
     def admit_controller(self, _principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pulumi import Output
 
 from clouds.onprem.site import OnpremSite
-from components.links import EndContext, Gateway, Tunnel
+from components.links import EndContext, LinkGateway, Tunnel
 from components.onprem.vpn import Held, tunnel
 
 
@@ -19,12 +19,12 @@ class OnpremEnd:
         self._addresses = {gateway.name: str(gateway.public_address) for gateway in site.gateways}
         self._held: dict[str, list[Held]] = {name: [] for name in self._addresses}
 
-    def gateways(self) -> Sequence[Gateway]:
+    def gateways(self) -> Sequence[LinkGateway]:
         """Return each gateway, by its name in the environment file; its machine is `<env>-<name>`. The first is
         preferred."""
-        return [Gateway(name=name, addresses=[address]) for name, address in self._addresses.items()]
+        return [LinkGateway(name=name, addresses=[address]) for name, address in self._addresses.items()]
 
-    def hold(self, _name: str, gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
+    def hold(self, _name: str, gateway: LinkGateway, far: str, tunnels: Sequence[Tunnel]) -> None:
         """Record a tunnel to each address; make nothing in any cloud."""
         self._held[gateway.name] += [
             tunnel(

@@ -11,7 +11,7 @@ import yaml
 HEADER = "# Written by Longhaul.\n"
 
 
-class _Dumper(yaml.SafeDumper):
+class _BlockDumper(yaml.SafeDumper):
     """YAML dumper: multi-line text as a block, lists indented, no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
@@ -25,12 +25,12 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
-_Dumper.add_representer(str, _text)
+_BlockDumper.add_representer(str, _text)
 
 
 def yaml_document(value: Any) -> str:
     """Return a YAML document, with keys in the order given."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=1000, allow_unicode=True)
+    return yaml.dump(value, Dumper=_BlockDumper, sort_keys=False, width=1000, allow_unicode=True)
 
 
 def json_document(value: Any) -> str:

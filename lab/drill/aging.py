@@ -20,7 +20,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from clouds.azure.api import Vault
+from clouds.azure.api import KeyVault
 from components.model import Environment, authorities, certificates, plan
 from components.model.secrets.vault import vault_url
 from lab.project import LabProject
@@ -51,7 +51,7 @@ def aged(certificate: str, *, authority: Mapping[str, str], ends: datetime) -> s
 
 def age(environment: Environment, names: Sequence[str], *, ends: datetime) -> dict[str, str]:
     """Age certificates in the vault; return them by name."""
-    vault = Vault(vault_url(environment))
+    vault = KeyVault(vault_url(environment))
     signers = {one.name: one.secret for one in authorities(environment)}
     planned = {one.name: one for one in certificates(environment, plan(environment))}
     found: dict[str, str] = {}
@@ -74,7 +74,7 @@ def put_into(state: dict[str, Any], found: Mapping[str, str], *, ends: datetime)
         outputs[name] |= {"certificate": certificate, "not_after": ends.isoformat()}
 
 
-def _secret(vault: Vault, name: str) -> str:
+def _secret(vault: KeyVault, name: str) -> str:
     value = vault.get(name)
     if value is None:
         raise LookupError(f"the vault has no secret {name}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from clouds.aws.session import Session
+from clouds.aws.session import AwsSession
 
 T = TypeVar("T")
 POLL_S = 0.2
@@ -28,7 +28,7 @@ class AwsRefusedError(Exception):
 class Call:
     """One call for one resource."""
 
-    clients: Session
+    clients: AwsSession
     region: str
     inputs: dict[str, Any]
     """Inputs as plain values, without secret markers."""

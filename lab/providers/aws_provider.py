@@ -13,7 +13,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from clouds.aws.session import Session
+from clouds.aws.session import AwsSession
 from lab.providers.aws_calls import AwsRefusedError, AwsResourceType, Call, tag_list
 from lab.providers.aws_egress import egress_kinds
 from lab.providers.aws_groups import group_kinds
@@ -61,9 +61,9 @@ def known_kinds() -> Mapping[str, AwsResourceType]:
 class AwsProvider(BaseProvider):
     """Creates, reads, updates and deletes the resources of :func:`known_kinds`; it can preview all others too."""
 
-    def __init__(self, *, engine: str | None, clients: Session | None = None) -> None:
+    def __init__(self, *, engine: str | None, clients: AwsSession | None = None) -> None:
         super().__init__(package="aws", distribution="pulumi-aws", engine=engine)
-        self._clients = clients or Session(read_s=READ_S)
+        self._clients = clients or AwsSession(read_s=READ_S)
         self._kinds = known_kinds()
         self._lookups = known_lookups()
         self._accounts: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, Session
+from clouds.azure.session import MANAGEMENT, AzureError, AzureSession, ResourceManager
 
 HOLD_S = 5
 """Seconds for which a server that can (``Prefer: wait``) holds the answer about an operation, instead of more
@@ -40,7 +40,7 @@ class ResourceManagerClient:
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
-        self._session = Session(
+        self._session = AzureSession(
             MANAGEMENT, credential=_credential, headers={"Prefer": f"wait={HOLD_S}"}, tries=STATUS_TRIES
         )
         self._manager = ResourceManager(self._session)

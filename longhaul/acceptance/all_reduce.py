@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from clouds.base.machine_type import MachineType
+from clouds.base.machine_type import MachineProperties
 from longhaul.acceptance.outcome import StepResult
 
 ENOUGH = 0.75
@@ -82,14 +82,16 @@ def read(text: str) -> AllReduceFigures:
     )
 
 
-def judge(measured: AllReduceFigures, name: str, machine: MachineType) -> AllReduceVerdict:
+def judge(measured: AllReduceFigures, name: str, machine: MachineProperties) -> AllReduceVerdict:
     """Hold a run to the figure of the machine type called ``name``."""
     published = machine.rdma_gbps / 8
     result, evidence = _judge(measured, name, machine, published)
     return AllReduceVerdict(result=result, evidence=evidence, published=published)
 
 
-def _judge(measured: AllReduceFigures, name: str, machine: MachineType, published: float) -> tuple[StepResult, str]:
+def _judge(
+    measured: AllReduceFigures, name: str, machine: MachineProperties, published: float
+) -> tuple[StepResult, str]:
     machines = len(measured.machines)
     if not machine.gpus:
         return StepResult.NOT_APPLICABLE, f"a {name} has no GPUs"

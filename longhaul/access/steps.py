@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from components.model.access.quarantine import moment
-from components.model.access.revoked import Person
+from components.model.access.revoked import RevokedPerson
 from longhaul.control_plane.refusals import PEOPLE, end_connections, hand_to, servers, vpn_machines
 from longhaul.terminal.exits import CommandError
 
@@ -41,7 +41,7 @@ class AccessRun:
 
     def revoke(self, name: str, *, by: str, keep_connections: bool) -> None:
         """Have every API server and VPN machine refuse a person, and end what they have open."""
-        person = Person(name=name, since=moment(self.now()), by=by)
+        person = RevokedPerson(name=name, since=moment(self.now()), by=by)
         self._put(lambda revoked: revoked.with_(person))
         if not keep_connections:
             with self.turn():

@@ -34,7 +34,7 @@ class Asked:
     """Answer of a cloud about one group."""
 
     declared: PoolGroup
-    group: fleet.Group | None = None
+    group: fleet.GroupState | None = None
     made: Mapping[str, str] | None = None
     """Times at which machines that are no nodes were made, by their ids."""
     refusals: Sequence[Refusal] = ()

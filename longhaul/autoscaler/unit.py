@@ -19,7 +19,7 @@ from pathlib import Path
 
 from clouds.base.machine_access import OwnAccess, socket_token
 from clouds.registry import cloud_of
-from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, DocumentError, Given, of_text
+from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, AutoscalerDocumentError, Given, of_text
 from components.model.loading.errors import ConfigurationError
 from longhaul.autoscaler.metrics import PORT, Metrics, served
 from longhaul.autoscaler.service import Terms
@@ -104,7 +104,7 @@ class Unit:
                 if text:
                     return text, of_text(text)
                 self._tell("the environment has no `autoscaler`: nothing to do")
-            except (ApiError, DocumentError) as error:
+            except (ApiError, AutoscalerDocumentError) as error:
                 self._tell(f"not working: {error}")
             self._stop.wait(self._look_s)
         return "", None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
     from clouds.base.place import Place
     from components.model import Environment
-    from components.model.secrets.encryption_keys import Keys
+    from components.model.secrets.encryption_keys import EncryptionKeys
 
 LOAD_S = 150
 """Seconds in which kube-apiserver has to use a new file. It looks once a minute, and tries again what failed
@@ -27,7 +27,9 @@ TRIES = 2
 """Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
 
 
-def behind(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys) -> tuple[str, ...]:
+def behind(
+    environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: EncryptionKeys
+) -> tuple[str, ...]:
     """Return the names of the API servers that do not use these keys. ``CommandError`` for the first that does not
     tell: no rotation begins where a server is away."""
     found = []
@@ -41,7 +43,12 @@ def behind(environment: Environment, control: ControlAccess[Any], place: Place[A
 
 
 def hand_out(
-    environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys, *, tell: Callable[[str], None]
+    environment: Environment,
+    control: ControlAccess[Any],
+    place: Place[Any],
+    keys: EncryptionKeys,
+    *,
+    tell: Callable[[str], None],
 ) -> None:
     """Have every API server take the keys over, one after the other. ``CommandError`` for the first that does not: a
     server without a key cannot read what others write with it."""
@@ -52,7 +59,7 @@ def hand_out(
         tell(f"{machine.name} uses {', '.join(keys.names)}")
 
 
-def deliver(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: Keys) -> None:
+def deliver(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: EncryptionKeys) -> None:
     """Have every API server fetch the keys, whether it runs or not. ``CommandError`` for the first that has others."""
     for machine in _of(environment, Role.API):
         if tuple(_fetched(control, place, machine, keys).get("keys", ())) != keys.names:
@@ -80,7 +87,7 @@ def _of(environment: Environment, role: Role) -> tuple[Machine, ...]:
 
 
 def _fetched(
-    control: ControlAccess[Any], place: Place[Any], machine: Machine, keys: Keys, *, wait_s: int = 0
+    control: ControlAccess[Any], place: Place[Any], machine: Machine, keys: EncryptionKeys, *, wait_s: int = 0
 ) -> Mapping[str, Any]:
     """Have an API server fetch the keys, and return what it tells then; ``wait_s`` is for its running server."""
     script = f"{FETCH} && {_told(keys)}" + (f" --wait {wait_s}" if wait_s else "")
@@ -92,7 +99,7 @@ def _fetched(
     return answer
 
 
-def _told(keys: Keys) -> str:
+def _told(keys: EncryptionKeys) -> str:
     return f"longhaul-node encryption --keys {','.join(keys.names)}"
 
 
@@ -112,7 +119,7 @@ def asked(
     return answer if isinstance(answer, dict) else {}
 
 
-def _why(answer: Mapping[str, Any], keys: Keys, env: str) -> str:
+def _why(answer: Mapping[str, Any], keys: EncryptionKeys, env: str) -> str:
     """Return why a server has not taken the keys over."""
     wanted, has = ", ".join(keys.names), ", ".join(answer.get("keys", ()))
     if answer.get("error"):

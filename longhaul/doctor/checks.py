@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from clouds.base.doctor import Question
+from clouds.base.doctor import DoctorQuestion
 from clouds.base.findings import Finding, unknown
 from clouds.base.outside import Outside
 from clouds.registry import clouds
@@ -19,21 +19,21 @@ ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 """Checks that ask something outside this machine."""
 
 
-def checks(target: DoctorTarget, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[Question, ...]:
+def checks(target: DoctorTarget, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[DoctorQuestion, ...]:
     """Return all of them, or those of these names, in the order of the report."""
     found = (*_of_clouds(target, here), *_here(target, here))
     chosen = [_of_a_lab(check) if target.lab else check for check in found if not only or check.name in only]
     return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name)))
 
 
-def _of_a_lab(check: Question) -> Question:
+def _of_a_lab(check: DoctorQuestion) -> DoctorQuestion:
     if check.name not in NOT_IN_A_LAB:
         return check
     said = unknown("not asked: a lab's stand-ins for the clouds do not answer this", *check.where)
-    return Question(name=check.name, where=check.where, run=lambda: (said,))
+    return DoctorQuestion(name=check.name, where=check.where, run=lambda: (said,))
 
 
-def _of_clouds(target: DoctorTarget, here: Outside) -> Iterator[Question]:
+def _of_clouds(target: DoctorTarget, here: Outside) -> Iterator[DoctorQuestion]:
     """Yield the questions of each cloud's doctor."""
     for kind, cloud in clouds().items():
         share = target.share(kind, here)
@@ -41,7 +41,7 @@ def _of_clouds(target: DoctorTarget, here: Outside) -> Iterator[Question]:
             yield from cloud.doctor.questions(share)
 
 
-def _here(target: DoctorTarget, here: Outside) -> Iterator[Question]:
+def _here(target: DoctorTarget, here: Outside) -> Iterator[DoctorQuestion]:
     """Yield the checks that belong to no cloud."""
     local: tuple[tuple[str, Callable[[DoctorTarget], Iterable[Finding]]], ...] = (
         ("state", state.backend),
@@ -52,5 +52,5 @@ def _here(target: DoctorTarget, here: Outside) -> Iterator[Question]:
         ("recovery", recovery.newest),
     )
     for name, look in local:
-        yield Question(name=name, where=(target.file,), run=partial(look, target))
-    yield Question(name="dns", where=("this machine",), run=partial(machine.dns, target, here))
+        yield DoctorQuestion(name=name, where=(target.file,), run=partial(look, target))
+    yield DoctorQuestion(name="dns", where=("this machine",), run=partial(machine.dns, target, here))

@@ -10,14 +10,14 @@ from collections import deque
 from dataclasses import replace
 from threading import Thread
 
-from clouds.base.doctor import Question
+from clouds.base.doctor import DoctorQuestion
 from clouds.base.findings import Finding, NotAskedError, folded, unknown
 
 AT_ONCE = 8
 """Default number of checks that run at the same time."""
 
 
-def run_checks(checks: tuple[Question, ...], *, limit_s: float, at_once: int = AT_ONCE) -> tuple[Finding, ...]:
+def run_checks(checks: tuple[DoctorQuestion, ...], *, limit_s: float, at_once: int = AT_ONCE) -> tuple[Finding, ...]:
     """Return all findings, folded. A check that takes longer than ``limit_s`` is given up: its thread ends with the
     program, and the next check takes its place."""
     waiting = deque(enumerate(checks))
@@ -42,7 +42,7 @@ def run_checks(checks: tuple[Question, ...], *, limit_s: float, at_once: int = A
     return folded(tuple(finding for index in range(len(checks)) for finding in found[index]))
 
 
-def _answer(check: Question) -> tuple[Finding, ...]:
+def _answer(check: DoctorQuestion) -> tuple[Finding, ...]:
     found: list[Finding] = []
     try:
         found.extend(check.run())
@@ -56,6 +56,6 @@ def _answer(check: Question) -> tuple[Finding, ...]:
     return tuple(replace(finding, check=check.name) for finding in found)
 
 
-def _late(check: Question, limit_s: float) -> Finding:
+def _late(check: DoctorQuestion, limit_s: float) -> Finding:
     what = f"no answer within {limit_s:g} s"
     return replace(unknown(what, *check.where, do="run it again, or give it longer (--timeout)"), check=check.name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clouds.base.doctor import Share
+from clouds.base.doctor import CloudShare
 from clouds.base.outside import Outside
 from components.model import Environment, plan
 from components.model.network.links import remote_addresses
@@ -39,11 +39,11 @@ class DoctorTarget:
         """Return a key of the environment with its file, for messages."""
         return f"{'.'.join(map(str, key))} in {self.file}"
 
-    def share(self, kind: str, here: Outside) -> Share[Any]:
+    def share(self, kind: str, here: Outside) -> CloudShare[Any]:
         """Return the part of the environment that is in one cloud, for that cloud's doctor."""
         environment, addresses = self.environment, plan(self.environment)
         names = tuple(name for name, site in environment.sites.items() if site.kind == kind)
-        return Share(
+        return CloudShare(
             environment=environment.name,
             file=self.file,
             lab=self.lab,

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from clouds.base.machine_type import MachineType
+    from clouds.base.machine_type import MachineProperties
     from clouds.base.pool import Reservation
 
 PrincipalKind = Literal["user", "service"]
@@ -134,7 +134,7 @@ class Places:
 
     clouds: tuple[CloudSite, ...]
     """Sites in clouds. The first is the control plane's, on Azure."""
-    types: Mapping[str, MachineType]
+    types: Mapping[str, MachineProperties]
     """Machine types that are not built in, by name."""
     pools: tuple[PoolAnswer, ...] = ()
     racks: tuple[Rack, ...] = ()

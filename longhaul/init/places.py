@@ -13,7 +13,7 @@ from longhaul.init.answers import CloudSite, HostAnswer, HostsAnswer, Places, Po
 from longhaul.init.interview import Interview
 
 if TYPE_CHECKING:
-    from clouds.base.machine_type import MachineType
+    from clouds.base.machine_type import MachineProperties
 
 RACK = "rack"
 """Name of the on-premises site of `--gateway`; sites in clouds are named after their region."""
@@ -27,7 +27,7 @@ _AWS = (q.AWS_REGION, q.AWS_ZONES, q.AWS_IMAGE, q.AWS_MACHINE_TYPE, q.AWS_MAX)
 HostT = TypeVar("HostT", HostAnswer, HostsAnswer)
 
 
-def gather_places(interview: Interview, types: Mapping[str, MachineType]) -> Places:
+def gather_places(interview: Interview, types: Mapping[str, MachineProperties]) -> Places:
     """Return all sites and nodes. After a problem the value must not be used. ``types`` are machine types that are not
     built in."""
     control = CloudSite(

@@ -9,7 +9,7 @@ from longhaul.init.answers import PoolAnswer
 from longhaul.init.parsing import machines, of_field
 
 if TYPE_CHECKING:
-    from clouds.base.machine_type import MachineType
+    from clouds.base.machine_type import MachineProperties
     from clouds.base.pool import Reservation
 
 SPOT = "spot"
@@ -17,7 +17,7 @@ _KEYS = ("min", "zones", "reservation", "capacity-block")
 _RESERVED = ("reservation", "capacity-block")
 
 
-def pool(text: str, *, declared: Mapping[str, MachineType]) -> PoolAnswer:
+def pool(text: str, *, declared: Mapping[str, MachineProperties]) -> PoolAnswer:
     """Parse ``SITE TYPE MAX [NAME] [spot] [min=N] [zones=a,b] [reservation=ID | capacity-block=ID]``. ``declared`` are
     types beside the built-in ones."""
     from clouds.base.pool import Pool as Declared
@@ -83,7 +83,7 @@ def _reservation(keys: Mapping[str, str], *, spot: bool) -> Reservation | None:
     return Declared(id=text, kind="capacity-block") if named[0] == "capacity-block" else Declared(id=text)
 
 
-def machine_type(text: str) -> tuple[str, MachineType]:
+def machine_type(text: str) -> tuple[str, MachineProperties]:
     """Parse ``TYPE CLOUD vcpus=N memory_gib=N [gpus=N] [gpu_model=WORD] [local_ssd_gb=N] ...``, with the keys of
     ``machine_types`` in the environment file."""
     from pydantic import ValidationError

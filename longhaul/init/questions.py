@@ -23,7 +23,7 @@ from longhaul.init.answers import (
 )
 
 if TYPE_CHECKING:
-    from clouds.base.machine_type import MachineType
+    from clouds.base.machine_type import MachineProperties
 
 AnswerT = TypeVar("AnswerT")
 
@@ -225,7 +225,7 @@ AWS_SITE: InterviewQuestion[CloudSite] = InterviewQuestion(
     many=True,
     help="a site on AWS, such as 'us-east-1 a,b,c'; may be given several times",
 )
-MACHINE_TYPE: InterviewQuestion[tuple[str, MachineType]] = InterviewQuestion(
+MACHINE_TYPE: InterviewQuestion[tuple[str, MachineProperties]] = InterviewQuestion(
     flag="machine-type",
     metavar="'TYPE CLOUD KEY=VALUE ...'",
     text="A machine type that is not built in",
@@ -286,7 +286,7 @@ HOST: InterviewQuestion[HostAnswer] = InterviewQuestion(
 )
 
 
-def pool(declared: Mapping[str, MachineType]) -> InterviewQuestion[PoolAnswer]:
+def pool(declared: Mapping[str, MachineProperties]) -> InterviewQuestion[PoolAnswer]:
     """Return the question for a pool, whose machine type may be one of ``declared``."""
     return replace(POOL, parse=partial(pool_parsing.pool, declared=declared))
 

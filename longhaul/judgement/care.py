@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 from clouds.registry import clouds
 from components.model import Role
 from longhaul.judgement.case import Case
@@ -56,10 +56,10 @@ def cares(case: Case) -> Iterator[Finding]:
             yield from _finding(kind, action, consequence, found[kind, action])
 
 
-def _by_kind(case: Case) -> defaultdict[tuple[Kind, ResourceAction], list[Change]]:
+def _by_kind(case: Case) -> defaultdict[tuple[ResourceKind, ResourceAction], list[Change]]:
     """Group the changes by kind and action. Leave out changes of tags alone, what goes with a whole machine, pool or
     site, and what is new in a machine, a pool, a link or a new site."""
-    found: defaultdict[tuple[Kind, ResourceAction], list[Change]] = defaultdict(list)
+    found: defaultdict[tuple[ResourceKind, ResourceAction], list[Change]] = defaultdict(list)
     gone, made = _gone_places(case), new_sites(case)
     for change in case.changes:
         place = case.places.of(change)
@@ -71,7 +71,9 @@ def _by_kind(case: Case) -> defaultdict[tuple[Kind, ResourceAction], list[Change
     return found
 
 
-def _finding(kind: Kind, action: ResourceAction, consequence: Consequence, found: list[Change]) -> Iterator[Finding]:
+def _finding(
+    kind: ResourceKind, action: ResourceAction, consequence: Consequence, found: list[Change]
+) -> Iterator[Finding]:
     why = {ResourceAction.CHANGE: consequence.change, ResourceAction.MAKE: consequence.made}.get(
         action, consequence.gone
     )
@@ -87,10 +89,10 @@ def _finding(kind: Kind, action: ResourceAction, consequence: Consequence, found
         )
 
 
-def _rules(kind: Kind, action: ResourceAction, found: list[Change]) -> tuple[str, ...]:
+def _rules(kind: ResourceKind, action: ResourceAction, found: list[Change]) -> tuple[str, ...]:
     """Return the lines of security rules that are made or destroyed as a whole. Elsewhere, such rules are only
     counted."""
-    whole = kind is Kind.RULE and action in (ResourceAction.MAKE, ResourceAction.DESTROY)
+    whole = kind is ResourceKind.RULE and action in (ResourceAction.MAKE, ResourceAction.DESTROY)
     return tuple(line for change in found for line in _lines(change)) if whole else ()
 
 
@@ -181,7 +183,7 @@ def _meanwhile(role: Role, before: int) -> str:
 def _gone_places(case: Case) -> set[EnvironmentPart]:
     """Return machines and pools that are destroyed as a whole. Their parts go with them and need no finding of their
     own."""
-    whole = (Kind.MACHINE, Kind.POOL)
+    whole = (ResourceKind.MACHINE, ResourceKind.POOL)
     ends = (one for one in case.changes if one.action is ResourceAction.DESTROY and kind_of(one) in whole)
     return {case.places.of(change) for change in ends}
 

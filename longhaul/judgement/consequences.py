@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,30 +30,30 @@ _UNREACHABLE = (
     "unreachable after 50 s, and their pods are evicted 300 s later unless they tolerate more (docs/network.md)."
 )
 
-CONSEQUENCES: Mapping[Kind, Consequence] = {
-    Kind.BALANCER: Consequence(
+CONSEQUENCES: Mapping[ResourceKind, Consequence] = {
+    ResourceKind.BALANCER: Consequence(
         change="Every node, pod and operator reaches the API by it: connections may break and are made again.",
         gone="Nobody reaches the API until it is back: what runs goes on, nothing new starts. Nodes count as "
         f"{_UNREACHABLE}",
         do="Look at the properties below. Do it when nothing has to start, and look at `longhaul status` afterwards.",
     ),
-    Kind.VPN_GATEWAY: Consequence(
+    ResourceKind.VPN_GATEWAY: Consequence(
         change="All of the site's tunnels may break and come up again.",
         gone="All of the site's tunnels are down until it is back, and its addresses may be others. Azure takes half "
         f"an hour to make one (components/azure/vpn.py). Nodes behind them count as {_UNREACHABLE}",
         do=f"{_QUIET_HOUR} Run `longhaul hosts` afterwards: racks' gateways have to learn new addresses and keys.",
     ),
-    Kind.EGRESS: Consequence(
+    ResourceKind.EGRESS: Consequence(
         change="Connections to the internet may break.",
         gone="The site, or the zone, has no way to the internet until it is back.",
         do="Do it when no image is pulled and no data is fetched.",
     ),
-    Kind.ADDRESS: Consequence(
+    ResourceKind.ADDRESS: Consequence(
         change="It is what the site leaves by, or what its tunnels end at.",
         gone="The new one is another address: the site leaves by it, or its tunnels end at it.",
         do="Tell whoever admits the site by its address (registries, firewalls); run `longhaul hosts` for tunnels.",
     ),
-    Kind.TUNNEL: Consequence(
+    ResourceKind.TUNNEL: Consequence(
         change="The tunnel may break and comes up again; AWS takes a connection's tunnels down while it makes their "
         'ends anew (docs.aws.amazon.com, "Site-to-Site VPN tunnel endpoint replacements"). A dead peer is noticed '
         "after 30 s (docs/network.md).",
@@ -61,68 +61,68 @@ CONSEQUENCES: Mapping[Kind, Consequence] = {
         f"{_UNREACHABLE}",
         do=f"{_QUIET_HOUR} Run `longhaul hosts` afterwards where a rack is at the other end.",
     ),
-    Kind.PEERING: Consequence(
+    ResourceKind.PEERING: Consequence(
         change="Traffic between the two sites may stop for a moment.",
         gone="The two sites do not reach each other until it is back.",
         do=_QUIET_HOUR,
     ),
-    Kind.NETWORK: Consequence(
+    ResourceKind.NETWORK: Consequence(
         change="It is what everything in the site is connected by.",
         gone="Everything in it has to go first, and is made anew after it.",
         do="Look at the properties below: no address in use may move.",
     ),
-    Kind.ROUTE: Consequence(
+    ResourceKind.ROUTE: Consequence(
         change="Packets take another way, or none, from the moment on that it changes.",
         gone="What it led to is not reached until it is back, or any more.",
         do="See that the new way leads to the same place.",
     ),
-    Kind.RULE: Consequence(
+    ResourceKind.RULE: Consequence(
         change="Who may talk to whom changes at once, in connections that are open too.",
         gone="Who may talk to whom changes at once; between the old rule and the new one, nobody of it may.",
         do="Read the rules: every port and range that is given up is in nobody's use, each new one is wanted.",
         made="Who may talk to whom changes at once.",
     ),
-    Kind.NAME: Consequence(
+    ResourceKind.NAME: Consequence(
         change="Who has the old answer keeps it for its time to live, 60 s.",
         gone="The name is not known until it is back, or any more; who has the old answer keeps it for 60 s.",
         do="See that nobody needs the old answer.",
     ),
-    Kind.RIGHT: Consequence(
+    ResourceKind.RIGHT: Consequence(
         change="Who may do what changes.",
         gone="Who had it is refused until the new one is in force: Azure takes up to ten minutes (learn.microsoft.com, "
         '"Troubleshoot Azure RBAC").',
         do="See that each right is the least that its holder needs.",
     ),
-    Kind.VAULT: Consequence(
+    ResourceKind.VAULT: Consequence(
         change="Who reaches the vault, or how it keeps what is deleted, changes: machines fetch their keys there at "
         "boot and every ten minutes (docs/certificates.md).",
         gone="",
         do="See that the machines' subnets and the operators' ranges are still admitted.",
     ),
-    Kind.AUTHORITY: Consequence(
+    ResourceKind.AUTHORITY: Consequence(
         change="It is renewed with the key that it has, which interrupts nothing (docs/certificates.md).",
         gone="",
         do="Nothing but to know of it.",
     ),
-    Kind.CERTIFICATE: Consequence(
+    ResourceKind.CERTIFICATE: Consequence(
         change="It is issued anew; its holder fetches it within ten minutes and reloads or restarts what uses it "
         "(docs/certificates.md).",
         gone="Its holder has none until it has fetched the new one, within ten minutes (docs/certificates.md), or any "
         "more.",
         do="Look at `longhaul status` a quarter of an hour later.",
     ),
-    Kind.GROUP: Consequence(
+    ResourceKind.GROUP: Consequence(
         change="It holds everything of a site.", gone="Azure deletes everything in it.", do="Look at what is in it."
     ),
-    Kind.POOL: Consequence(
+    ResourceKind.POOL: Consequence(
         change="",
         gone="All of its machines are ended, and what runs on them, checkpoint or not.",
         do="Empty it first (docs/rolling.md): cordon its nodes and wait for the work to end.",
     ),
-    Kind.DATA: Consequence(
+    ResourceKind.DATA: Consequence(
         change="How it keeps what it holds, or who reaches it, changes.", gone="", do="Look at the properties below."
     ),
-    Kind.OTHER: Consequence(
+    ResourceKind.OTHER: Consequence(
         change="",
         gone="It is not there for as long as that takes, or any more.",
         do="See that nobody needs it meanwhile.",

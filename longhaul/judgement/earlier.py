@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 from clouds.base.pool import Pool
 from clouds.registry import clouds
 from components.model import Environment, Role
@@ -67,7 +67,7 @@ def _begins(change: Change, after: Environment) -> bool:
 
 def role_changes(after: Environment, changes: Iterable[Change], role: Role) -> tuple[list[Change], int]:
     """Return the changes of a role's machines, and the number of machines that the role had before."""
-    own = [change for change in changes if kind_of(change) is Kind.MACHINE and role_of(after, change) is role]
+    own = [change for change in changes if kind_of(change) is ResourceKind.MACHINE and role_of(after, change) is role]
     made = sum(change.action in (ResourceAction.MAKE, ResourceAction.ADOPT) for change in own)
     gone = sum(change.action in (ResourceAction.DESTROY, ResourceAction.FORGET) for change in own)
     return own, _wanted(after, role) - made + gone
@@ -96,7 +96,7 @@ def _control(after: Environment, changes: list[Change]) -> dict[str, Any]:
 
 def _pool(after: Environment, name: str, own: list[Change], places: EnvironmentParts, notes: list[str]) -> Pool | None:
     """Return a pool as it was; None when it is new."""
-    groups = [change for change in own if kind_of(change) is Kind.POOL]
+    groups = [change for change in own if kind_of(change) is ResourceKind.POOL]
     declared = after.pools.get(name)
     made = [change for change in groups if change.action in (ResourceAction.MAKE, ResourceAction.ADOPT)]
     if declared is not None and made and len(made) == len(pool_groups(after, name)):

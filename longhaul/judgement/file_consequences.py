@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 from components.model import Environment, Role, control_machines, plan
 from components.model.control_plane.machines import members
 from components.model.control_plane.size import api_arguments, declared_nodes, raft_times
@@ -123,7 +123,7 @@ def _new_machines_only(changed: Sequence[Property]) -> Finding:
 
 
 def _reaching(changed: Sequence[Property]) -> Finding:
-    consequence = CONSEQUENCES[Kind.VAULT]
+    consequence = CONSEQUENCES[ResourceKind.VAULT]
     return Finding(
         severity=Severity.WARNING,
         what="Who reaches the vault and the racks' gateways from outside changes.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 from components.model import Environment
 from components.model.control_plane.machines import learner_name
 from components.model.environment import EtcdLearner
@@ -50,7 +50,7 @@ def learner_changes(case: Case) -> Iterator[Finding]:
     """Yield a finding when the learner's machine is replaced, or goes for good with its disk."""
     name = learner_name(case.after)
     for change in case.changes:
-        if change.name == name and kind_of(change) is Kind.MACHINE:
+        if change.name == name and kind_of(change) is ResourceKind.MACHINE:
             known = {ResourceAction.REPLACE: _REPLACED, ResourceAction.DESTROY: _GONE}.get(change.action)
             if known is not None:
                 yield replace(known, where=(name,))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from clouds.base.findings import Finding, Severity, gravest, in_order
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow, compare
 from longhaul.judgement.care import cares
@@ -176,7 +176,7 @@ def _line(change: Change) -> ResourceLine:
         type=change.type,
         action=change.action,
         component=is_group(change),
-        properties=() if kind_of(change) is Kind.QUIET and not is_group(change) else properties(change),
+        properties=() if kind_of(change) is ResourceKind.QUIET and not is_group(change) else properties(change),
     )
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from clouds.base.inputs import UNKNOWN
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 from clouds.registry import clouds
 from components.model import Environment, plan
 from components.model.hosts.places import gateway_places, host_places
@@ -49,7 +49,7 @@ def moved_in_state(changes: Iterable[Change], *, places: EnvironmentParts, stayi
     order = {token: index for index, token in enumerate(_ranges())}
     for change in sorted(changes, key=lambda one: order.get(one.type, len(order))):
         if change.action is ResourceAction.DESTROY:
-            if kind_of(change) is not Kind.NETWORK or places.of(change).site not in staying:
+            if kind_of(change) is not ResourceKind.NETWORK or places.of(change).site not in staying:
                 continue
         elif change.action not in (ResourceAction.CHANGE, ResourceAction.REPLACE):
             continue

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import Kind, without_version
+from clouds.base.kinds import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import Role, plan
 from components.model.policy.immutable import Settings, changes, instead, settings
@@ -91,30 +91,30 @@ def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> Finding:
     return Finding(severity=Severity.PROBLEM, what=what, where=(name,), why=why, do=do, lines=lines)
 
 
-_LOST: dict[Kind, tuple[str, str]] = {
-    Kind.VAULT: (
+_LOST: dict[ResourceKind, tuple[str, str]] = {
+    ResourceKind.VAULT: (
         "Every private key of the environment is in it, and the name of a deleted vault is taken for its retention.",
         "Take the change back: a vault's name, place and tenant are for the environment's life.",
     ),
-    Kind.AUTHORITY: (
+    ResourceKind.AUTHORITY: (
         "Its key signs every certificate below it: members and servers refuse each other until all machines have "
         "fetched new ones, up to fifteen minutes (docs/certificates.md).",
         "Take the change back. If the key is lost or stolen, replace that authority alone, as docs/certificates.md "
         "says.",
     ),
-    Kind.KEY: (
+    ResourceKind.KEY: (
         "It encrypts Secrets at rest, or signs tokens, or records that an etcd cluster exists.",
         "Take the change back: the vault's copy is the only one.",
     ),
-    Kind.DATA: (
+    ResourceKind.DATA: (
         "What it holds, snapshots or state, is gone with it.",
         "Copy what it holds first, or take the resource out of the state without deleting it (`pulumi state delete`).",
     ),
-    Kind.GUARD: (
+    ResourceKind.GUARD: (
         "It stands for the whole environment: it goes first when all is destroyed.",
         "Use `longhaul destroy`, which asks, for environments whose file says `destroyable: true`.",
     ),
-    Kind.GROUP: (
+    ResourceKind.GROUP: (
         "Azure deletes everything in a group with it, the vault and both role_changes in the control plane's.",
         "Take the change of the site's name, region or subscription back; make a new site beside it and move.",
     ),
@@ -126,7 +126,7 @@ def _lost(case: Case) -> Iterator[Finding]:
     for kind, (why, do) in _LOST.items():
         for action in GONE:
             found = [one for one in case.changes if kind_of(one) is kind and one.action is action]
-            if kind is Kind.GROUP:
+            if kind is ResourceKind.GROUP:
                 found = [one for one in found if case.places.of(one).site in case.after.sites]
             if action is ResourceAction.DESTROY and case.after.control_plane.etcd.learner is None:
                 found = [one for one in found if not _is_learners(one)]
@@ -230,7 +230,7 @@ def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of
 
 
 def _replaced_pools(case: Case) -> set[str]:
-    groups = (one for one in case.changes if kind_of(one) is Kind.POOL and one.action is ResourceAction.REPLACE)
+    groups = (one for one in case.changes if kind_of(one) is ResourceKind.POOL and one.action is ResourceAction.REPLACE)
     return {case.places.of(one).part for one in groups}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 from clouds.base.rdma import Rdma
 from clouds.base.risks import Risk
 from clouds.registry import cloud_of
@@ -131,8 +131,10 @@ def _makes(change: Change, *, only: bool) -> bool:
     """Return whether a gateway or a tunnel is made, or a gateway changes, unless ``only`` what is made counts."""
     kind = kind_of(change)
     if change.action in _MADE:
-        return kind in (Kind.TUNNEL, Kind.VPN_GATEWAY)
-    changes = kind is Kind.VPN_GATEWAY and change.action is ResourceAction.CHANGE and not changes_only(change, "tags")
+        return kind in (ResourceKind.TUNNEL, ResourceKind.VPN_GATEWAY)
+    changes = (
+        kind is ResourceKind.VPN_GATEWAY and change.action is ResourceAction.CHANGE and not changes_only(change, "tags")
+    )
     return changes and not only
 
 

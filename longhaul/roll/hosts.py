@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Group, Machine
+from clouds.base.fleet import GroupState, LiveMachine
 from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
 from longhaul.drain import NODES
 from longhaul.kubernetes.api import Api, path_of
@@ -87,7 +87,7 @@ class HostGroup:
         self._hosts, self._api, self._pins, self._converge = hosts, api, pins, converge
         self._wait, self._clock = wait, clock
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         """Return the hosts that are nodes, from one list. Refuse while the API servers are older than the kubelets
         would be (kubernetes.io, "Version Skew Policy")."""
         self._require_newer_api()
@@ -96,13 +96,13 @@ class HostGroup:
             for node in self._api.items(NODES, labelSelector=f"{POOL_LABEL}={HOSTS_POOL_LABEL}")
         }
         machines = tuple(
-            Machine(id=name, node=name, current=not self._pins.outdated(nodes[name]))
+            LiveMachine(id=name, node=name, current=not self._pins.outdated(nodes[name]))
             for name in self._hosts
             if name in nodes
         )
-        return Group(target=self._pins.target, wanted=len(machines), machines=machines)
+        return GroupState(target=self._pins.target, wanted=len(machines), machines=machines)
 
-    def replace(self, machine: Machine) -> None:
+    def replace(self, machine: LiveMachine) -> None:
         """Let Ansible upgrade a host on which nothing runs, and wait until its node reports the new versions."""
         said = self._converge(machine.node)
         if said:
@@ -113,11 +113,11 @@ class HostGroup:
                 raise CloudError(f"it was upgraded, and its node still says {', '.join(found)}")
             self._wait(LOOK_S)
 
-    def rebuild(self, machine: Machine) -> None:
+    def rebuild(self, machine: LiveMachine) -> None:
         """Raise an error: a host has no second step."""
         raise CloudError(f"{machine.node} is upgraded in one step")
 
-    def remake(self, machine: Machine) -> None:
+    def remake(self, machine: LiveMachine) -> None:
         """Raise an error: a host without a Node is not in the group."""
         raise CloudError(f"{machine.node} is no node any more: `longhaul hosts` lets it join")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from clouds.base.fleet import Group, Life, Machine, Rolled
+from clouds.base.fleet import GroupState, Life, LiveMachine, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from contract.taints import CORDON
 from longhaul.drain import NODES, DrainPod, pods_on
@@ -36,7 +36,7 @@ AT_ONCE = 16
 class ObservedMachine:
     """One machine of the pool."""
 
-    machine: Machine
+    machine: LiveMachine
     node: Object | None = None
     pods: tuple[DrainPod, ...] = ()
     """Pods on its Node; asked for only while the machine is an old one."""
@@ -106,7 +106,7 @@ class ObservedMachine:
 class View:
     """The whole pool at one moment."""
 
-    group: Group
+    group: GroupState
     in_place: bool
     now: datetime
     """Time by the API servers' clock."""
@@ -124,7 +124,7 @@ def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[
 
 
 def _seen(
-    api: Api, machine: Machine, nodes: Mapping[str, Object], taints: frozenset[tuple[str, str]]
+    api: Api, machine: LiveMachine, nodes: Mapping[str, Object], taints: frozenset[tuple[str, str]]
 ) -> ObservedMachine:
     node = nodes.get(machine.node)
     old = not machine.current and machine.life is not Life.LEAVING

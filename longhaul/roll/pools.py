@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clouds.base.fleet import Group, Machine, Rolled
+from clouds.base.fleet import GroupState, LiveMachine, Rolled
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ class Several:
         self._groups = groups
         self.in_place = all(group.in_place for group in groups.values())
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         """Look at all groups. Machines' ids are prefixed with their group, since each group numbers its own."""
         with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
             found = dict(zip(self._groups, threads.map(lambda group: group.look(), self._groups.values()), strict=True))
         targets = sorted({group.target for group in found.values()})
-        return Group(
+        return GroupState(
             target=targets[0] if len(targets) == 1 else f"{targets[0]} and {len(targets) - 1} others",
             wanted=sum(group.wanted for group in found.values()),
             machines=tuple(
@@ -58,21 +58,21 @@ class Several:
             ),
         )
 
-    def replace(self, machine: Machine) -> None:
+    def replace(self, machine: LiveMachine) -> None:
         """Replace the machine in its group."""
         group, own = self._own(machine)
         group.replace(own)
 
-    def rebuild(self, machine: Machine) -> None:
+    def rebuild(self, machine: LiveMachine) -> None:
         """Do the second step in the machine's group."""
         group, own = self._own(machine)
         group.rebuild(own)
 
-    def remake(self, machine: Machine) -> None:
+    def remake(self, machine: LiveMachine) -> None:
         """Replace a machine without a Node in its group."""
         group, own = self._own(machine)
         group.remake(own)
 
-    def _own(self, machine: Machine) -> tuple[Rolled, Machine]:
+    def _own(self, machine: LiveMachine) -> tuple[Rolled, LiveMachine]:
         name, _, id_ = machine.id.partition("/")
         return self._groups[name], replace(machine, id=id_)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from components.model.secrets.encryption_keys import ENCRYPTED, Keys, Phase
+from components.model.secrets.encryption_keys import ENCRYPTED, EncryptionKeys, RotationPhase
 from longhaul.control_plane import encryption as machines
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import ApiError
@@ -40,25 +40,25 @@ class Rotation:
     held: Callable[[], bool] = field(default=lambda: True)
     """Tells whether this run is still the only one."""
 
-    def run(self) -> Keys:
+    def run(self) -> EncryptionKeys:
         """Carry out every phase from where the vault says that the rotation is, and return the keys in use."""
         keys = self.record.keys()
-        if keys.phase is Phase.STEADY and (behind := self._behind(keys)):
+        if keys.phase is RotationPhase.STEADY and (behind := self._behind(keys)):
             # A run was killed at its end: a further key would be another rotation, which nobody has asked for.
             self.tell(f"{', '.join(behind)}: still to use {names(keys.keys)} alone, with which this rotation ends")
             self._hand_out(keys)
             self.tell("they do now. This run has made no new key: another one does")
             return keys
-        if keys.phase is Phase.STEADY:
+        if keys.phase is RotationPhase.STEADY:
             keys = self._write(keys.trusting(self.new_key(), retired=self.record.retired()))
             self.tell(f"{keys.newest.name} is made: API servers learn to read with it")
-        if keys.phase is Phase.TRUST:
+        if keys.phase is RotationPhase.TRUST:
             self._hand_out(keys)
             keys = self._write(keys.using())
             self.tell(f"all API servers read with {keys.newest.name}: from now on they write with it")
         return self._finish(keys)
 
-    def readmit(self, name: str) -> Keys:
+    def readmit(self, name: str) -> EncryptionKeys:
         """Have API servers read with a former key again, for data from a backup; the next run retires it again."""
         keys = self.record.keys()
         found = next((key for key in self.record.retired() if key.name == name), None)
@@ -72,18 +72,18 @@ class Rotation:
         self._hand_out(keys)
         return keys
 
-    def _finish(self, keys: Keys) -> Keys:
+    def _finish(self, keys: EncryptionKeys) -> EncryptionKeys:
         """Rewrite all that the former keys encrypt, and retire them."""
         self._hand_out(keys)
         self._rewrite(keys)
         former = keys.keys[1:]
         self.record.retire(former)
-        keys = self._write(Keys(keys=keys.keys[:1]))
+        keys = self._write(EncryptionKeys(keys=keys.keys[:1]))
         self.tell(f"no stored object needs {names(former)} any more; the vault keeps it for backups from before now")
         self._hand_out(keys)
         return keys
 
-    def _rewrite(self, keys: Keys) -> None:
+    def _rewrite(self, keys: EncryptionKeys) -> None:
         """Rewrite stored objects until none is left that the first key has not encrypted."""
         left: dict[str, int] = {}
         for _ in range(ROUNDS):
@@ -120,13 +120,13 @@ class Rotation:
             if error.status not in (404, 409):
                 raise
 
-    def _behind(self, keys: Keys) -> tuple[str, ...]:
+    def _behind(self, keys: EncryptionKeys) -> tuple[str, ...]:
         return machines.behind(self.record.environment, self.record.control, self.record.place, keys)
 
-    def _hand_out(self, keys: Keys) -> None:
+    def _hand_out(self, keys: EncryptionKeys) -> None:
         machines.hand_out(self.record.environment, self.record.control, self.record.place, keys, tell=self.tell)
 
-    def _write(self, keys: Keys) -> Keys:
+    def _write(self, keys: EncryptionKeys) -> EncryptionKeys:
         """Write the next phase into the vault, if no other run may have."""
         if not self.held():
             raise CommandError("another run has taken this rotation over: wait for its end, then run this again")

@@ -15,7 +15,7 @@ from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.secrets.rotations import Standing
+    from components.model.secrets.rotations import RotationStanding
     from longhaul.kubernetes.api import Api
     from longhaul.project.context import Context
     from longhaul.rotate.stack import Stack
@@ -135,7 +135,7 @@ def _tunnels(asked: RotationArguments) -> dict[str, Any]:
     return _told(standing, ())
 
 
-def _told(standing: Standing, keys: tuple[str, ...]) -> dict[str, Any]:
+def _told(standing: RotationStanding, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return how far a rotation with overlap is; keys by the SHA-256 of what is public."""
     return {"phase": standing.phase, "until": standing.until.isoformat() if standing.until else None, "keys": keys}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from clouds.base.kinds import Kind, without_version
+from clouds.base.kinds import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model.access.quarantine import Quarantine
 from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETES, Authority
@@ -120,7 +120,7 @@ def users_in(resources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     groups = [
         one["urn"]
         for one in resources
-        if kinds.get(without_version(one["type"])) is Kind.POOL and _needs(one) & set(direct)
+        if kinds.get(without_version(one["type"])) is ResourceKind.POOL and _needs(one) & set(direct)
     ]
     return tuple(dict.fromkeys((own, *direct, *groups)))
 

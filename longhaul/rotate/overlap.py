@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from components.model.secrets.encryption_keys import Phase
-from components.model.secrets.rotations import STEADY, Standing, parse_standings, standings_text
+from components.model.secrets.encryption_keys import RotationPhase
+from components.model.secrets.rotations import STEADY, RotationStanding, parse_standings, standings_text
 from components.model.secrets.vault import ROTATIONS
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.record import unusable
@@ -100,18 +100,18 @@ class RotationSubject(Protocol):
 class Standings(RotationVault):
     """The record of rotations with overlap."""
 
-    def all(self) -> dict[str, Standing]:
+    def all(self) -> dict[str, RotationStanding]:
         """Return every rotation that is not over."""
         try:
             return parse_standings(self.get(ROTATIONS))
         except ValueError as error:
             raise unusable(ROTATIONS, error) from None
 
-    def of(self, name: str) -> Standing:
+    def of(self, name: str) -> RotationStanding:
         """Return how far a rotation is."""
         return self.all().get(name, STEADY)
 
-    def set(self, name: str, standing: Standing) -> None:
+    def set(self, name: str, standing: RotationStanding) -> None:
         """Record how far a rotation is."""
         self.change(ROTATIONS, standings_text({**self.all(), name: standing}))
 
@@ -128,11 +128,11 @@ class Overlap:
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(tz=UTC))
     sleep: Callable[[float], None] = time.sleep
 
-    def run(self, *, now: bool = False) -> Standing:
+    def run(self, *, now: bool = False) -> RotationStanding:
         """Carry out the phases from where the vault says that the rotation is, and return how far it is then. ``now``
         does not wait until what the former key has signed ends."""
         standing = self.record.of(self.subject.name)
-        if standing.phase is Phase.STEADY and (behind := self.subject.behind()):
+        if standing.phase is RotationPhase.STEADY and (behind := self.subject.behind()):
             # A run was killed at its end: a further key would be another rotation, which nobody has asked for. Who does
             # not wait has asked for one.
             self.tell(f"{', '.join(behind)}: still to use what the vault says of {self.subject.name}")
@@ -140,30 +140,32 @@ class Overlap:
             if not now:
                 self.tell("they do now. This run has made no new key: another one does")
                 return standing
-        if standing.phase is Phase.STEADY:
+        if standing.phase is RotationPhase.STEADY:
             self.subject.prepare()
-            standing = self._go(Phase.TRUST, "a new key is made: all learn to believe it beside the former one")
-        if standing.phase is Phase.TRUST:
+            standing = self._go(RotationPhase.TRUST, "a new key is made: all learn to believe it beside the former one")
+        if standing.phase is RotationPhase.TRUST:
             standing = self._trust(standing)
             if not self._learnt(standing, now=now):
                 return standing
             self.subject.ask_again()
-            standing = self._go(Phase.USE, "all believe both: from now on the new key signs")
-        if standing.phase is Phase.USE:
+            standing = self._go(RotationPhase.USE, "all believe both: from now on the new key signs")
+        if standing.phase is RotationPhase.USE:
             standing = self._use(standing)
             if not self._over(standing, now=now):
                 return standing
-            standing = self._go(Phase.DISTRUST, "the former key is not needed any more: nobody is to believe it")
+            standing = self._go(
+                RotationPhase.DISTRUST, "the former key is not needed any more: nobody is to believe it"
+            )
         self.subject.distrust()
         self.subject.hand_out()
         self.subject.spread()
         self._wait(self.clock() + self.subject.learn, "programs have forgotten the former key")
         self.subject.end()
-        standing = self._go(Phase.STEADY, f"{self.subject.name} is replaced")
+        standing = self._go(RotationPhase.STEADY, f"{self.subject.name} is replaced")
         self.subject.hand_out()
         return standing
 
-    def _trust(self, standing: Standing) -> Standing:
+    def _trust(self, standing: RotationStanding) -> RotationStanding:
         """Have everybody believe both, and return until when copies of what was believed before may live."""
         self.subject.trust()
         self.subject.hand_out()
@@ -171,9 +173,9 @@ class Overlap:
         self._wait(self.clock() + self.subject.learn, "programs have read what is to be believed")
         if standing.until is not None or not self.subject.copies:
             return standing
-        return self._until(Phase.TRUST, self.subject.copies)
+        return self._until(RotationPhase.TRUST, self.subject.copies)
 
-    def _learnt(self, standing: Standing, *, now: bool) -> bool:
+    def _learnt(self, standing: RotationStanding, *, now: bool) -> bool:
         """Return whether no copy of what was believed before is left, or nobody is to wait for that."""
         until = standing.until or self.clock()
         if now:
@@ -187,22 +189,22 @@ class Overlap:
         self._wait(until, "the last kubeconfig from before has ended")
         return True
 
-    def _use(self, standing: Standing) -> Standing:
+    def _use(self, standing: RotationStanding) -> RotationStanding:
         """Have the new key sign everywhere, and return until when what the former one has signed may live."""
         self.subject.use()
         self.subject.hand_out()
         if standing.until is not None:
             return standing
-        return self._until(Phase.USE, self.subject.learn + self.subject.life)
+        return self._until(RotationPhase.USE, self.subject.learn + self.subject.life)
 
-    def _until(self, phase: Phase, life: timedelta) -> Standing:
+    def _until(self, phase: RotationPhase, life: timedelta) -> RotationStanding:
         """Record until when the phase lasts."""
-        found = self._write(Standing(phase=phase, until=self.clock() + life))
+        found = self._write(RotationStanding(phase=phase, until=self.clock() + life))
         # For `longhaul status`, which asks the servers.
         self.subject.hand_out()
         return found
 
-    def _over(self, standing: Standing, *, now: bool) -> bool:
+    def _over(self, standing: RotationStanding, *, now: bool) -> bool:
         """Return whether nothing of the former key is left, or nobody is to wait for that."""
         until = standing.until or self.clock()
         if now:
@@ -227,12 +229,12 @@ class Overlap:
             self.tell(f"waiting {left:.0f} s until {what}")
             self.sleep(left)
 
-    def _go(self, phase: Phase, told: str) -> Standing:
-        standing = self._write(Standing(phase=phase))
+    def _go(self, phase: RotationPhase, told: str) -> RotationStanding:
+        standing = self._write(RotationStanding(phase=phase))
         self.tell(told)
         return standing
 
-    def _write(self, standing: Standing) -> Standing:
+    def _write(self, standing: RotationStanding) -> RotationStanding:
         """Record how far the rotation is, if no other run may have."""
         if not self.held():
             raise CommandError("another run has taken this rotation over: wait for its end, then run this again")

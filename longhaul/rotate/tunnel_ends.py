@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clouds.base.kinds import Kind, without_version
+from clouds.base.kinds import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import plan
 from longhaul.judgement.places import TUNNEL_KEY
@@ -23,7 +23,7 @@ def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...
     part that does. ``ValueError`` when the keys of one are not known yet."""
     keys = [one for one in resources if one["type"] == TUNNEL_KEY]
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
-    ends = [one for one in resources if kinds.get(without_version(one["type"])) is Kind.TUNNEL]
+    ends = [one for one in resources if kinds.get(without_version(one["type"])) is ResourceKind.TUNNEL]
     users = {key["urn"]: tuple(_depending(ends, key["urn"])) for key in keys}
     known = {urn for found in users.values() for urn in found}
     carrying = [one["urn"] for one in ends if _has_key(one) and one["urn"] not in known]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Group, Life, LiveGroup, Machine
+from clouds.base.fleet import GroupState, Life, LiveGroup, LiveMachine
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
 from longhaul.status.observed import ClusterView, ReportedGroups
@@ -29,8 +29,8 @@ def ask_pool(environment: Environment, name: str, cluster: Callable[[], ClusterV
         return ReportedGroups(error=str(error))
 
 
-def _together(looks: Iterable[tuple[LiveGroup, Group]], *, nodes: set[str]) -> ReportedGroups:
-    machines: list[Machine] = []
+def _together(looks: Iterable[tuple[LiveGroup, GroupState]], *, nodes: set[str]) -> ReportedGroups:
+    machines: list[LiveMachine] = []
     made: dict[str, str] = {}
     consoles: dict[str, str] = {}
     wanted = 0

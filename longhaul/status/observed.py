@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from clouds.base.fleet import Machine
+from clouds.base.fleet import LiveMachine
 from clouds.base.tunnels import TunnelView
 from components.model.access.quarantine import Quarantine
-from components.model.secrets.rotations import Standing
+from components.model.secrets.rotations import RotationStanding
 from longhaul.status.knock import Knock
 
 STILL = ("stopped", "deallocated")
@@ -46,7 +46,7 @@ class CredentialsView:
     role: str
     unused: tuple[str, ...]
     """Units that use other keys or authorities than the machine has."""
-    rotations: Mapping[str, Standing] | None = None
+    rotations: Mapping[str, RotationStanding] | None = None
     """Rotations that are not over, by name; None on a machine that is not told of them."""
     authorities: frozenset[str] = frozenset()
     """SHA-256 of the authorities of API servers that it believes."""
@@ -150,7 +150,7 @@ class ClusterView:
 class ReportedGroups:
     """All groups of a pool, as its cloud reports them."""
 
-    machines: tuple[Machine, ...] = ()
+    machines: tuple[LiveMachine, ...] = ()
     wanted: int = 0
     """Number of machines that the groups should have."""
     made: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clouds.base.fleet import Life, Machine
+from clouds.base.fleet import Life, LiveMachine
 from components.model.nodes.nodes import HOSTS
 from longhaul.kubernetes.api import moment
 from longhaul.report.text import counted
@@ -105,7 +105,7 @@ def _unjoined(environment: Environment, observed: Observed) -> Iterator[NodeStat
                 )
 
 
-def _judge(machine: Machine, group: ReportedGroups, observed: Observed) -> tuple[StatusVerdict, str]:
+def _judge(machine: LiveMachine, group: ReportedGroups, observed: Observed) -> tuple[StatusVerdict, str]:
     console = group.consoles.get(machine.node, "")
     shows = f"; what it says itself: `{console}`" if console else ""
     word = re.compile(rf"(?<![\w.-]){re.escape(machine.node)}(?![\w-])")

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from components.model.control_plane.machines import Role
 from components.model.secrets.certificates import ETCD_CLIENT, KUBERNETES
-from components.model.secrets.encryption_keys import ENCRYPTION, Phase, phase_of
-from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing
+from components.model.secrets.encryption_keys import ENCRYPTION, RotationPhase, phase_of
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationStanding
 from longhaul.status.fleet import StatusVerdict
 from longhaul.status.observed import EncryptionView, Observed
 
@@ -75,7 +75,7 @@ def _restarting(role: str) -> tuple[str, ...]:
 
 
 def _overlap(
-    name: str, standings: Mapping[str, Standing], late: Sequence[str], *, again: str, now: datetime
+    name: str, standings: Mapping[str, RotationStanding], late: Sequence[str], *, again: str, now: datetime
 ) -> RotationStatus:
     if len(set(standings.values())) > 1:
         said = ", ".join(f"{server}: {one.phase}" for server, one in sorted(standings.items()))
@@ -98,10 +98,10 @@ def _overlap(
 
 
 _PHASES = {
-    Phase.STEADY: "it is over",
-    Phase.TRUST: "the former key signs, both are believed",
-    Phase.USE: "the new key signs, both are believed",
-    Phase.DISTRUST: "the new key signs, and is to be believed alone",
+    RotationPhase.STEADY: "it is over",
+    RotationPhase.TRUST: "the former key signs, both are believed",
+    RotationPhase.USE: "the new key signs, both are believed",
+    RotationPhase.DISTRUST: "the new key signs, and is to be believed alone",
 }
 
 
@@ -117,7 +117,7 @@ def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
     keys = next(iter(lists), ())
     behind = sorted(name for name, view in found.items() if _behind(view))
     phase = phase_of(keys)
-    if not behind and phase is Phase.STEADY:
+    if not behind and phase is RotationPhase.STEADY:
         return ()
     reason = f"{keys[0]} encrypts, {_named(keys[1:])} only decrypts: {again}" if len(keys) > 1 else ""
     if behind:

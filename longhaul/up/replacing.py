@@ -17,7 +17,7 @@ URN = "**{type}::{machine}"
 def replacing(environment: Environment, machines: Sequence[str]) -> tuple[str, ...]:
     """Return the engine's options that replace ``machines``; ``CommandError`` when one is no machine of the control
     plane."""
-    from clouds.base.kinds import Kind
+    from clouds.base.kinds import ResourceKind
     from clouds.registry import cloud_of
     from components.model import control_machines, plan
 
@@ -34,6 +34,6 @@ def replacing(environment: Environment, machines: Sequence[str]) -> tuple[str, .
         word
         for name in dict.fromkeys(machines)
         for type_, kind in cloud_of(there[name]).resources.kinds().items()
-        if kind is Kind.MACHINE
+        if kind is ResourceKind.MACHINE
         for word in ("--replace", URN.format(type=type_, machine=name))
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from components.model.secrets.encryption_keys import Key, Keys
+from components.model.secrets.encryption_keys import EncryptionKeys, Key
 from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
 from longhaul.vault.record import unusable
 from longhaul.vault.rotation import RotationVault
@@ -16,11 +16,11 @@ from longhaul.vault.rotation import RotationVault
 class EncryptionVault(RotationVault):
     """The vault's encryption keys."""
 
-    def keys(self) -> Keys:
+    def keys(self) -> EncryptionKeys:
         """Return the keys in use."""
         return _parsed(KEYS_IN_USE, self.get(KEYS_IN_USE))
 
-    def set_keys(self, keys: Keys) -> None:
+    def set_keys(self, keys: EncryptionKeys) -> None:
         """Write the keys in use."""
         self.write_text(KEYS_IN_USE, keys.text())
 
@@ -34,12 +34,12 @@ class EncryptionVault(RotationVault):
         known = self.retired()
         more = tuple(key for key in keys if key not in known)
         if more:
-            self.write_text(RETIRED_KEYS, Keys(keys=(*known, *more)).text())
+            self.write_text(RETIRED_KEYS, EncryptionKeys(keys=(*known, *more)).text())
 
 
-def _parsed(name: str, text: str) -> Keys:
+def _parsed(name: str, text: str) -> EncryptionKeys:
     try:
-        return Keys.parse(text)
+        return EncryptionKeys.parse(text)
     except ValueError as error:
         raise unusable(name, error) from None
 
@@ -49,6 +49,6 @@ def names(keys: Iterable[Key]) -> str:
     return ", ".join(key.name for key in keys)
 
 
-def for_programs(keys: Keys, retired: Iterable[Key]) -> dict[str, Any]:
+def for_programs(keys: EncryptionKeys, retired: Iterable[Key]) -> dict[str, Any]:
     """Return what a rotation came to; names alone."""
     return {"phase": str(keys.phase), "keys": keys.names, "retired": [key.name for key in retired]}

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from clouds.aws import fleet as aws
 from clouds.azure import fleet as azure
-from clouds.base.fleet import Group, Machine
+from clouds.base.fleet import GroupState, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal
 from lab import tools
@@ -50,15 +50,15 @@ class Standing:
     """A group in memory."""
 
     ends_at_once = 1
-    machines: tuple[Machine, ...] = ()
+    machines: tuple[LiveMachine, ...] = ()
     wanted: int = 0
     refuses: bool = False
     refused: tuple[Refusal, ...] = ()
     asked_at: list[float] = field(default_factory=list)
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         """Return the group."""
-        return Group(target="v1", wanted=self.wanted, machines=self.machines)
+        return GroupState(target="v1", wanted=self.wanted, machines=self.machines)
 
     def size(self) -> int:
         """Return its size."""
@@ -73,7 +73,7 @@ class Standing:
                 self.refused = (Refusal(cause=Cause.CAPACITY, at=datetime.now(UTC) + Ahead.by, words=words),)
         self.wanted = count
 
-    def made_at(self, _machines: Sequence[Machine]) -> dict[str, str]:
+    def made_at(self, _machines: Sequence[LiveMachine]) -> dict[str, str]:
         """Return nothing."""
         return {}
 
@@ -102,7 +102,7 @@ def measure(folder: Path) -> Iterator[tuple[str, float]]:
         server.define(KIND)
         names = [f"i-{number:017x}" for number in range(COUNT)]
         _fill(server, names)
-        machines = tuple(Machine(id=name, node=name, current=True) for name in names)
+        machines = tuple(LiveMachine(id=name, node=name, current=True) for name in names)
         groups = {"h100": Standing(machines=machines, wanted=COUNT), "h100-azure": Standing()}
         with _serving(server, groups):
             yield from _figures("pod to the cloud's call", _pods(server, groups))

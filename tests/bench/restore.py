@@ -44,7 +44,7 @@ def measure(folder: Path) -> Iterator[tuple[str, float]]:
 def _restored(folder: Path, size: int, programs: dict[str, Path]) -> dict[str, float]:
     from backup import snapshot
     from backup.snapshot import Programs
-    from restore.data import Data, Membership, Source
+    from restore.data import BackupSource, Data, Membership
 
     used = Programs(etcdutl=str(programs["etcdutl"]), age=str(programs["age"]))
     key, once = (_key(folder / name, programs) for name in ("key", "once"))
@@ -60,7 +60,7 @@ def _restored(folder: Path, size: int, programs: dict[str, Path]) -> dict[str, f
     plain.unlink()
     header = header_of(backup.read_bytes()[:4096])
     file_key = unwrapped(header, identities(folder / "key"))
-    source = Source(
+    source = BackupSource(
         kept="daily",
         name="backup",
         sha256=_sha256(backup),

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from clouds.aws import fleet as aws
-from clouds.base.fleet import Group, Machine
+from clouds.base.fleet import GroupState, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model import Environment
@@ -48,13 +48,13 @@ class Standing:
     def __init__(self, name: str, machines: Sequence[str], told: Any, looks: Any) -> None:
         self._name, self._told, self._looks = name, told, looks
         self._number = 1 + max((int(one.rpartition("-")[2]) for one in machines), default=-1)
-        self._machines = tuple(Machine(id=one, node=one, current=True) for one in machines)
+        self._machines = tuple(LiveMachine(id=one, node=one, current=True) for one in machines)
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         """Return the group."""
         with self._looks.get_lock():
             self._looks.value += 1
-        return Group(target="v1", wanted=len(self._machines), machines=self._machines)
+        return GroupState(target="v1", wanted=len(self._machines), machines=self._machines)
 
     def size(self) -> int:
         """Return its size."""
@@ -67,7 +67,7 @@ class Standing:
             raise RuntimeError(f"{self._name}: a size of {count} with {len(self._machines)} machines")
         names = tuple(f"{self._name}-{self._number + index}" for index in range(missing))
         self._number += missing
-        self._machines += tuple(Machine(id=one, node=one, current=True) for one in names)
+        self._machines += tuple(LiveMachine(id=one, node=one, current=True) for one in names)
         self._told.put(Told(at=time.monotonic(), group=self._name, made=names))
 
     def end(self, machines: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ class Standing:
         self._machines = tuple(one for one in self._machines if one.id not in machines)
         self._told.put(Told(at=time.monotonic(), group=self._name, ended=tuple(machines)))
 
-    def made_at(self, _machines: Sequence[Machine]) -> Mapping[str, str]:
+    def made_at(self, _machines: Sequence[LiveMachine]) -> Mapping[str, str]:
         """Return nothing."""
         return {}
 

@@ -13,7 +13,7 @@ from clouds.azure.permissions import AUTOSCALER, AUTOSCALER_ROLE
 from components.aws.account import account_provider
 from components.aws.scaling import AutoscalerRole
 from components.aws.web_identity import RoleArgs
-from components.azure.pool_access import AutoscalerAccess, PoolAccessArgs
+from components.azure.pool_access import PoolAccessArgs, ScaleSetAccess
 from components.azure.roles import READER
 from components.model import Environment
 from components.model.autoscaler.section import Autoscaler
@@ -39,7 +39,7 @@ def with_autoscaler(*, dry_run: bool = False) -> Environment:
 def access(environment: Environment) -> Program:
     def build() -> Outputs:
         account_provider(environment)
-        AutoscalerAccess(
+        ScaleSetAccess(
             "prod-autoscaler-access",
             PoolAccessArgs(environment=environment, principal_ids=PRINCIPALS, resource_groups={"weu": "prod-weu"}),
         )

@@ -43,7 +43,7 @@ def test_a_member_may_go_when_a_peer_says_that_quorum_survives(answers: dict[str
     ids=["quorum would be lost", "nobody answers", "the only member"],
 )
 def test_a_member_must_stay(answers: dict[str, str | Exception], refusal: str) -> None:
-    with pytest.raises(guard.RefusedError, match=refusal):
+    with pytest.raises(guard.GuardRefusedError, match=refusal):
         guard.check_quorum(machine="a", peers=list(answers), ask=_answers(answers))
 
 
@@ -54,7 +54,7 @@ def test_an_environment_stays_unless_it_is_destroyable_and_that_very_one_was_con
     monkeypatch: pytest.MonkeyPatch, destroyable: bool, said: str, refusal: str
 ) -> None:
     monkeypatch.setenv(guard.DESTROY_VARIABLE, said)
-    with pytest.raises(guard.RefusedError, match=refusal):
+    with pytest.raises(guard.GuardRefusedError, match=refusal):
         guard.DestructionProvider().delete("lab", {"environment": "lab", "destroyable": destroyable})
 
 
@@ -88,7 +88,7 @@ def test_a_member_is_taken_out_by_whichever_peer_does_it(answers: dict[str, str 
     ids=["too few would remain", "nobody can", "the only member"],
 )
 def test_a_member_that_nobody_takes_out_stays(answers: dict[str, str | Exception], refusal: str) -> None:
-    with pytest.raises(guard.RefusedError, match=refusal):
+    with pytest.raises(guard.GuardRefusedError, match=refusal):
         guard.take_out("a", peers=list(answers), run=lambda peer, _command: _answers(answers)(peer))
 
 

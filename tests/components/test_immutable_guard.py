@@ -11,7 +11,7 @@ import pytest
 from clouds.base.tagging import SITE
 from components import immutable_guard
 from components.control_plane.guard import DESTROY_VARIABLE
-from components.control_plane.replacement import RefusedError
+from components.control_plane.replacement import GuardRefusedError
 from components.model import Environment, load
 from components.model.environment import EtcdLearner
 from tests.support.declared import Program, plain
@@ -77,14 +77,14 @@ def test_a_fact_that_is_changed_is_refused_and_one_that_is_new_is_not() -> None:
     assert provider.diff("lab", olds, news).changes
     assert provider.update("lab", olds, news).outs == news
     assert not provider.diff("lab", olds, olds).changes
-    with pytest.raises(RefusedError, match=r"(?s)lab must stay.*\n  supernet: a -> b\nTake that back\."):
+    with pytest.raises(GuardRefusedError, match=r"(?s)lab must stay.*\n  supernet: a -> b\nTake that back\."):
         provider.update("lab", olds, {"environment": "lab", "facts": {"supernet": "b"}})
 
 
 @pytest.mark.parametrize("type_", sorted(LASTING.keys() - set(OF_A_SITE)))
 def test_what_lasts_stays_whatever_becomes_of_its_site(type_: str) -> None:
     for site in ("weu", "gone"):
-        with pytest.raises(RefusedError, match=r"it must stay: .*\n.*longhaul destroy --env lab"):
+        with pytest.raises(GuardRefusedError, match=r"it must stay: .*\n.*longhaul destroy --env lab"):
             delete(lab(), type_, of(site))
 
 
@@ -92,7 +92,7 @@ def test_what_lasts_stays_whatever_becomes_of_its_site(type_: str) -> None:
 def test_a_network_goes_with_its_site_alone(type_: str) -> None:
     delete(lab(), type_, of("gone"))
     for inputs in (of("use1"), {}):
-        with pytest.raises(RefusedError, match="taken out of the file"):
+        with pytest.raises(GuardRefusedError, match="taken out of the file"):
             delete(lab(), type_, inputs)
 
 
@@ -108,5 +108,5 @@ def test_all_goes_once_it_may_and_that_very_one_was_confirmed(
         delete(environment, VAULT)
         delete(environment, VPC, of("use1"))
     else:
-        with pytest.raises(RefusedError):
+        with pytest.raises(GuardRefusedError):
             delete(environment, VAULT)

@@ -9,7 +9,7 @@ import pytest
 
 from components import immutable_guard
 from components.cluster import Cluster
-from components.control_plane.replacement import RefusedError
+from components.control_plane.replacement import GuardRefusedError
 from components.model import Environment, control_machines, load, plan
 from components.model.backups.section import Backups
 from components.model.control_plane.learner import learner_cautions
@@ -90,7 +90,7 @@ def test_its_etcd_alone_has_no_quota() -> None:
 
 
 def test_its_disk_goes_with_it_alone() -> None:
-    with pytest.raises(RefusedError, match="the learner is taken out of the file"):
+    with pytest.raises(GuardRefusedError, match="the learner is taken out of the file"):
         immutable_guard.check_deletion(lab(), type_=DISK, name="it", inputs={})
     immutable_guard.check_deletion(lab(zone=None), type_=DISK, name="it", inputs={})
 

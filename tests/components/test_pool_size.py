@@ -11,7 +11,7 @@ import pytest
 from pulumi import ResourceHookArgs
 
 from clouds.base.errors import CloudError
-from components.control_plane.replacement import RefusedError
+from components.control_plane.replacement import GuardRefusedError
 from components.pool_size import check, never_lower
 
 
@@ -34,7 +34,7 @@ def test_the_same_size_a_larger_one_and_a_group_that_is_gone_are_let_through(sen
 
 def test_a_smaller_size_is_refused_with_what_to_do() -> None:
     with pytest.raises(
-        RefusedError, match=r"dev-gpu stays as it is: it has 3 machines now, .* would leave 1"
+        GuardRefusedError, match=r"dev-gpu stays as it is: it has 3 machines now, .* would leave 1"
     ) as refused:
         update(lambda: 3, 1)
     assert "`longhaul up`" in str(refused.value)
@@ -45,7 +45,7 @@ def test_a_size_that_is_not_known_is_refused() -> None:
     def silent() -> int:
         raise CloudError("no answer")
 
-    with pytest.raises(RefusedError, match=r"its size is not known \(no answer\)"):
+    with pytest.raises(GuardRefusedError, match=r"its size is not known \(no answer\)"):
         update(silent, 3)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from clouds.registry import clouds
 from components.aws.cloud import AwsCloud
 from components.azure.links import AzureEnd, AzureLinked
-from components.links import Gateway, Keys, Links, LinksArgs, Remote, Tunnel
+from components.links import LinkGateway, Links, LinksArgs, Remote, Tunnel, VaultTunnelKeys
 from components.model import Environment, plan
 from components.registry import COMPONENTS, resources_of
 from tests.support import production
@@ -30,10 +30,10 @@ class Holding:
     def __init__(self) -> None:
         self.held: list[tuple[str, str, str, list[str], list[Any]]] = []
 
-    def gateways(self) -> Sequence[Gateway]:
-        return [Gateway(name=f"gate{index}", addresses=[address]) for index, address in enumerate(HOLDS)]
+    def gateways(self) -> Sequence[LinkGateway]:
+        return [LinkGateway(name=f"gate{index}", addresses=[address]) for index, address in enumerate(HOLDS)]
 
-    def hold(self, name: str, gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
+    def hold(self, name: str, gateway: LinkGateway, far: str, tunnels: Sequence[Tunnel]) -> None:
         held = [tunnel.label for tunnel in tunnels]
         self.held.append((name, gateway.name, far, held, [tunnel.key for tunnel in tunnels]))
 
@@ -45,7 +45,7 @@ class Dialling:
         self.dialled: list[tuple[str, str, list[str]]] = []
 
     def dial(
-        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], Keys]
+        self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], VaultTunnelKeys]
     ) -> Mapping[str, Sequence[Tunnel]]:
         assert keys("0").text == "key-of-tunnel-home-weu-0"
         self.dialled.append((name, far, [remote.label for remote in remotes]))
@@ -70,7 +70,7 @@ def linked(end: Holding | Dialling) -> dict[str, dict[str, Any]]:
                 environment=environment,
                 addresses=plan(environment),
                 ends={"weu": partial(AzureEnd, azure), "home": lambda _: end},
-                tunnel_keys=lambda secret, of_cloud=False: Keys(text=f"key-of-{secret}"),
+                tunnel_keys=lambda secret, of_cloud=False: VaultTunnelKeys(text=f"key-of-{secret}"),
             ),
         )
         return dict(links.onprem_tunnels)

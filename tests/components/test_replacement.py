@@ -6,10 +6,17 @@ import asyncio
 import threading
 from collections.abc import Iterable
 
-from components.control_plane.replacement import Check, Leaving, Patience, RefusedError, ReplacementLock, Seen
+from components.control_plane.replacement import (
+    Check,
+    CloudMachine,
+    GuardRefusedError,
+    Leaving,
+    ReplacementLock,
+    WaitingTimes,
+)
 
 TODAY = ("m-0", "m-1", "m-2")
-QUICK = Patience(replaced=5.0, other=0.0, look=0.001)
+QUICK = WaitingTimes(replaced=5.0, other=0.0, look=0.001)
 
 
 class Cloud:
@@ -23,10 +30,10 @@ class Cloud:
         self.fewest = len(self.generation)
         self._lock = threading.Lock()
 
-    def look(self, machine: str) -> Seen:
+    def look(self, machine: str) -> CloudMachine:
         with self._lock:
             generation = self.generation.get(machine, 0)
-            return Seen(id=f"{machine}-{generation}" if generation else "", being_made=not generation)
+            return CloudMachine(id=f"{machine}-{generation}" if generation else "", being_made=not generation)
 
     def why_not_ready(self, machine: str, *, wait_s: float) -> str:
         with self._lock:
@@ -90,7 +97,7 @@ def test_one_that_does_not_come_back_keeps_the_others() -> None:
     (first,) = cloud.order
     assert done.pop(first) is None
     for machine, outcome in done.items():
-        assert isinstance(outcome, RefusedError)
+        assert isinstance(outcome, GuardRefusedError)
         assert f"{machine} must stay: {first}, which this run made anew, is not ready" in str(outcome)
 
 
@@ -134,7 +141,7 @@ def test_one_that_vanished_is_waited_for() -> None:
 
 def test_the_check_has_the_last_word() -> None:
     def refuse(_leaving: Leaving) -> None:
-        raise RefusedError("no quorum")
+        raise GuardRefusedError("no quorum")
 
     cloud = Cloud()
     done = replace_all(cloud, check=refuse)

@@ -16,7 +16,7 @@ from components.control_plane.certificates import AuthorityProvider, Certificate
 from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider, VaultSettingProvider
 from components.control_plane.signing_keys import SigningKeys
 from components.model.network.tunnel_keys import READ_VARIABLE
-from components.model.secrets.encryption_keys import Keys
+from components.model.secrets.encryption_keys import EncryptionKeys
 from components.model.secrets.rotations import READ_VARIABLE as READ_AUTHORITIES
 from components.model.secrets.vault import KEYS_IN_USE, SIGNING_KEYS
 from tests.components.fake_vault import URL, FakeVault
@@ -26,8 +26,8 @@ from tests.components.fake_vault import URL, FakeVault
 def values(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     stored: dict[str, str] = {}
     monkeypatch.setattr(FakeVault, "values", stored, raising=False)
-    monkeypatch.setattr("components.control_plane.certificates.Vault", FakeVault)
-    monkeypatch.setattr("components.control_plane.secrets.Vault", FakeVault)
+    monkeypatch.setattr("components.control_plane.certificates.KeyVault", FakeVault)
+    monkeypatch.setattr("components.control_plane.secrets.KeyVault", FakeVault)
     return stored
 
 
@@ -60,10 +60,10 @@ def test_a_vault_that_is_being_changed_moves_no_secret(provider: Any, inputs: di
 
 @pytest.mark.parametrize(
     ("secret", "kind", "parse"),
-    [(KEYS_IN_USE, "encryption-keys", Keys.parse), (SIGNING_KEYS, "signing-keys", SigningKeys.parse)],
+    [(KEYS_IN_USE, "encryption-keys", EncryptionKeys.parse), (SIGNING_KEYS, "signing-keys", SigningKeys.parse)],
 )
 def test_keys_begin_with_one_and_a_rotation_is_left(
-    values: dict[str, str], secret: str, kind: str, parse: Callable[[str], Keys | SigningKeys]
+    values: dict[str, str], secret: str, kind: str, parse: Callable[[str], EncryptionKeys | SigningKeys]
 ) -> None:
     inputs = {"vault_url": URL, "secret": secret, "kind": kind}
     SharedSecretProvider().create(inputs)

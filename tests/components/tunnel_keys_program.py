@@ -13,7 +13,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from components import cluster
 from components.control_plane import secrets
 from components.control_plane.secrets import TunnelKey, TunnelKeyProvider
-from components.links import Keys, believed, used
+from components.links import VaultTunnelKeys, believed, used
 from tests.components.folder_vault import VAULT, FolderVault, InFolder
 
 OWN = "the-cloud-s-own"
@@ -51,13 +51,13 @@ class Connection(Resource, module="stand-in", name="Connection"):
 
 def main() -> None:
     """Declare a tunnel to a cloud that is given its key, one to a cloud that makes it, and one between two clouds."""
-    secrets.Vault, secrets.TunnelKeyProvider = FolderVault, TunnelKeys  # type: ignore[misc,assignment]
+    secrets.KeyVault, secrets.TunnelKeyProvider = FolderVault, TunnelKeys  # type: ignore[misc,assignment]
     url = os.environ[VAULT]
     held = TunnelKey("held", secret="tunnel-held", vault_url=url)
-    keys = Keys(text=held.value).beside()
+    keys = VaultTunnelKeys(text=held.value).beside()
     Connection("azure", key=used(keys))
     given = TunnelKey("given", secret="tunnel-given", vault_url=url, of_cloud=True)
-    own = Keys(text=cluster._or_none_yet(given.value), made=[given])
+    own = VaultTunnelKeys(text=cluster._or_none_yet(given.value), made=[given])
     aws = Connection(
         "aws", key=own.beside().apply(lambda one: one.used or None), opts=ResourceOptions(depends_on=[given])
     )

@@ -123,12 +123,12 @@ def sts_answer(_: Path) -> Target:
     """Read the answer of STS to a machine's signature."""
     importable()
     from attest.aws import AwsProofs
-    from attest.proof import Question
+    from attest.proof import ProofQuestion
     from controller.environment import parse
     from controller.inventory import SourceError
     from controller.request import RefusedError
 
-    question = Question(environment=parse(json.dumps(ENVIRONMENT)), fingerprint="0" * 64, challenge="0123456789")
+    question = ProofQuestion(environment=parse(json.dumps(ENVIRONMENT)), fingerprint="0" * 64, challenge="0123456789")
     proof = _aws_proof()
 
     def read(data: bytes) -> None:

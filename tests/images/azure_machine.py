@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attest.azure import AzureProofs
-from attest.proof import Question
+from attest.proof import ProofQuestion
 from attest.tokens import Tenant
 from controller.environment import Environment, Pool, Site
 from controller.request import Attested, RefusedError
@@ -47,7 +47,7 @@ ENVIRONMENT = Environment(
     pools={"gpu": Pool(name="gpu", site="weu", group="lab-gpu", more_groups=("lab-gpu-s1",))},
     hosts={},
 )
-QUESTION = Question(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)
+QUESTION = ProofQuestion(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)
 FACTS = Facts(vm_id=MACHINE, subscription=SUBSCRIPTION, size="Standard_NC24ads_A100_v4")
 
 

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any
 
 from attest.challenge import Challenges
-from attest.join_endpoint import ENVIRONMENT, REQUESTS, Answer, JoinEndpoint
-from attest.proof import Question
+from attest.join_endpoint import ENVIRONMENT, REQUESTS, JoinAnswer, JoinEndpoint
+from attest.proof import ProofQuestion
 from attest.server import Server
 from controller.api import ApiError
 from controller.environment import CONFIGMAP, KEY
@@ -66,9 +66,9 @@ class Told:
 
     def __init__(self) -> None:
         self.answer: Attested | Exception = Attested(site="use1", machine=NODE)
-        self.asked: list[Question] = []
+        self.asked: list[ProofQuestion] = []
 
-    def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
+    def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
         self.asked.append(question)
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -113,7 +113,7 @@ class JoinWorld:
 
     def join(
         self, request: str, print_: str, *, challenge: str | None = None, sender: str = SENDER, **changes: Any
-    ) -> Answer:
+    ) -> JoinAnswer:
         given = self.endpoint.challenge(print_, sender=sender).body["challenge"] if challenge is None else challenge
         said = {"request": request, "challenge": given, "proof": PROOF, **changes}
         return self.endpoint.join(json.dumps(said).encode(), sender=sender)

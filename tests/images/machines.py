@@ -24,7 +24,7 @@ from typing import Any
 import etcd_join
 import fetch_secrets
 from etcd_client import Etcdctl
-from node_config import Node
+from node_config import NodeConfig
 
 from components.control_plane import issuing, secrets
 from components.model import (
@@ -127,8 +127,8 @@ class Place:
         )
 
     @cached_property
-    def node(self) -> Node:
-        return Node.read(self.path("/etc/longhaul/node.json"))
+    def node(self) -> NodeConfig:
+        return NodeConfig.read(self.path("/etc/longhaul/node.json"))
 
     @cached_property
     def etcdctl(self) -> Etcdctl:

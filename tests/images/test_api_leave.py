@@ -7,8 +7,8 @@ from pathlib import Path
 
 import api_leave
 import pytest
-from checks import Check
-from node_config import Node
+from checks import MachineCheck
+from node_config import NodeConfig
 
 FRONTEND = "10.0.3.5:6443"
 
@@ -33,9 +33,11 @@ class Surroundings:
         self._monkeypatch.setattr(api_leave, name, 0.2)
 
     @property
-    def node(self) -> Node:
+    def node(self) -> NodeConfig:
         port = self._listener.getsockname()[1]
-        return Node(machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.30.3", stores={}, port=port)
+        return NodeConfig(
+            machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.30.3", stores={}, port=port
+        )
 
     def leave(self) -> api_leave.Departure:
         return api_leave.leave(self._node, frontend=FRONTEND, pki=Path("/nowhere"))
@@ -47,8 +49,8 @@ class Surroundings:
     def __exit__(self, *_: object) -> None:
         self._listener.close()
 
-    def _server(self, _node: Node, *, pki: Path) -> Check:
-        return Check(name="kube-apiserver", ok=self.healthy, detail="")
+    def _server(self, _node: NodeConfig, *, pki: Path) -> MachineCheck:
+        return MachineCheck(name="kube-apiserver", ok=self.healthy, detail="")
 
     def _answers(self, frontend: str, *, pki: Path) -> bool:
         self.asked.append(frontend)

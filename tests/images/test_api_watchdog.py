@@ -11,13 +11,13 @@ from pathlib import Path
 import api_checks
 import api_watchdog
 import pytest
-from node_config import Node
+from node_config import NodeConfig
 
 HUNG, WELL = "timed out", ""
 
 
-def at(server: socket.socket) -> Node:
-    return Node(
+def at(server: socket.socket) -> NodeConfig:
+    return NodeConfig(
         machine="m", role="api", index=0, address="127.0.0.1", version="1", stores={}, port=server.getsockname()[1]
     )
 

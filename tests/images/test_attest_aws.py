@@ -10,7 +10,7 @@ from typing import Any
 import node_proofs
 import pytest
 from attest.aws import BUSY, AwsProofs
-from attest.proof import Question
+from attest.proof import ProofQuestion
 from controller.environment import Environment, Pool, Site
 from controller.inventory import SourceError
 from controller.request import Attested, RefusedError
@@ -31,7 +31,7 @@ ENVIRONMENT = Environment(
 )
 ELSEWHERE = replace(ENVIRONMENT, aws_role="arn:aws:iam::210987654321:role/lab-node-controller")
 KEY, CHALLENGE = "ab" * 32, "0123456789"
-QUESTION = Question(environment=ENVIRONMENT, fingerprint=KEY, challenge=CHALLENGE)
+QUESTION = ProofQuestion(environment=ENVIRONMENT, fingerprint=KEY, challenge=CHALLENGE)
 ASKED = ProofRequest(cluster="lab", fingerprint=KEY, challenge=CHALLENGE)
 
 Machine = Callable[..., Mapping[str, object]]
@@ -51,7 +51,7 @@ def _prove(pool: AwsPool) -> Machine:
 def says(
     proof: Mapping[str, object],
     *,
-    question: Question = QUESTION,
+    question: ProofQuestion = QUESTION,
     later: timedelta = timedelta(),
     url: Callable[[str], str] | None = None,
 ) -> Attested | str:

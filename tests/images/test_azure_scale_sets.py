@@ -12,7 +12,7 @@ import node_metadata
 import node_proofs
 import pytest
 from attest.azure import AzureProofs
-from attest.proof import Question
+from attest.proof import ProofQuestion
 from attest.tokens import Tenant
 from controller.azure import AzureMachines
 from controller.environment import Environment, Pool, Site
@@ -143,14 +143,14 @@ def test_a_node_proves_itself_with_its_set_s_identity(
     request = ProofRequest(cluster="lab", fingerprint="ab" * 32, challenge=NONCE)
     proof = node_proofs.azure(request, metadata="http://169.254.169.254")
     proofs = AzureProofs(roots=live.state / "ca" / "ca.pem", tenant=Tenant)
-    question = Question(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)
+    question = ProofQuestion(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)
     attested = proofs.attested(proof, question)
     assert (attested.site, attested.machine) == ("weu", sets.listed(live)[0]["properties"]["vmId"])
     foreign = Environment(
         name="lab", aws_role="", sites={"weu": SITE}, hosts={}, pools={"a": Pool(name="a", site="weu", group="lab-a")}
     )
     with pytest.raises(RefusedError, match="the token is of no scale set"):
-        proofs.attested(proof, Question(environment=foreign, fingerprint="ab" * 32, challenge=NONCE))
+        proofs.attested(proof, ProofQuestion(environment=foreign, fingerprint="ab" * 32, challenge=NONCE))
 
 
 def test_a_role_can_be_given_to_a_set_s_identity(live: Live, group: AzureGroup) -> None:

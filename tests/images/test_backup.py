@@ -14,14 +14,14 @@ from typing import Any
 import etcd_backup
 import pytest
 from backup import snapshot, state, turn
-from backup.settings import Settings
+from backup.settings import BackupSettings
 from backup.snapshot import Programs, SnapshotError
-from backup.state import Newest, Seen, State
+from backup.state import BackupState, Newest, StorageLook
 from backup.storage import Found, Storage, StorageError
 from backup.turn import DAILY, FREQUENT, HOURLY, Ages, Voice
 from etcd_backup import Backup, BackupError
-from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status
-from node_config import Node
+from etcd_client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
+from node_config import NodeConfig
 from vault import AwayError, VaultError, WithheldError
 
 from components.azure.conditions import NO_DELETION, own_backups
@@ -116,24 +116,26 @@ def test_the_first_of_a_day_and_of_an_hour_are_kept_longer(newest: dict[str, tim
 class FakeEtcd(Etcdctl):
     """Three members of a cluster; this one follows."""
 
-    def first_cluster(self, endpoints: Any) -> Cluster | None:
+    def first_cluster(self, endpoints: Any) -> EtcdMembers | None:
         urls = [f"https://10.0.0.{index}:2379" for index in range(3)]
         members = tuple(
             Member(id=index, name=f"lab-etcd-{index}", learner=False, peer_urls=(), client_urls=(url,))
             for index, url in enumerate(urls)
         )
-        return Cluster(id=255, members=members, endpoint=urls[0])
+        return EtcdMembers(id=255, members=members, endpoint=urls[0])
 
-    def status(self, endpoint: str) -> Status:
+    def status(self, endpoint: str) -> EtcdMemberStatus:
         if endpoint.endswith(".2:2379"):
             raise EtcdError("does not answer")
         member = int(endpoint[-6])
-        return Status(member=member, cluster=255, leader=0, learner=False, version="3.6.8", db_size=4, revision=7)
+        return EtcdMemberStatus(
+            member=member, cluster=255, leader=0, learner=False, version="3.6.8", db_size=4, revision=7
+        )
 
 
-def node(index: int = 1) -> Node:
+def node(index: int = 1) -> NodeConfig:
     places = {f"lab-etcd-{number}": f"10.0.0.{number}" for number in range(3)}
-    return Node(
+    return NodeConfig(
         machine=f"lab-etcd-{index}", role="etcd", index=index, address=f"10.0.0.{index}", version="3.6.8",
         stores={"etcd": places},
     )  # fmt: skip
@@ -183,7 +185,7 @@ def _backup(live: Live, tmp_path: Path) -> Backup:
     (scratch / "left-behind").touch()
     return Backup(
         node=node(),
-        settings=Settings(environment="lab", url=URL.rstrip("/"), recipients=(KEY,), every_s=300.0),
+        settings=BackupSettings(environment="lab", url=URL.rstrip("/"), recipients=(KEY,), every_s=300.0),
         storage=Storage(url=URL.rstrip("/"), token=lambda: live.token("https://storage.azure.com")),
         etcdctl=FakeEtcd(program=etcdctl, certificate=tmp_path / "client.pem", authority=tmp_path / "ca.crt"),
         programs=Programs(etcdutl=program(tmp_path, "etcdutl", f"echo '{status}'"), age=age),
@@ -252,7 +254,7 @@ def test_without_a_quorum_the_learner_asks_nobody(backup: Backup, monkeypatch: p
 
 
 def test_only_the_learner_saves_without_a_quorum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etcd_backup.Node, "read", classmethod(lambda _cls: node()))
+    monkeypatch.setattr(etcd_backup.NodeConfig, "read", classmethod(lambda _cls: node()))
     for options in (["--now", "--without-quorum"], ["--without-quorum"]):
         monkeypatch.setattr("sys.argv", ["etcd_backup.py", *options])
         with pytest.raises(SystemExit):
@@ -341,8 +343,8 @@ def test_a_look_says_what_is_wrong_and_keeps_what_was_known(
     answer: Any, declared: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newest = Newest(name="daily/x", made=1.0, size=2, revision=3, keys=4)
-    known = Seen(newest=newest, took_s=5.0, rejected=6, rejected_why="it is empty", oldest={"daily": 1.0})
-    state.write(State(declared=True, looked=1.0, **vars(known)), "etcd", tmp_path)
+    known = StorageLook(newest=newest, took_s=5.0, rejected=6, rejected_why="it is empty", oldest={"daily": 1.0})
+    state.write(BackupState(declared=True, looked=1.0, **vars(known)), "etcd", tmp_path)
     monkeypatch.setattr(state.last_seen, "__defaults__", (tmp_path,))
     monkeypatch.setattr(Storage, "backups", lambda *_: iter(()))
     monkeypatch.setattr(Etcdctl, "first_cluster", lambda *_: None)
@@ -357,14 +359,14 @@ def test_an_hour_without_the_storage_is_told_and_over_with_the_next_look(
     backup: Backup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newest = Newest(name="daily/x", made=NOW.timestamp(), size=2, revision=3, keys=4)
-    state.write(State(declared=True, looked=NOW.timestamp(), newest=newest), "etcd", tmp_path)
+    state.write(BackupState(declared=True, looked=NOW.timestamp(), newest=newest), "etcd", tmp_path)
     monkeypatch.setattr(state.last_seen, "__defaults__", (tmp_path,))
     monkeypatch.setattr(etcd_backup, "Etcdctl", lambda **_: backup.etcdctl)
 
     def away(*_: Any) -> Iterator[Found]:
         raise StorageError("GET daily: TimeoutError")
 
-    def look(minutes: int) -> State:
+    def look(minutes: int) -> BackupState:
         found = etcd_backup.look(node(), Told(told()), now=NOW + timedelta(minutes=minutes), at_once=False)  # type: ignore[arg-type]
         state.write(found, "etcd", tmp_path)
         return found
@@ -384,10 +386,10 @@ def test_an_hour_without_the_storage_is_told_and_over_with_the_next_look(
 
 def test_metrics_have_times_and_not_ages() -> None:
     newest = Newest(name="daily/x", made=1.5e9, size=2, revision=3, keys=4)
-    found = State(declared=True, looked=1.6e9, every_s=300.0, newest=newest, took_s=12.0, rejected=2, error="x")
+    found = BackupState(declared=True, looked=1.6e9, every_s=300.0, newest=newest, took_s=12.0, rejected=2, error="x")
     lines = state.metrics(found, "events")
     assert 'longhaul_backup_newest_timestamp_seconds{etcd="events"} 1500000000\n' in lines
     assert 'longhaul_backup_newest_duration_seconds{etcd="events"} 12\n' in lines
     assert 'longhaul_backup_rejected{etcd="events"} 2\n' in lines
     assert 'longhaul_backup_failed{etcd="events"} 1\n' in lines
-    assert state.metrics(State(declared=False, looked=1.0), "etcd") == ""
+    assert state.metrics(BackupState(declared=False, looked=1.0), "etcd") == ""

@@ -103,7 +103,9 @@ def test_what_is_written_in_two_places_is_the_same(lab: Environment) -> None:
     one = member("lab-etcd-1")
     pattern = re.escape(names_of(one)).replace(r"\*", ".*")
     assert re.fullmatch(pattern, counted.name_of("etcd", "lab-etcd-1", NOW))
-    found = settings.Settings.parse(written(lab, Backups(recipients=(KEY,), every_minutes=2)), vault=vault_url(lab))
+    found = settings.BackupSettings.parse(
+        written(lab, Backups(recipients=(KEY,), every_minutes=2)), vault=vault_url(lab)
+    )
     assert (found.environment, found.recipients, found.every_s) == ("lab", (KEY,), 120.0)
     assert found.url == account_url(lab)
 
@@ -126,9 +128,9 @@ def test_what_is_written_in_two_places_is_the_same(lab: Environment) -> None:
 def test_settings_that_up_would_not_write_are_refused(change: dict[str, Any], said: str) -> None:
     url = "https://lhlab0123.blob.core.windows.net"
     good = {"environment": "lab", "url": url, "recipients": [KEY], "every_s": 300}
-    assert settings.Settings.parse(settings.json.dumps(good), vault=VAULT).url == url
+    assert settings.BackupSettings.parse(settings.json.dumps(good), vault=VAULT).url == url
     with pytest.raises(settings.SettingsError, match=re.escape(said)):
-        settings.Settings.parse(settings.json.dumps({**good, **change}), vault=VAULT)
+        settings.BackupSettings.parse(settings.json.dumps({**good, **change}), vault=VAULT)
 
 
 def test_the_newest_one_that_counts_is_the_newest() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from backup.settings import Settings
+from backup.settings import BackupSettings
 from backup.snapshot import Programs
 from backup.storage import Storage
 from etcd_backup import Backup, BackupError
@@ -57,7 +57,7 @@ def backup_of(place: Place, live: Live, recipient: str, binaries: dict[str, Path
     scratch.mkdir()
     return Backup(
         node=place.node,
-        settings=Settings(environment="lab", url=URL.rstrip("/"), recipients=(recipient,), every_s=300.0),
+        settings=BackupSettings(environment="lab", url=URL.rstrip("/"), recipients=(recipient,), every_s=300.0),
         storage=stored_by(live),
         etcdctl=place.etcdctl,
         programs=Programs(etcdutl=str(binaries["etcdutl"]), age=str(binaries["age"])),

@@ -10,17 +10,17 @@ import api_leave
 import credentials
 import etcd_checks
 import pytest
-from checks import Check
+from checks import MachineCheck
 from etcd_client import Etcdctl
-from node_config import Node
+from node_config import NodeConfig
 
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from longhaul.rotate.servers import digests
 
 FRONTEND = "10.0.3.5:6443"
-NODE = Node(machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.2.3", stores={}, port=6443)
-MEMBER = Node(machine="e-etcd-0", role="etcd", index=0, address="10.0.1.10", version="3.6.0", stores={"etcd": {}})
+NODE = NodeConfig(machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.2.3", stores={}, port=6443)
+MEMBER = NodeConfig(machine="e-etcd-0", role="etcd", index=0, address="10.0.1.10", version="3.6.0", stores={"etcd": {}})
 ETCDCTL = Etcdctl(certificate=Path("client.pem"), authority=Path("etcd-ca.crt"))
 
 
@@ -42,7 +42,7 @@ class Machine:
     def keys(self) -> Path:
         return self.pki / credentials.ACCOUNTS
 
-    def _leave(self, node: Node, *, frontend: str, pki: Path) -> api_leave.Departure:
+    def _leave(self, node: NodeConfig, *, frontend: str, pki: Path) -> api_leave.Departure:
         assert (node, frontend, pki) == (NODE, FRONTEND, self.pki)
         self.asked.append(("leave",))
         return self.departure
@@ -56,7 +56,7 @@ class Machine:
                 (self.copies[unit] / name).write_bytes((self.pki / name).read_bytes())
         return subprocess.CompletedProcess(words, 0, stdout="", stderr="")
 
-    def take_over(self, frontend: str = FRONTEND) -> credentials.Held:
+    def take_over(self, frontend: str = FRONTEND) -> credentials.MachineCredentials:
         return credentials.take_over(NODE, frontend=frontend, pki=self.pki, etcdctl=None)
 
     @property
@@ -69,7 +69,7 @@ class Machine:
         for name in credentials.COPIED[credentials.ETCD]:
             (self.copies[credentials.ETCD] / name).write_text(authority().certificate)
 
-    def start_member(self) -> credentials.Held:
+    def start_member(self) -> credentials.MachineCredentials:
         return credentials.take_over(MEMBER, frontend="", pki=self.pki, etcdctl=ETCDCTL)
 
 
@@ -179,7 +179,7 @@ def survival(*, voters: int, survives: bool, member: bool = True) -> etcd_checks
 def _etcd(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def stands(found: etcd_checks.Survival, *failing: str) -> None:
         """``failing``: what the member's looks after its start find, each once."""
-        looks = [(Check(name="quorum", ok=False, detail=why),) for why in failing]
+        looks = [(MachineCheck(name="quorum", ok=False, detail=why),) for why in failing]
         monkeypatch.setattr(credentials.etcd_checks, "survival", lambda *_words, **_more: found)
         monkeypatch.setattr(credentials.etcd_checks, "checks", lambda *_words: ("c", looks.pop(0) if looks else ()))
         monkeypatch.setattr(credentials.time, "sleep", lambda _seconds: None)

@@ -13,7 +13,7 @@ import pytest
 
 from components.control_plane.issuing import new_encryption_key
 from components.model import Role, control_machines, load, plan
-from components.model.secrets.encryption_keys import Keys
+from components.model.secrets.encryption_keys import EncryptionKeys
 from components.model.secrets.vault import KEYS_IN_USE
 from components.render import api_server as rendered
 from lab import tools
@@ -23,7 +23,7 @@ from tests.support.hosts import STACKS
 ENVIRONMENT = load(STACKS / "Pulumi.lab.yaml")
 
 
-def configuration(keys: Keys) -> str:
+def configuration(keys: EncryptionKeys) -> str:
     machine = next(one for one in control_machines(ENVIRONMENT, plan(ENVIRONMENT)) if one.role is Role.API)
     (file,) = [one for one in rendered.secret_files(ENVIRONMENT, machine) if one.path.endswith(encryption_keys.FILE)]
     return file.content.replace(f"${{{KEYS_IN_USE}}}", keys.text())
@@ -60,7 +60,7 @@ def test_a_server_without_keys_or_silent_is_told(tmp_path: Path) -> None:
     found = encryption_keys.held(node, pki=tmp_path)
     assert (found.keys, found.loaded) == ((), False)
     assert encryption_keys.FILE in found.error
-    (tmp_path / encryption_keys.FILE).write_text(configuration(Keys.first("one").trusting("two")))
+    (tmp_path / encryption_keys.FILE).write_text(configuration(EncryptionKeys.first("one").trusting("two")))
     found = encryption_keys.await_held(node, pki=tmp_path, wanted=("key1", "key2"), wait_s=0)
     assert (found.keys, found.loaded, bool(found.error)) == (("key1", "key2"), False, True)
 
@@ -68,7 +68,7 @@ def test_a_server_without_keys_or_silent_is_told(tmp_path: Path) -> None:
 @pytest.fixture(scope="module", name="server")
 def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     folder = tmp_path_factory.mktemp("encrypting")
-    (folder / encryption_keys.FILE).write_text(configuration(Keys.first(new_encryption_key())))
+    (folder / encryption_keys.FILE).write_text(configuration(EncryptionKeys.first(new_encryption_key())))
     binaries = tools.ensure(["etcd", "kube-apiserver", "kubectl"], log_dir=folder, progress=print)
     arguments = [
         f"--encryption-provider-config={folder / encryption_keys.FILE}",
@@ -95,11 +95,11 @@ def test_a_running_server_takes_new_keys_and_rewrites_what_did_not_change(server
     api, path = server.client(timeout_s=60), "/api/v1/namespaces/default/secrets/kept"
     before = api.get(path)["metadata"]["resourceVersion"]
     assert api.patch(path, {})["metadata"]["resourceVersion"] == before, "nothing to rewrite"
-    keys = Keys.parse(file.read_text().partition("keys: ")[2]).trusting(new_encryption_key()).using()
+    keys = EncryptionKeys.parse(file.read_text().partition("keys: ")[2]).trusting(new_encryption_key()).using()
     file.write_text(configuration(keys))
     taken = encryption_keys.await_held(node, pki=pki, wanted=keys.names, wait_s=150)
     assert (taken.keys, taken.loaded) == (("key2", "key1"), True)
     assert api.patch(path, {})["metadata"]["resourceVersion"] != before
-    file.write_text(configuration(Keys(keys=keys.keys[:1])))
+    file.write_text(configuration(EncryptionKeys(keys=keys.keys[:1])))
     assert encryption_keys.await_held(node, pki=pki, wanted=("key2",), wait_s=150).loaded
     eventually(lambda: "data" in api.get(path), what="the Secret is read without the former key")

@@ -10,11 +10,11 @@ import etcd_checks
 import etcd_corrupt
 import etcd_remove
 import pytest
-from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status
-from node_config import Node, client_url, peer_url
+from etcd_client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
+from node_config import NodeConfig, client_url, peer_url
 
 ADDRESSES = {f"e-etcd-{index}": f"10.0.1.{10 + index}" for index in range(5)}
-NODE = Node(
+NODE = NodeConfig(
     machine="e-etcd-0",
     role="etcd",
     index=0,
@@ -45,14 +45,14 @@ class FakeEtcdctl(Etcdctl):
     leads: int = 1
     moved: list[tuple[str, int]] = field(default_factory=list)
 
-    def first_cluster(self, endpoints: Any) -> Cluster | None:
+    def first_cluster(self, endpoints: Any) -> EtcdMembers | None:
         return self.cluster(next(iter(endpoints)))
 
-    def cluster(self, endpoint: str) -> Cluster:
-        return Cluster(id=12, members=tuple(self.members), endpoint=endpoint)
+    def cluster(self, endpoint: str) -> EtcdMembers:
+        return EtcdMembers(id=12, members=tuple(self.members), endpoint=endpoint)
 
-    def status(self, endpoint: str) -> Status:
-        return Status(member=1, cluster=12, leader=self.leads, learner=False, version="3.6.8", db_size=4)
+    def status(self, endpoint: str) -> EtcdMemberStatus:
+        return EtcdMemberStatus(member=1, cluster=12, leader=self.leads, learner=False, version="3.6.8", db_size=4)
 
     def ailment(self, endpoint: str) -> str:
         if any(client_url(ADDRESSES[name]) == endpoint for name in self.silent):

@@ -9,11 +9,11 @@ from typing import Any
 
 import etcd_reclaim
 import pytest
-from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status
-from node_config import Node, client_url, peer_url
+from etcd_client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
+from node_config import NodeConfig, client_url, peer_url
 
 ADDRESSES = {f"e-etcd-{index}": f"10.0.1.{10 + index}" for index in range(3)}
-NODE = Node(
+NODE = NodeConfig(
     machine="e-etcd-0",
     role="etcd",
     index=0,
@@ -44,12 +44,14 @@ class FakeEtcdctl(Etcdctl):
     alarms_: dict[str, list[dict[str, int]]] = field(default_factory=lambda: {"before": [{"memberID": 1, "alarm": 1}]})
     told: list[str] = field(default_factory=list)
 
-    def first_cluster(self, endpoints: Any) -> Cluster | None:
-        return Cluster(id=12, members=self.members, endpoint=next(iter(endpoints))) if self.members else None
+    def first_cluster(self, endpoints: Any) -> EtcdMembers | None:
+        return EtcdMembers(id=12, members=self.members, endpoint=next(iter(endpoints))) if self.members else None
 
-    def status(self, endpoint: str) -> Status:
+    def status(self, endpoint: str) -> EtcdMemberStatus:
         found = next(one for one in self.members if endpoint in one.client_urls)
-        return Status(member=found.id, cluster=12, leader=1, learner=found.learner, version="3.6.8", db_size=4)
+        return EtcdMemberStatus(
+            member=found.id, cluster=12, leader=1, learner=found.learner, version="3.6.8", db_size=4
+        )
 
     def compact(self, endpoint: str, revision: int, *, limit_s: float) -> None:
         self.told.append("compact")
@@ -69,7 +71,7 @@ class FakeEtcdctl(Etcdctl):
         return {"header": {}, "alarms": self.alarms_.get(now, self.alarms_["before"])}
 
 
-def reclaimed(etcdctl: Etcdctl, tmp_path: Path, *, node: Node = NODE) -> etcd_reclaim.Reclaimed:
+def reclaimed(etcdctl: Etcdctl, tmp_path: Path, *, node: NodeConfig = NODE) -> etcd_reclaim.Reclaimed:
     return etcd_reclaim.reclaim(node, etcdctl, lock=tmp_path / "lock")
 
 

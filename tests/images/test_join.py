@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from etcd_client import Cluster, Member
-from etcd_join import Bootstrap, Join, Refuse, Start, State, decide
-from etcd_wal import Identity, WalError, identity
-from node_config import Node, client_url, peer_url
+from etcd_client import EtcdMembers, Member
+from etcd_join import Bootstrap, Join, RecordedCluster, Refuse, Start, decide
+from etcd_wal import WalError, WalIdentity, identity
+from node_config import NodeConfig, client_url, peer_url
 
-NODE = Node(
+NODE = NodeConfig(
     machine="e-etcd-0",
     role="etcd",
     index=0,
@@ -21,7 +21,7 @@ NODE = Node(
     stores={"etcd": {"e-etcd-0": "10.0.1.10", "e-etcd-1": "10.0.1.11"}},
 )
 SECOND = replace(NODE, machine="e-etcd-1", index=1, address="10.0.1.11")
-NEW, EXISTING = State(state="new"), State(state="existing", cluster="c")
+NEW, EXISTING = RecordedCluster(state="new"), RecordedCluster(state="existing", cluster="c")
 
 
 def member(number: int, *, name: str = "", address: str = "", learner: bool = False) -> Member:
@@ -30,18 +30,18 @@ def member(number: int, *, name: str = "", address: str = "", learner: bool = Fa
     return Member(id=number, name=name, learner=learner, peer_urls=(peer_url(address),), client_urls=answers)
 
 
-def cluster(*members: Member, number: int = 0xC) -> Cluster:
-    return Cluster(id=number, members=members, endpoint="https://10.0.1.11:2379")
+def cluster(*members: Member, number: int = 0xC) -> EtcdMembers:
+    return EtcdMembers(id=number, members=members, endpoint="https://10.0.1.11:2379")
 
 
 OTHER = member(2, name="e-etcd-1", address="10.0.1.11")
 OWN = member(1, name="e-etcd-0", address="10.0.1.10")
-DATA = Identity(member=1, cluster=0xC)
+DATA = WalIdentity(member=1, cluster=0xC)
 
 
 @pytest.mark.parametrize("state", [None, NEW, EXISTING])
 @pytest.mark.parametrize("answer", [None, cluster(OWN, OTHER)])
-def test_data_of_a_member_just_starts(state: State | None, answer: Cluster | None) -> None:
+def test_data_of_a_member_just_starts(state: RecordedCluster | None, answer: EtcdMembers | None) -> None:
     assert decide(node=NODE, local=DATA, cluster=answer, state=state) == Start()
 
 
@@ -49,7 +49,7 @@ def test_data_of_a_member_just_starts(state: State | None, answer: Cluster | Non
     ("answer", "says"),
     [(cluster(OTHER), "was removed"), (cluster(OWN, OTHER, number=0xD), "is of cluster")],
 )
-def test_data_that_is_not_the_clusters_is_refused(answer: Cluster, says: str) -> None:
+def test_data_that_is_not_the_clusters_is_refused(answer: EtcdMembers, says: str) -> None:
     decision = decide(node=NODE, local=DATA, cluster=answer, state=EXISTING)
     assert isinstance(decision, Refuse)
     assert says in decision.reason
@@ -63,7 +63,7 @@ def test_without_founders_the_first_member_founds_and_only_when_nobody_answers()
 
 
 def test_the_founders_found_together_and_nobody_else() -> None:
-    both = State(state="new", founders=("e-etcd-0", "e-etcd-1"))
+    both = RecordedCluster(state="new", founders=("e-etcd-0", "e-etcd-1"))
     for node in (NODE, SECOND):
         assert decide(node=node, local=None, cluster=None, state=both) == Bootstrap(founders=both.founders)
     third = replace(NODE, machine="e-etcd-2", index=2, address="10.0.1.12")
@@ -72,7 +72,7 @@ def test_the_founders_found_together_and_nobody_else() -> None:
 
 
 def test_a_founder_that_comes_late_starts_as_the_member_that_is_awaited() -> None:
-    both = State(state="new", founders=("e-etcd-0", "e-etcd-1"))
+    both = RecordedCluster(state="new", founders=("e-etcd-0", "e-etcd-1"))
     awaited = replace(OWN, client_urls=())
     assert decide(node=NODE, local=None, cluster=cluster(awaited, OTHER), state=both) == Bootstrap(
         founders=both.founders
@@ -80,7 +80,7 @@ def test_a_founder_that_comes_late_starts_as_the_member_that_is_awaited() -> Non
 
 
 def test_a_founder_that_lost_its_disk_joins_even_before_the_note() -> None:
-    both = State(state="new", founders=("e-etcd-0", "e-etcd-1"))
+    both = RecordedCluster(state="new", founders=("e-etcd-0", "e-etcd-1"))
     assert decide(node=NODE, local=None, cluster=cluster(OWN, OTHER), state=both) == Join(stale=(OWN,))
 
 
@@ -92,9 +92,9 @@ def test_an_existing_store_is_never_founded_again(index: int) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, cluster(OTHER)])
-def test_without_a_readable_state_an_empty_member_is_refused(answer: Cluster | None) -> None:
+def test_without_a_readable_state_an_empty_member_is_refused(answer: EtcdMembers | None) -> None:
     assert isinstance(decide(node=NODE, local=None, cluster=answer, state=None), Refuse)
-    assert isinstance(decide(node=NODE, local=None, cluster=None, state=State(state="fresh")), Refuse)
+    assert isinstance(decide(node=NODE, local=None, cluster=None, state=RecordedCluster(state="fresh")), Refuse)
 
 
 def test_what_was_there_under_this_name_or_address_makes_room() -> None:

@@ -26,7 +26,7 @@ from controller.inventory import Inventory
 from controller.metrics import Metrics
 from controller.run import Controller
 from cryptography import x509
-from node_attest import Paths, ProofRequest, Settings
+from node_attest import JoinPaths, JoinSettings, ProofRequest
 from node_registered import CACHED
 
 from components.model import load, plan
@@ -52,20 +52,20 @@ class Joining:
     cluster: ApiServer
     pool: AwsPool
     cloud: Cloud
-    settings: Settings
+    settings: JoinSettings
     service: Caller
     """Caller with the identity of the join endpoint itself."""
 
-    def paths(self, folder: Path) -> Paths:
+    def paths(self, folder: Path) -> JoinPaths:
         """Return the paths of one machine."""
-        return Paths(
+        return JoinPaths(
             key=folder / "join.key",
             folder=folder / "pki",
             kubeconfig=folder / "kubeconfig",
             authority=self.cluster.folder / "ca.crt",
         )
 
-    def join(self, folder: Path, *, group: str = "pool", node: str = "", **stolen: str) -> Paths:
+    def join(self, folder: Path, *, group: str = "pool", node: str = "", **stolen: str) -> JoinPaths:
         """Join as a machine of ``group``, which claims the name ``node`` if given. ``stolen``: changes to the question,
         for a proof that was made for another one."""
         paths = self.paths(folder)
@@ -134,7 +134,7 @@ def _joining(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joining]:
             cluster=cluster,
             pool=pool,
             cloud=cloud,
-            settings=Settings(address="127.0.0.1", port=server.server_address[1], name=SERVICE, cluster="lab"),
+            settings=JoinSettings(address="127.0.0.1", port=server.server_address[1], name=SERVICE, cluster="lab"),
             service=Caller(f"https://127.0.0.1:{cluster.port}", trust, pem=certificate),
         )
         server.shutdown()
@@ -157,7 +157,7 @@ def prepare(cluster: ApiServer) -> None:
 
 def test_a_machine_that_is_in_no_list_is_nobody(joining: Joining, tmp_path: Path) -> None:
     """This runs before any machine is in the list."""
-    with pytest.raises(node_attest.RefusedError, match="UnknownMachine"):
+    with pytest.raises(node_attest.JoinRefusedError, match="UnknownMachine"):
         joining.join(tmp_path)
     assert any("UnknownMachine" in message for message in joining.events("NodeRequestDenied"))
 
@@ -175,15 +175,15 @@ def test_a_machine_becomes_the_node_that_it_is_and_its_name_is_then_taken(joinin
     own = renewal["metadata"]["name"]
     eventually(lambda: joining.cluster.get("csr", own)["status"].get("certificate"), what="a renewal is signed")
     # A thief with the machine's identity comes too late, even before there is a Node.
-    with pytest.raises(node_attest.RefusedError, match="NameIsTaken"):
+    with pytest.raises(node_attest.JoinRefusedError, match="NameIsTaken"):
         joining.join(tmp_path / "thief")
     assert any("NameIsTaken" in message for message in joining.events("NodeRequestDenied"))
     assert_it_is_told_of_its_own_node(joining.cluster, name, paths, kubelet)
 
 
-def assert_it_is_told_of_its_own_node(cluster: ApiServer, name: str, paths: Paths, kubelet: Caller) -> None:
+def assert_it_is_told_of_its_own_node(cluster: ApiServer, name: str, paths: JoinPaths, kubelet: Caller) -> None:
     """Check that a node, and it alone, is told whether its Node exists: before, while and after there is one."""
-    certificates = worker_checks.Paths(certificate=paths.current, authority=paths.authority)
+    certificates = worker_checks.WorkerPaths(certificate=paths.current, authority=paths.authority)
     worker = replace(WORKER, api=f"https://127.0.0.1:{cluster.port}")
 
     def told(who: str) -> tuple[bool, bool]:
@@ -200,7 +200,7 @@ def assert_it_is_told_of_its_own_node(cluster: ApiServer, name: str, paths: Path
 
 def test_a_machine_of_ours_cannot_be_another(joining: Joining, tmp_path: Path) -> None:
     other = joining.cloud.put("i-0fedcba9876543210", "10.65.128.5")
-    with pytest.raises(node_attest.RefusedError, match="WrongMachine"):
+    with pytest.raises(node_attest.JoinRefusedError, match="WrongMachine"):
         joining.join(tmp_path, node=other)
     assert any("WrongMachine" in message for message in joining.events("NodeRequestDenied"))
     assert not joining.paths(tmp_path).current.exists()
@@ -221,7 +221,7 @@ def test_a_proof_that_is_not_one_makes_no_request(
 ) -> None:
     """An event shows the attempt to everyone."""
     before, machine = joining.requests(), joining.pool.machine(group)
-    with pytest.raises(node_attest.RefusedError, match=reason):
+    with pytest.raises(node_attest.JoinRefusedError, match=reason):
         joining.join(tmp_path, group=group, **stolen)
     assert joining.requests() == before
     refused = joining.events("NodeProofRefused")

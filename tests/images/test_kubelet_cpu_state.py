@@ -7,7 +7,7 @@ from pathlib import Path
 
 import kubelet_cpu_state
 import pytest
-from kubelet_cpu_state import Paths
+from kubelet_cpu_state import KubeletPaths
 
 from tests.render.conftest import node_cases
 
@@ -18,8 +18,8 @@ POD = "kubepods.slice/kubepods-pod1.slice"
 
 
 @pytest.fixture(name="paths")
-def _paths(tmp_path: Path) -> Paths:
-    found = Paths(
+def _paths(tmp_path: Path) -> KubeletPaths:
+    found = KubeletPaths(
         configuration=tmp_path / "kubelet.yaml",
         state=tmp_path / "cpu_manager_state",
         kept=tmp_path / "kubelet.conf.d/50-cpu-policy.conf",
@@ -30,19 +30,19 @@ def _paths(tmp_path: Path) -> Paths:
     return found
 
 
-def remember(paths: Paths, policy: str) -> None:
+def remember(paths: KubeletPaths, policy: str) -> None:
     """Write the file as a kubelet with that policy leaves it (state/checkpoint.go)."""
     paths.state.write_text(json.dumps({"policyName": policy, "defaultCpuSet": "0-1", "checksum": 1}))
 
 
-def run(paths: Paths, cgroup: str, procs: str = "4711\n") -> None:
+def run(paths: KubeletPaths, cgroup: str, procs: str = "4711\n") -> None:
     folder = paths.cgroups / cgroup / "cri-containerd-1.scope"
     folder.mkdir(parents=True)
     (paths.cgroups / cgroup / "cgroup.procs").write_text("")
     (folder / "cgroup.procs").write_text(procs)
 
 
-def test_a_node_that_never_ran(paths: Paths) -> None:
+def test_a_node_that_never_ran(paths: KubeletPaths) -> None:
     kubelet_cpu_state.settle(paths)
     assert not paths.kept.exists()
 
@@ -59,7 +59,7 @@ def test_a_node_that_never_ran(paths: Paths) -> None:
     ],
 )
 def test_where_no_guaranteed_pod_runs_everything_is_forgotten(
-    paths: Paths, had: str, wanted: str, cgroup: str | None
+    paths: KubeletPaths, had: str, wanted: str, cgroup: str | None
 ) -> None:
     """After a boot, on a drained node, and beside pods without processors of their own."""
     remember(paths, had)
@@ -73,7 +73,7 @@ def test_where_no_guaranteed_pod_runs_everything_is_forgotten(
 
 @pytest.mark.parametrize("cgroup", [POD, "kubepods/pod1", "cpuset/kubepods/pod1", f"systemd/{POD}"])
 @pytest.mark.parametrize(("had", "wanted"), [("none", STATIC), ("static", PLAIN)])
-def test_a_pod_that_runs_keeps_its_policy(paths: Paths, cgroup: str, had: str, wanted: str) -> None:
+def test_a_pod_that_runs_keeps_its_policy(paths: KubeletPaths, cgroup: str, had: str, wanted: str) -> None:
     remember(paths, had)
     before = paths.state.read_bytes()
     paths.configuration.write_text(wanted)
@@ -89,7 +89,7 @@ def test_a_pod_that_runs_keeps_its_policy(paths: Paths, cgroup: str, had: str, w
 
 
 @pytest.mark.parametrize(("had", "wanted"), [("none", PLAIN), ("static", STATIC)])
-def test_the_same_policy_goes_on(paths: Paths, had: str, wanted: str) -> None:
+def test_the_same_policy_goes_on(paths: KubeletPaths, had: str, wanted: str) -> None:
     remember(paths, had)
     paths.configuration.write_text(wanted)
     run(paths, POD)
@@ -98,7 +98,7 @@ def test_the_same_policy_goes_on(paths: Paths, had: str, wanted: str) -> None:
     assert not paths.kept.exists()
 
 
-def test_once_the_pod_has_ended_the_new_policy_holds(paths: Paths) -> None:
+def test_once_the_pod_has_ended_the_new_policy_holds(paths: KubeletPaths) -> None:
     remember(paths, "none")
     paths.configuration.write_text(STATIC)
     run(paths, POD)
@@ -110,7 +110,7 @@ def test_once_the_pod_has_ended_the_new_policy_holds(paths: Paths) -> None:
     assert not paths.state.exists()
 
 
-def test_a_file_of_somebody_else_s_beside_a_pod_is_refused(paths: Paths) -> None:
+def test_a_file_of_somebody_else_s_beside_a_pod_is_refused(paths: KubeletPaths) -> None:
     paths.state.write_text("{}")
     run(paths, POD)
     with pytest.raises(OSError, match="drain this node"):
@@ -127,7 +127,7 @@ def test_the_policy_is_found_in_what_is_rendered() -> None:
 
 def test_it_runs_before_the_kubelet_and_reads_what_that_reads(rootfs: Path) -> None:
     unit = (rootfs / "etc/systemd/system/kubelet.service").read_text()
-    paths = Paths()
+    paths = KubeletPaths()
     assert unit.index("ExecStartPre=/usr/local/lib/longhaul/kubelet_cpu_state.py") < unit.index("ExecStart=")
     assert f"--config={paths.configuration}" in unit
     assert f"--config-dir={paths.kept.parent}" in unit

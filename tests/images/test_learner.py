@@ -100,7 +100,7 @@ def test_it_joins_and_never_votes(control: Control, monkeypatch: pytest.MonkeyPa
     checks = {check.name: check.detail for check in etcd_checks.checks(place.node, place.etcdctl)[1]}
     assert checks["learner"] == "is a learner, as declared"
     assert checks["follows"] == "has the newest revision"
-    monkeypatch.setattr(etcd_promote.Node, "read", classmethod(lambda _cls: place.node))
+    monkeypatch.setattr(etcd_promote.NodeConfig, "read", classmethod(lambda _cls: place.node))
     assert etcd_promote.main() == 0
     assert _members(control) == {**dict.fromkeys(VOTERS, False), LEARNER: True}
     urls = etcd_endpoints.servers(control[VOTERS[0]].node.stores["etcd"], control[VOTERS[0]].etcdctl)

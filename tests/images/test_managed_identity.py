@@ -12,7 +12,7 @@ import pytest
 import requests
 from managed_identity import EARLY_S, OwnIdentity, own_identity
 from node_metadata import NotYetError
-from vault import Vault
+from vault import MachineVault
 
 from lab.cloud.azure.policy import GOVERNED
 from tests.images.fakes import IDENTITY, MACHINE, TOKEN, FakeVault
@@ -40,7 +40,7 @@ def test_the_machines_name_is_its_identitys(resource: str, own: str) -> None:
 
 def test_a_second_identity_changes_nothing(vault: FakeVault) -> None:
     vault.secrets["a"] = "value"
-    assert Vault(url=vault.url, metadata=vault.metadata).read("a") == "value"
+    assert MachineVault(url=vault.url, metadata=vault.metadata).read("a") == "value"
 
 
 def test_a_token_is_kept_until_five_minutes_before_its_end(vault: FakeVault) -> None:
@@ -60,7 +60,7 @@ def test_a_token_is_kept_until_five_minutes_before_its_end(vault: FakeVault) -> 
 def test_what_the_vault_asks_for_again_has_a_token_that_is_valid(vault: FakeVault) -> None:
     """Waiting at boot takes longer than a token that the metadata service had held for hours may still live."""
     vault.secrets["a"], vault.until = "value", 0.0
-    opened = Vault(url=vault.url, metadata=vault.metadata)
+    opened = MachineVault(url=vault.url, metadata=vault.metadata)
     assert [opened.read("a"), opened.read("a")] == ["value"] * 2
     assert _paths(vault).count("token") == 2
 

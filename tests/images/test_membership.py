@@ -167,7 +167,7 @@ def test_a_member_with_its_data_just_starts(control: Control) -> None:
     found(control)
     identity = etcd_wal.identity(control[FIRST].data)
     status = control[FIRST].etcdctl.status(client_url(control[FIRST].node.address))
-    assert identity == etcd_wal.Identity(member=status.member, cluster=status.cluster)
+    assert identity == etcd_wal.WalIdentity(member=status.member, cluster=status.cluster)
     control[FIRST].stop("etcd")
     control.vault.refuse = 503  # needs no vault
     assert isinstance(control[FIRST].prepare(), etcd_join.Start)

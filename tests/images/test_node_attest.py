@@ -13,10 +13,10 @@ import node_attest
 import node_join
 import node_proofs
 import pytest
-from attest.join_endpoint import Answer
+from attest.join_endpoint import JoinAnswer
 from controller.request import Attested, RefusedError
 from cryptography import x509
-from node_attest import JoinError, Paths, ProofRequest, Settings
+from node_attest import JoinError, JoinPaths, JoinSettings, ProofRequest
 
 from tests.images.join_world import NODE, PROOF, SERVICE, JoinWorld
 
@@ -28,14 +28,14 @@ def _world(tmp_path: Path) -> Iterator[JoinWorld]:
 
 
 @pytest.fixture(name="settings")
-def _settings(world: JoinWorld) -> Settings:
-    return Settings(address="127.0.0.1", port=world.port, name=SERVICE, cluster="lab")
+def _settings(world: JoinWorld) -> JoinSettings:
+    return JoinSettings(address="127.0.0.1", port=world.port, name=SERVICE, cluster="lab")
 
 
 @pytest.fixture(name="paths")
-def _paths(world: JoinWorld) -> Paths:
+def _paths(world: JoinWorld) -> JoinPaths:
     folder = world.folder / "kubelet" / "pki"
-    return Paths(
+    return JoinPaths(
         key=folder / "longhaul-join.key",
         folder=folder,
         kubeconfig=world.folder / "kubelet" / "kubeconfig",
@@ -56,7 +56,7 @@ def grants(world: JoinWorld) -> Callable[[ProofRequest], Mapping[str, object]]:
     return lambda _: PROOF
 
 
-def test_from_nothing_to_a_certificate(world: JoinWorld, settings: Settings, paths: Paths) -> None:
+def test_from_nothing_to_a_certificate(world: JoinWorld, settings: JoinSettings, paths: JoinPaths) -> None:
     node_attest.join(NODE, settings, grants(world), paths=paths)
     certificate = x509.load_pem_x509_certificate(paths.current.read_bytes())
     assert f"CN=system:node:{NODE}" in certificate.subject.rfc4514_string()
@@ -69,7 +69,9 @@ def test_from_nothing_to_a_certificate(world: JoinWorld, settings: Settings, pat
     assert not paths.key.exists(), "it is in one place"
 
 
-def test_the_proof_is_for_this_key_and_this_question(world: JoinWorld, settings: Settings, paths: Paths) -> None:
+def test_the_proof_is_for_this_key_and_this_question(
+    world: JoinWorld, settings: JoinSettings, paths: JoinPaths
+) -> None:
     asked: list[ProofRequest] = []
     prove = grants(world)
     node_attest.join(NODE, settings, lambda one: (asked.append(one), prove(one))[1], paths=paths)
@@ -79,7 +81,9 @@ def test_the_proof_is_for_this_key_and_this_question(world: JoinWorld, settings:
     assert world.challenges.knows(one.fingerprint, one.challenge)
 
 
-def test_a_second_attempt_goes_on_with_the_key_of_the_first(world: JoinWorld, settings: Settings, paths: Paths) -> None:
+def test_a_second_attempt_goes_on_with_the_key_of_the_first(
+    world: JoinWorld, settings: JoinSettings, paths: JoinPaths
+) -> None:
     def broken(_: ProofRequest) -> Mapping[str, object]:
         raise JoinError("the metadata service is away")
 
@@ -91,43 +95,43 @@ def test_a_second_attempt_goes_on_with_the_key_of_the_first(world: JoinWorld, se
     assert before in paths.current.read_text()
 
 
-def test_a_key_that_cannot_be_read_is_made_anew(paths: Paths) -> None:
+def test_a_key_that_cannot_be_read_is_made_anew(paths: JoinPaths) -> None:
     paths.folder.mkdir(parents=True)
     paths.key.write_text("half of a k")
     node_attest.load_key(paths.key)
     assert paths.key.read_text().startswith("-----BEGIN EC PRIVATE KEY-----")
 
 
-def test_a_refusal_says_why(world: JoinWorld, settings: Settings, paths: Paths) -> None:
+def test_a_refusal_says_why(world: JoinWorld, settings: JoinSettings, paths: JoinPaths) -> None:
     world.told.answer = RefusedError("ForeignProof", "it is of another account")
-    with pytest.raises(node_attest.RefusedError, match="ForeignProof: it is of another account"):
+    with pytest.raises(node_attest.JoinRefusedError, match="ForeignProof: it is of another account"):
         node_attest.join(NODE, settings, lambda _: PROOF, paths=paths)
     assert not paths.current.exists()
 
 
-def test_what_the_controller_refuses_is_told(world: JoinWorld, settings: Settings, paths: Paths) -> None:
+def test_what_the_controller_refuses_is_told(world: JoinWorld, settings: JoinSettings, paths: JoinPaths) -> None:
     looks = world.endpoint.look
     world.endpoint.look = lambda print_, **by: (world.api.decide("Denied", reason="NameIsLive"), looks(print_, **by))[1]  # type: ignore[method-assign]
-    with pytest.raises(node_attest.RefusedError, match="NameIsLive"):
+    with pytest.raises(node_attest.JoinRefusedError, match="NameIsLive"):
         node_attest.join(NODE, settings, lambda _: PROOF, paths=paths)
 
 
 def test_a_busy_service_is_asked_again_for_the_same(
-    world: JoinWorld, settings: Settings, paths: Paths, monkeypatch: pytest.MonkeyPatch
+    world: JoinWorld, settings: JoinSettings, paths: JoinPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
     prove = grants(world)
     looks, busy = world.endpoint.look, [429, 429]
 
     def look(print_: str, *, sender: str) -> Any:
-        return Answer(status=busy.pop(), body={}) if busy else looks(print_, sender=sender)
+        return JoinAnswer(status=busy.pop(), body={}) if busy else looks(print_, sender=sender)
 
     world.endpoint.look = look  # type: ignore[method-assign]
     node_attest.join(NODE, settings, prove, paths=paths)
     assert len(world.told.asked) == 1
 
 
-def test_somebody_else_s_certificate_is_not_taken(world: JoinWorld, settings: Settings, paths: Paths) -> None:
+def test_somebody_else_s_certificate_is_not_taken(world: JoinWorld, settings: JoinSettings, paths: JoinPaths) -> None:
     node_attest.join(NODE, settings, grants(world), paths=paths)
     theirs = paths.current.read_text()
     with pytest.raises(JoinError, match="somebody else"):
@@ -137,7 +141,7 @@ def test_somebody_else_s_certificate_is_not_taken(world: JoinWorld, settings: Se
     assert paths.current.read_text() == theirs
 
 
-def test_nobody_else_is_taken_for_the_service(world: JoinWorld, settings: Settings, paths: Paths) -> None:
+def test_nobody_else_is_taken_for_the_service(world: JoinWorld, settings: JoinSettings, paths: JoinPaths) -> None:
     asked: list[ProofRequest] = []
     world.write_certificate("api.lab.internal")
     with pytest.raises(JoinError, match="certificate"):
@@ -151,7 +155,7 @@ def test_nobody_else_is_taken_for_the_service(world: JoinWorld, settings: Settin
     assert asked == [], "nothing is proved to strangers"
 
 
-def test_a_renewed_certificate_is_served_at_once(world: JoinWorld, settings: Settings, paths: Paths) -> None:
+def test_a_renewed_certificate_is_served_at_once(world: JoinWorld, settings: JoinSettings, paths: JoinPaths) -> None:
     world.write_certificate("other.lab.internal")
     with pytest.raises(JoinError):
         node_attest.join(NODE, settings, lambda _: PROOF, paths=paths)
@@ -159,8 +163,8 @@ def test_a_renewed_certificate_is_served_at_once(world: JoinWorld, settings: Set
     node_attest.join(NODE, settings, grants(world), paths=paths)
 
 
-def test_nobody_there(settings: Settings, paths: Paths, world: JoinWorld) -> None:
-    away = Settings(address="127.0.0.1", port=1, name=SERVICE, cluster=settings.cluster)
+def test_nobody_there(settings: JoinSettings, paths: JoinPaths, world: JoinWorld) -> None:
+    away = JoinSettings(address="127.0.0.1", port=1, name=SERVICE, cluster=settings.cluster)
     with pytest.raises(JoinError, match="refused"):
         node_attest.join(NODE, away, lambda _: PROOF, paths=paths)
     assert world.told.asked == []
@@ -172,7 +176,7 @@ def test_nobody_there(settings: Settings, paths: Paths, world: JoinWorld) -> Non
 class Node:
     """A machine's files, for the program that the kubelet's unit starts first."""
 
-    def __init__(self, world: JoinWorld, settings: Settings, paths: Paths, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, world: JoinWorld, settings: JoinSettings, paths: JoinPaths, patch: pytest.MonkeyPatch) -> None:
         self.world, self.paths = world, paths
         self.pauses: list[float] = []
         join = {"address": settings.address, "port": settings.port, "name": settings.name, "cluster": "lab"}
@@ -190,7 +194,7 @@ class Node:
 
 
 @pytest.fixture(name="node")
-def _node(world: JoinWorld, settings: Settings, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> Node:
+def _node(world: JoinWorld, settings: JoinSettings, paths: JoinPaths, monkeypatch: pytest.MonkeyPatch) -> Node:
     return Node(world, settings, paths, monkeypatch)
 
 

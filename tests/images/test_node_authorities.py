@@ -182,7 +182,7 @@ def test_it_says_nothing_that_its_kubelet_does_not_use(cluster: Cluster) -> None
 def test_a_node_that_is_answered_by_nobody_stays_as_it_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, joined: bool
 ) -> None:
-    paths = worker_checks.Paths(
+    paths = worker_checks.WorkerPaths(
         environment=tmp_path / "node.env", certificate=tmp_path / "c.pem", authority=tmp_path / "ca.crt"
     )
     paths.environment.write_text("NODE_NAME=n\n")

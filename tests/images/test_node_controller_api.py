@@ -12,7 +12,7 @@ from controller import node_removal
 from controller.election import Election
 from controller.inventory import State
 from gpu.own_node import OwnNode, by_type, tainted
-from gpu.verdict import Verdict, conditions
+from gpu.verdict import GpuVerdict, conditions
 
 from contract.annotations import GPU_BOOT
 from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY, INTERRUPTION
@@ -182,7 +182,7 @@ def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: Wo
     assert own.holders() == []
 
     def tell(status: str, *, boot: str) -> None:
-        verdict = Verdict(status=status, reason="Said", message="by a test")
+        verdict = GpuVerdict(status=status, reason="Said", message="by a test")
         told = conditions(verdict, verdict, before=by_type(own.read()), now="2026-01-02T03:04:05Z")
         own.write(conditions=told, labels={"nvidia.com/gpu.count": "2"}, annotations={GPU_BOOT: boot})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import node_join
 import pytest
-from node_join import Join
+from node_join import JoinKubeconfig
 
 from components.control_plane import issuing
 from tests.support.loopback import Answering, Asked
@@ -45,18 +45,18 @@ def _api() -> Iterator[FakeApi]:
 
 
 @pytest.fixture(name="join")
-def _join(api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Join:
+def _join(api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JoinKubeconfig:
     authority = tmp_path / "ca.crt"
     authority.write_text(issuing.new_authority(common_name="any", days=1, key=issuing.new_key()).certificate)
     monkeypatch.setattr(node_join, "CERTIFICATE", tmp_path / "certificate.pem")
     (tmp_path / "node.json").write_text('{"kind": "onprem"}')
     monkeypatch.setattr(node_join, "NODE", tmp_path / "node.json")
-    join = Join(server=api.url, authority=str(authority), token=TOKEN)
-    monkeypatch.setattr(Join, "read", classmethod(lambda _: join))
+    join = JoinKubeconfig(server=api.url, authority=str(authority), token=TOKEN)
+    monkeypatch.setattr(JoinKubeconfig, "read", classmethod(lambda _: join))
     return join
 
 
-def test_the_question_is_whether_a_request_would_be_taken(api: FakeApi, join: Join) -> None:
+def test_the_question_is_whether_a_request_would_be_taken(api: FakeApi, join: JoinKubeconfig) -> None:
     api.answers = [(201, True)]
     assert node_join.refusal(join) == ""
     [review] = api.reviews
@@ -69,18 +69,22 @@ def test_the_question_is_whether_a_request_would_be_taken(api: FakeApi, join: Jo
     ("answer", "says"),
     [((401, False), "401 (the token does not count"), ((503, False), "answers 503"), ((201, False), "may not make")],
 )
-def test_refusals_say_why(api: FakeApi, join: Join, answer: tuple[int, bool], says: str) -> None:
+def test_refusals_say_why(api: FakeApi, join: JoinKubeconfig, answer: tuple[int, bool], says: str) -> None:
     api.answers = [answer]
     assert says in node_join.refusal(join)
 
 
-def test_nobody_there(join: Join) -> None:
-    away = Join(server="http://127.0.0.1:1", authority=join.authority, token=TOKEN)
+def test_nobody_there(join: JoinKubeconfig) -> None:
+    away = JoinKubeconfig(server="http://127.0.0.1:1", authority=join.authority, token=TOKEN)
     assert "refused" in node_join.refusal(away)
 
 
 def test_it_ends_when_the_token_counts(
-    api: FakeApi, join: Join, console: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    api: FakeApi,
+    join: JoinKubeconfig,
+    console: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     api.answers = [(401, False), (401, False), (201, False), (201, True)]
     pauses: list[float] = []
@@ -95,13 +99,15 @@ def test_it_ends_when_the_token_counts(
     assert TOKEN not in console.read_text()
 
 
-def test_a_node_with_a_certificate_asks_nobody(api: FakeApi, join: Join) -> None:
+def test_a_node_with_a_certificate_asks_nobody(api: FakeApi, join: JoinKubeconfig) -> None:
     node_join.CERTIFICATE.touch()
     assert node_join.main() == 0
     assert api.reviews == []
 
 
-def test_a_certificate_that_comes_meanwhile_ends_it(join: Join, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_that_comes_meanwhile_ends_it(
+    join: JoinKubeconfig, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     api.answers = [(401, False)]
     monkeypatch.setattr("time.sleep", lambda _: node_join.CERTIFICATE.touch())
     assert node_join.main() == 0
@@ -114,7 +120,7 @@ def test_it_reads_what_is_rendered(tmp_path: Path) -> None:
     environment = load(Path(__file__).parents[2] / "stacks" / "Pulumi.lab.yaml")
     path = tmp_path / "join.kubeconfig"
     path.write_text(join_kubeconfig(environment, plan(environment), token=TOKEN).content)
-    found = Join.read(path)
+    found = JoinKubeconfig.read(path)
     assert (found.server, found.token) == ("https://10.64.3.5:6443", TOKEN)
     assert found.authority == "/etc/longhaul/pki/kubernetes-ca.crt"
     assert TOKEN not in repr(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import node_performance
 import pytest
-from node_performance import MOST_CONNECTIONS, Machine, Said, Wanted
+from node_performance import MOST_CONNECTIONS, MachineFiles, Said, Wanted
 
 LARGE = "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
 SMALL = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
@@ -21,7 +21,7 @@ GIB = 1 << 20
 """One GiB in KiB."""
 
 
-def machine(root: Path, *, gib: int = 256, wanted: Wanted | None = None, **more: str) -> Machine:
+def machine(root: Path, *, gib: int = 256, wanted: Wanted | None = None, **more: str) -> MachineFiles:
     """Return a machine with every setting, as Debian's kernel leaves it."""
     files = {
         "proc/meminfo": f"MemTotal:       {gib * GIB} kB\nMemFree:        1 kB\n",
@@ -34,7 +34,7 @@ def machine(root: Path, *, gib: int = 256, wanted: Wanted | None = None, **more:
         **more,
     }
     write(root, files)
-    return Machine(wanted=wanted or Wanted(), root=root)
+    return MachineFiles(wanted=wanted or Wanted(), root=root)
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -43,13 +43,13 @@ def write(root: Path, files: Mapping[str, str]) -> None:
         (root / name).write_text(text)
 
 
-def settled(place: Machine) -> dict[str, str]:
+def settled(place: MachineFiles) -> dict[str, str]:
     """Make the settings and return the content of each file."""
     list(node_performance.settled(place))
     return {name: (place.root / name).read_text().strip() for name in (LARGE, SMALL, THP, CONNECTIONS, BALANCING)}
 
 
-def wrong(place: Machine) -> list[str]:
+def wrong(place: MachineFiles) -> list[str]:
     return [said.text for said in node_performance.settled(place) if said.wrong]
 
 
@@ -79,7 +79,7 @@ def test_connections_are_by_memory_and_never_fewer_than_before(tmp_path: Path, g
 def test_a_machine_without_any_of_it(tmp_path: Path) -> None:
     """A container, or a cloud machine with a small kernel."""
     write(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\n"})
-    place = Machine(wanted=Wanted(gpus=1), root=tmp_path)
+    place = MachineFiles(wanted=Wanted(gpus=1), root=tmp_path)
     assert wrong(place) == ["nf_conntrack_max: connections are not tracked yet (module nf_conntrack)"]
     said = [one.text for one in node_performance.settled(place)]
     assert "scaling_governor: this machine does not govern its processors' frequency itself" in said
@@ -174,7 +174,7 @@ def test_adapters_alone_do_not_take_almost_all_memory(tmp_path: Path) -> None:
 
 def test_a_kernel_without_huge_pages(tmp_path: Path) -> None:
     write(tmp_path, {"proc/meminfo": f"MemTotal: {64 * GIB} kB\n"})
-    found = list(node_performance.huge_pages(Machine(wanted=Wanted(huge_pages_gib=2), root=tmp_path)))
+    found = list(node_performance.huge_pages(MachineFiles(wanted=Wanted(huge_pages_gib=2), root=tmp_path)))
     assert found == [Said(text="huge pages: this kernel has none, and huge_pages_gib is 2", wrong=True)]
 
 

@@ -49,7 +49,7 @@ def test_only_a_404_that_lasts_counts(
         return {}
 
     monkeypatch.setattr(worker_checks, "read_node", read)
-    paths, pauses = worker_checks.Paths(), list[float]()
+    paths, pauses = worker_checks.WorkerPaths(), list[float]()
     found = node_registered.stays_gone(
         lambda query: node_registered.is_gone(paths, WORKER, "i-1", query=query), grace_s=100.0, sleep=pauses.append
     )
@@ -60,7 +60,7 @@ def test_only_a_404_that_lasts_counts(
 
 @pytest.mark.parametrize("state", ["deleted", "there", "has no certificate", "has no place"])
 def test_the_kubelet_is_restarted_only_then(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str) -> None:
-    paths = worker_checks.Paths(environment=tmp_path / "node.env", certificate=tmp_path / "certificate.pem")
+    paths = worker_checks.WorkerPaths(environment=tmp_path / "node.env", certificate=tmp_path / "certificate.pem")
     if state != "has no place":
         paths.environment.write_text("NODE_NAME=i-1\n")
     if state != "has no certificate":

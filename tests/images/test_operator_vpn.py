@@ -17,8 +17,8 @@ from vpn.people import OWN
 
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
-from components.model.access.revoked import Person as Refused
 from components.model.access.revoked import Revoked, is_name
+from components.model.access.revoked import RevokedPerson as Refused
 from components.model.identity.sign_in import TAKEN
 from components.model.vpn import section as model
 from components.model.vpn.section import HOURS, OPERATOR, operator_name, remotes

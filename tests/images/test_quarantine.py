@@ -21,7 +21,7 @@ from quarantine_list import QuarantineList
 
 from components.model import Role, control_machines, load, plan
 from components.model.access.quarantine import Quarantine, Quarantined
-from components.model.access.revoked import Person, Revoked
+from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.secrets.vault import QUARANTINE, REVOKED
 from components.render import api_server as rendered
 from components.render.quarantine import AUTHORIZATION, CLIENT, LIST, PEOPLE, PORT, refusing_client
@@ -42,7 +42,9 @@ def quarantine(*names: str) -> Quarantine:
 
 
 def revoked(*names: str) -> Revoked:
-    return Revoked(people=tuple(Person(name=name, since="2030-01-01T00:00:00+00:00", by="anna") for name in names))
+    return Revoked(
+        people=tuple(RevokedPerson(name=name, since="2030-01-01T00:00:00+00:00", by="anna") for name in names)
+    )
 
 
 NOBODY = Revoked()

@@ -10,7 +10,7 @@ from typing import Any
 import api_checks
 import pytest
 import yaml
-from node_config import Node
+from node_config import NodeConfig
 from restore.units import CLIENTS
 
 from components.model import Environment, Role, certificates, control_machines, load, plan
@@ -98,7 +98,7 @@ def test_api_servers_have_what_they_need_and_only_with_queues(environment: Envir
         assert more == {manager.kubeconfig for manager in MANAGERS}
         assert read == {f"{machine.name}-{part}" for one in MANAGERS for part in (one.name, one.serving)}
         node = json.loads(files(environment, addresses, machine)["/etc/longhaul/node.json"].content)
-        assert Node(**node).queues
+        assert NodeConfig(**node).queues
         assert "queues" not in json.loads(files(without, addresses, machine)["/etc/longhaul/node.json"].content)
         owners = {file.path: file.user for file in secret_files(environment, machine)}
         for manager in MANAGERS:

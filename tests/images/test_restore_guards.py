@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from etcd_client import Cluster, Etcdctl
+from etcd_client import Etcdctl, EtcdMembers
 from etcd_restore import Restore
 from restore.record import Record, Step
 
@@ -35,7 +35,7 @@ def test_a_member_that_has_a_quorum_is_stopped_only_when_that_is_said(
     machine: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     member = with_disk(machine)
-    monkeypatch.setattr(Etcdctl, "first_cluster", lambda *_: Cluster(id=0xC0, members=(), endpoint=""))
+    monkeypatch.setattr(Etcdctl, "first_cluster", lambda *_: EtcdMembers(id=0xC0, members=(), endpoint=""))
     words = ["stop", "--id", "a", "--backup", "b"]
     said = answered(member, words)["error"]
     assert "has a quorum (cluster c0), so its data stays" in said

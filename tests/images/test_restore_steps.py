@@ -12,9 +12,9 @@ import node
 import pytest
 from backup.snapshot import Programs
 from backup.storage import Storage
-from etcd_client import Cluster, Etcdctl, Member, Status
+from etcd_client import Etcdctl, EtcdMembers, EtcdMemberStatus, Member
 from etcd_restore import Restore
-from node_config import Node
+from node_config import NodeConfig
 from restore import units
 from restore.data import Data
 from restore.record import Record, Records, RestoreError, Step
@@ -39,7 +39,7 @@ def _machine(tmp_path: Path) -> Callable[[str], Restore]:
     def make(role: str) -> Restore:
         stores = {"etcd": {"lab-etcd-0": ADDRESS}, "events": {"lab-events-0": ADDRESS}}
         return Restore(
-            node=Node(machine=f"lab-{role}-0", role=role, index=0, address=ADDRESS, version="1", stores=stores),
+            node=NodeConfig(machine=f"lab-{role}-0", role=role, index=0, address=ADDRESS, version="1", stores=stores),
             etcdctl=Etcdctl(certificate=tmp_path, authority=tmp_path),
             data=Data(disk=tmp_path, programs=Programs()),
             storage=none,
@@ -150,12 +150,12 @@ class Alarmed(Etcdctl):
     alarmed: list[int]
     corrupt: bool = False
 
-    def status(self, endpoint: str) -> Status:
-        return Status(member=1, cluster=12, leader=1, learner=False, version="1", db_size=4, revision=7)
+    def status(self, endpoint: str) -> EtcdMemberStatus:
+        return EtcdMemberStatus(member=1, cluster=12, leader=1, learner=False, version="1", db_size=4, revision=7)
 
-    def cluster(self, endpoint: str) -> Cluster:
+    def cluster(self, endpoint: str) -> EtcdMembers:
         own = Member(id=1, name="lab-etcd-0", learner=False, peer_urls=(), client_urls=(endpoint,))
-        return Cluster(id=12, members=(own,), endpoint=endpoint)
+        return EtcdMembers(id=12, members=(own,), endpoint=endpoint)
 
     def ailment(self, endpoint: str) -> str:
         return "Active Alarm(s): " if self.alarmed else ""

@@ -13,8 +13,8 @@ from typing import Any
 import credentials
 import pytest
 import shown
-from attest.server import Connection, Server
-from node_config import Node
+from attest.server import HttpConnection, Server
+from node_config import NodeConfig
 
 from components.control_plane import issuing
 from longhaul.rotate.servers import digests
@@ -33,7 +33,7 @@ def certificate() -> str:
 def listening(port: int, shows: Path) -> Iterator[None]:
     """Show a file's certificate on a port of loopback."""
     endpoint: Any = None
-    with Server(("127.0.0.1", port), endpoint, certificate=shows, handler=Connection) as server:
+    with Server(("127.0.0.1", port), endpoint, certificate=shows, handler=HttpConnection) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         yield
@@ -42,9 +42,9 @@ def listening(port: int, shows: Path) -> Iterator[None]:
 
 
 @pytest.fixture(name="node")
-def _node() -> Node:
+def _node() -> NodeConfig:
     port, join = free_ports(2)
-    return Node(
+    return NodeConfig(
         machine="e-api-0",
         role="api",
         index=0,
@@ -64,7 +64,7 @@ def _pki(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_port_tells_what_its_program_shows_whatever_the_file_has(node: Node, pki: Path, tmp_path: Path) -> None:
+def test_a_port_tells_what_its_program_shows_whatever_the_file_has(node: NodeConfig, pki: Path, tmp_path: Path) -> None:
     former = tmp_path / "former.pem"
     former.write_text(certificate())
     assert shown.shown(node, pki=pki) == {}, "nobody listens"
@@ -76,7 +76,7 @@ def test_a_port_tells_what_its_program_shows_whatever_the_file_has(node: Node, p
         assert shown.others(shown.shown(node, pki=pki), pki) == ()
 
 
-def test_a_port_that_tells_nothing_is_no_proof(node: Node, pki: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_tells_nothing_is_no_proof(node: NodeConfig, pki: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shown, "TIMEOUT_S", 0.1)
     with socket.create_server(("127.0.0.1", node.port)):
         found = shown.shown(node, pki=pki)
@@ -85,7 +85,7 @@ def test_a_port_that_tells_nothing_is_no_proof(node: Node, pki: Path, monkeypatc
 
 
 def test_both_ports_of_a_member_show_its_one_certificate(
-    node: Node, pki: Path, monkeypatch: pytest.MonkeyPatch
+    node: NodeConfig, pki: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peer, client = free_ports(2)
     monkeypatch.setattr(shown, "PEER_PORT", peer)
@@ -101,7 +101,7 @@ def test_both_ports_of_a_member_show_its_one_certificate(
 
 
 def test_a_machine_has_not_taken_over_what_it_does_not_show(
-    node: Node, pki: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    node: NodeConfig, pki: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for its program, and says after that time what the port shows."""
     shows = tmp_path / "shown.pem"

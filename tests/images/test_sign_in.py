@@ -17,11 +17,11 @@ from typing import Any
 
 import issuer_list
 import pytest
-from vpn.people import People, RefusedError
+from vpn.people import People, PersonRefusedError
 
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.access.quarantine import Quarantine
-from components.model.access.revoked import Person, Revoked
+from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.identity.section import Identity, Issuer
 from components.model.identity.sign_in import MOST_GROUPS, settings
 from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED
@@ -245,7 +245,7 @@ def test_an_issuer_that_is_away_holds_neither_a_start_nor_a_revocation_up(issued
     assert issued.uses(place)
     assert issued.server.kubectl("auth", "whoami", "--output=jsonpath={.status.userInfo.username}") == "admin"
     assert eventually(lambda: issued.whoami(token), what="the other issuer is believed")["username"] == "corp:a-1"
-    person = Person(name="corp:a-1", since="2030-01-01T00:00:00+00:00", by="anna")
+    person = RevokedPerson(name="corp:a-1", since="2030-01-01T00:00:00+00:00", by="anna")
     issued.write(AUTHORIZATION, revoked=Revoked(people=(person,)))
     asked = ("get", "--raw", "/version")
     config = issued.server.bearer(token)
@@ -285,7 +285,7 @@ def test_a_vpn_machine_has_the_api_judge_tokens_people_and_rights(issued: World)
     people = People(url=url, authority=server.folder / "ca.crt", right=RIGHT)
 
     def refusal(**claims: Any) -> int:
-        with pytest.raises(RefusedError) as caught:
+        with pytest.raises(PersonRefusedError) as caught:
             people.find(issued.corp.token(**claims))
         return caught.value.status
 
@@ -307,7 +307,7 @@ def test_a_vpn_machine_has_the_api_judge_tokens_people_and_rights(issued: World)
     assert refusal(oid=None) == 401
     assert refusal(groups=["ml", *(f"g{number}" for number in range(5000))]) == 401
     assert refusal(nbf=now + 600) == 401
-    person = Person(name="corp:a-1", since="2030-01-01T00:00:00+00:00", by="anna")
+    person = RevokedPerson(name="corp:a-1", since="2030-01-01T00:00:00+00:00", by="anna")
     issued.write(AUTHORIZATION, revoked=Revoked(people=(person,)))
     # What denies does not run here, and its silence is a denial.
     eventually(lambda: _found(people, issued.corp.token()) is None, what="the person is refused")
@@ -318,5 +318,5 @@ def test_a_vpn_machine_has_the_api_judge_tokens_people_and_rights(issued: World)
 def _found(people: People, token: str) -> Any:
     try:
         return people.find(token)
-    except (RefusedError, OSError):
+    except (PersonRefusedError, OSError):
         return None

@@ -14,7 +14,7 @@ import vpn_checks
 import vpn_verify
 from quarantine_list import digest_of
 
-from components.model.access.revoked import Person, Revoked
+from components.model.access.revoked import Revoked, RevokedPerson
 from tests.images.machines import ROOTFS
 
 ALICE = "corp:a-1"
@@ -22,7 +22,7 @@ ALICE = "corp:a-1"
 
 def test_openvpn_refuses_the_revoked_and_everybody_without_a_list(tmp_path: Path) -> None:
     path = tmp_path / "revoked.json"
-    person = Person(name=ALICE, since="2030-01-01T00:00:00+00:00", by="anna")
+    person = RevokedPerson(name=ALICE, since="2030-01-01T00:00:00+00:00", by="anna")
     path.write_text(Revoked(people=(person,)).text())
     assert not vpn_verify.is_let_in("0", ALICE, path=str(path))
     assert vpn_verify.is_let_in("0", "corp:b-2", path=str(path))
@@ -52,7 +52,7 @@ def test_openvpn_is_held_up_by_few_modules() -> None:
 
 def test_a_machine_tells_whom_it_refuses_once_their_sessions_are_over(tmp_path: Path) -> None:
     path, management = tmp_path / "revoked.json", tmp_path / "management.sock"
-    path.write_text(Revoked(people=(Person(name=ALICE, since="x", by="anna"),)).text())
+    path.write_text(Revoked(people=(RevokedPerson(name=ALICE, since="x", by="anna"),)).text())
     silent = vpn_checks.refused(path=path, management=management)
     digest = digest_of((ALICE,))
     assert (silent.digest, silent.loaded) == (digest, False)

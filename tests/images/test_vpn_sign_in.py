@@ -429,6 +429,6 @@ def test_what_is_no_question_takes_nobody_s_turn(tmp_path: Path) -> None:
 
 def test_slow_connections_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attest_server, "SILENCE_S", 0.2)
-    monkeypatch.setattr(attest_server.Connection, "timeout", 0.2)
+    monkeypatch.setattr(attest_server.HttpConnection, "timeout", 0.2)
     with door(tmp_path, say_nothing) as port, socket.create_connection(("127.0.0.1", port), timeout=30) as plain:
         assert plain.recv(1) == b""

@@ -22,7 +22,7 @@ from vpn.sessions import end_sessions, sessions
 
 from components.control_plane import issuing
 from components.model import AddressPlan, Environment, Machine, Role, control_machines, load, plan
-from components.model.access.revoked import Person, Revoked
+from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.control_plane.machines import members
 from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
 from components.model.vpn.section import Vpn, remotes
@@ -185,7 +185,7 @@ class World:
             yield laptop
 
     def revoke(self, *names: str) -> None:
-        people = tuple(Person(name=name, since="2030-01-01T00:00:00+00:00", by="anna") for name in names)
+        people = tuple(RevokedPerson(name=name, since="2030-01-01T00:00:00+00:00", by="anna") for name in names)
         (self.folder / "revoked.json").write_text(Revoked(people=people).text())
 
     @property

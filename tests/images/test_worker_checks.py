@@ -13,7 +13,7 @@ import node
 import pytest
 import worker_checks
 from node_place import Worker
-from worker_checks import Paths
+from worker_checks import WorkerPaths
 
 NODE = "https://10.64.3.5:6443/api/v1/nodes/i-1"
 WORKER = Worker(
@@ -34,9 +34,9 @@ def status(*conditions: dict[str, str], version: str = "1.30.3") -> dict[str, An
 
 
 @pytest.fixture(name="paths")
-def _paths(tmp_path: Path) -> Paths:
+def _paths(tmp_path: Path) -> WorkerPaths:
     """A machine whose files are all as they should be."""
-    found = Paths(
+    found = WorkerPaths(
         environment=tmp_path / "node.env",
         certificate=tmp_path / "certificate.pem",
         authority=tmp_path / "ca.crt",
@@ -67,14 +67,14 @@ def _answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     return found
 
 
-def failing(paths: Paths) -> dict[str, str]:
+def failing(paths: WorkerPaths) -> dict[str, str]:
     with socket.socket(socket.AF_UNIX) as containerd:
         containerd.bind(str(worker_checks.CONTAINERD))
         containerd.listen()
         return {check.name: check.detail for check in worker_checks.checks(paths, WORKER) if not check.ok}
 
 
-def test_a_well_node(paths: Paths, answers: dict[str, Any]) -> None:
+def test_a_well_node(paths: WorkerPaths, answers: dict[str, Any]) -> None:
     assert failing(paths) == {}
 
 
@@ -96,22 +96,22 @@ def test_a_well_node(paths: Paths, answers: dict[str, Any]) -> None:
     ids=["kubelet", "kube-proxy", "API server", "deleted", "not ready", "no condition", "another version"],
 )
 def test_what_fails_is_named(
-    paths: Paths, answers: dict[str, Any], url: str, answer: object, says: dict[str, str]
+    paths: WorkerPaths, answers: dict[str, Any], url: str, answer: object, says: dict[str, str]
 ) -> None:
     answers[url] = answer
     assert failing(paths) == says
 
 
-def test_containerd_that_is_not_there(paths: Paths, answers: dict[str, Any]) -> None:
+def test_containerd_that_is_not_there(paths: WorkerPaths, answers: dict[str, Any]) -> None:
     assert [check.name for check in worker_checks.checks(paths, WORKER) if not check.ok] == ["containerd"]
 
 
-def test_a_node_that_has_not_joined(paths: Paths, answers: dict[str, Any]) -> None:
+def test_a_node_that_has_not_joined(paths: WorkerPaths, answers: dict[str, Any]) -> None:
     paths.certificate.unlink()
     assert list(failing(paths)) == ["joined"]
 
 
-def test_a_node_that_does_not_know_its_place(paths: Paths, answers: dict[str, Any]) -> None:
+def test_a_node_that_does_not_know_its_place(paths: WorkerPaths, answers: dict[str, Any]) -> None:
     paths.environment.unlink()
     assert list(failing(paths)) == ["place"]
     assert worker_checks.name(paths) == ""
@@ -122,7 +122,7 @@ def test_the_command_knows_a_worker_by_its_role(
 ) -> None:
     described = tmp_path / "node.json"
     described.write_text(json.dumps({"role": "node"}))
-    report = node.Report(machine="i-1", role="node", ready=False, checks=())
+    report = node.NodeReport(machine="i-1", role="node", ready=False, checks=())
     monkeypatch.setattr(node, "PATH", described)
     monkeypatch.setattr(node, "worker_report", lambda: report)
     monkeypatch.setattr("sys.argv", ["longhaul-node", "ready"])

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Group, Life, Machine
+from clouds.base.fleet import GroupState, Life, LiveMachine
 from longhaul.kubernetes.connection import ApiError
 
 BEGIN = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -171,7 +171,7 @@ class FakeGroup:
     takes_s: float = 30.0
     joins: bool = True
     """True when new machines become nodes."""
-    machines: dict[str, Machine] = field(default_factory=dict)
+    machines: dict[str, LiveMachine] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     refuses: CloudError | None = None
     down: CloudError | None = None
@@ -189,16 +189,16 @@ class FakeGroup:
             self._put(name, current=True)
 
     def _put(self, name: str, *, current: bool) -> None:
-        self.machines[name] = Machine(id=f"id-{name}", node=name, current=current)
+        self.machines[name] = LiveMachine(id=f"id-{name}", node=name, current=current)
         self.cluster.node(name)
         self.wanted += 1
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         if self.down:
             raise self.down
-        return Group(target=self.target, wanted=self.wanted, machines=tuple(self.machines.values()))
+        return GroupState(target=self.target, wanted=self.wanted, machines=tuple(self.machines.values()))
 
-    def replace(self, machine: Machine) -> None:
+    def replace(self, machine: LiveMachine) -> None:
         self._called("replace", machine)
         if self.in_place:
             self.machines[machine.node] = replace(machine, current=True)
@@ -206,12 +206,12 @@ class FakeGroup:
         self.machines[machine.node] = replace(machine, life=Life.LEAVING)
         self._due.append((self.cluster.seconds + self.takes_s, machine.node))
 
-    def rebuild(self, machine: Machine) -> None:
+    def rebuild(self, machine: LiveMachine) -> None:
         self._called("rebuild", machine)
         self.machines[machine.node] = replace(machine, life=Life.CHANGING)
         self._due.append((self.cluster.seconds + self.takes_s, machine.node))
 
-    def remake(self, machine: Machine) -> None:
+    def remake(self, machine: LiveMachine) -> None:
         self.replace(machine)
         if self.in_place:
             self.rebuild(self.machines[machine.node])
@@ -242,11 +242,11 @@ class FakeGroup:
         del self.machines[name]
         self.cluster.nodes.pop(name, None)
         fresh = f"n{next(self._number)}"
-        self.machines[fresh] = Machine(id=f"id-{fresh}", node=fresh, current=True)
+        self.machines[fresh] = LiveMachine(id=f"id-{fresh}", node=fresh, current=True)
         if self.joins:
             self.cluster.node(fresh)
 
-    def _called(self, what: str, machine: Machine) -> None:
+    def _called(self, what: str, machine: LiveMachine) -> None:
         self.calls.append(f"{what} {machine.node}")
         if self.refuses:
             raise self.refuses

@@ -16,7 +16,7 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.links import End, EndContext, Keys, Links, LinksArgs
+from components.links import End, EndContext, Links, LinksArgs, VaultTunnelKeys
 from components.model import Environment, load, plan
 from components.model.sites.cloud_names import pool_groups
 from components.onprem.links import OnpremEnd
@@ -89,7 +89,9 @@ def build(environment: Environment) -> Outputs:
             environment=environment,
             addresses=addresses,
             ends={name: partial(_end, aws.get(name)) for name in environment.sites},
-            tunnel_keys=lambda secret, of_cloud=False: Keys(text=OF_CLOUD if of_cloud else f"{KEY}-{secret}"),
+            tunnel_keys=lambda secret, of_cloud=False: VaultTunnelKeys(
+                text=OF_CLOUD if of_cloud else f"{KEY}-{secret}"
+            ),
         ),
         opts=with_account,
     )

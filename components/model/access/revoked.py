@@ -18,7 +18,7 @@ ids of Entra and Okta have none of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Person:
+class RevokedPerson:
     """A person whose access was revoked."""
 
     name: str
@@ -33,13 +33,13 @@ class Person:
 class Revoked:
     """All of them, the first revoked first."""
 
-    people: tuple[Person, ...] = ()
+    people: tuple[RevokedPerson, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Revoked:
         """Parse the vault's value; ``ValueError`` when it is not one."""
         try:
-            people = tuple(Person(**one) for one in json.loads(text)["people"])
+            people = tuple(RevokedPerson(**one) for one in json.loads(text)["people"])
             names = [one.name for one in people]
             fit = all(is_name(name) for name in names)
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -60,11 +60,11 @@ class Revoked:
         """Return their names, in the order of the alphabet."""
         return tuple(sorted(one.name for one in self.people))
 
-    def find(self, name: str) -> Person | None:
+    def find(self, name: str) -> RevokedPerson | None:
         """Return the person of this name; None when nobody revoked it."""
         return next((one for one in self.people if one.name == name), None)
 
-    def with_(self, person: Person) -> Revoked:
+    def with_(self, person: RevokedPerson) -> Revoked:
         """Return the list with a person; one who is there already stays as it is."""
         return self if self.find(person.name) else Revoked(people=(*self.people, person))
 

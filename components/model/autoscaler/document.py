@@ -24,7 +24,7 @@ FORMAT = 1
 """Version of the document's format. It is raised when an older autoscaler would misread the document."""
 
 
-class DocumentError(ValueError):
+class AutoscalerDocumentError(ValueError):
     """Raised when the document cannot be used; the text says why, and what to do."""
 
 
@@ -56,11 +56,13 @@ def to_text(given: Given) -> str:
 
 
 def of_text(text: str) -> Given:
-    """Read the document; :class:`DocumentError` when this release cannot."""
+    """Read the document; :class:`AutoscalerDocumentError` when this release cannot."""
     try:
         value = json.loads(text)
         if value.get("format") != FORMAT:
-            raise DocumentError(f"format: is {value.get('format')!r}, this autoscaler reads {FORMAT}: {_RENEW}")
+            raise AutoscalerDocumentError(
+                f"format: is {value.get('format')!r}, this autoscaler reads {FORMAT}: {_RENEW}"
+            )
         environment = Environment.model_validate_json(json.dumps(value["environment"]), strict=True)
         hosts = tuple(Host(name=name, site=site) for site, names in value["hosts"].items() for name in names)
         return Given(
@@ -70,11 +72,11 @@ def of_text(text: str) -> Given:
         )
     except ValidationError as error:
         places = ", ".join(".".join(map(str, one["loc"])) for one in error.errors(include_url=False)[:5])
-        raise DocumentError(f"environment: this release does not know it ({places}): {_RENEW}") from None
+        raise AutoscalerDocumentError(f"environment: this release does not know it ({places}): {_RENEW}") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, DocumentError):
+        if isinstance(error, AutoscalerDocumentError):
             raise
-        raise DocumentError(f"cannot be read ({type(error).__name__}: {error}): {_RENEW}") from None
+        raise AutoscalerDocumentError(f"cannot be read ({type(error).__name__}: {error}): {_RENEW}") from None
 
 
 _RENEW = "renew the image of the API servers, or the objects (`longhaul up --only objects`)"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clouds.base.fault import Fault, Location
-from clouds.base.machine_type import MachineType
+from clouds.base.machine_type import MachineProperties
 from clouds.base.names import NODE
 from clouds.base.pool import Pool
 from clouds.base.words import choices
@@ -226,7 +226,7 @@ def _check_machine_types(environment: Environment) -> Iterator[Fault]:
             yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
 
 
-def _check_machine_type(types: dict[str, MachineType], *, wanted: _Wanted, cloud: str) -> Iterator[Fault]:
+def _check_machine_type(types: dict[str, MachineProperties], *, wanted: _Wanted, cloud: str) -> Iterator[Fault]:
     fitting = [name for name, t in types.items() if t.cloud == cloud and (t.local_ssd_gb > 0 or not wanted.needs_ssd)]
     write = choices(fitting, wanted.name)
     machine_type = types.get(wanted.name)

@@ -109,10 +109,10 @@ def _as_problem(path: Path) -> Iterator[None]:
 
 def document_text(data: Mapping[str, Any]) -> str:
     """Return ``data`` as YAML. A number that was read from a file is written as it stood there."""
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False)
+    return yaml.dump(data, Dumper=_NumberDumper, sort_keys=False)
 
 
-class _Dumper(yaml.SafeDumper):
+class _NumberDumper(yaml.SafeDumper):
     """YAML dumper that knows the numbers of this reader."""
 
     def represent_data(self, data: Any) -> yaml.Node:

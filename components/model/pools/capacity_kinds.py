@@ -26,7 +26,7 @@ def kind_name(*, gpus: int, model: str, spot: bool = False) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class CapacityKind:
     """A kind of capacity, with all that the environment may have of it."""
 
     name: str
@@ -52,20 +52,20 @@ def pool_kinds(environment: Environment) -> dict[str, str]:
     return {name: kind.name for kind in every for name in kind.sources if name in environment.pools}
 
 
-def kinds(environment: Environment) -> dict[str, Kind]:
+def kinds(environment: Environment) -> dict[str, CapacityKind]:
     """Return every kind by name, those without GPUs first. Pools of a machine type that nobody knows are left out."""
-    found: dict[str, Kind] = {}
+    found: dict[str, CapacityKind] = {}
     types = environment.known_types
     for name, pool in environment.pools.items():
         machine = types.get(pool.machine_type)
         if machine is None:
             continue
         own = kind_name(gpus=machine.gpus, model=machine.gpu_model, spot=pool.spot)
-        before = found.get(own, Kind(name=own))
+        before = found.get(own, CapacityKind(name=own))
         each = machine.vcpus // machine.gpus if machine.gpus else None
         # Rounded up: a machine's GPUs together never have less than its memory.
         memory = -(-machine.memory_gib // machine.gpus) if machine.gpus else None
-        found[own] = Kind(
+        found[own] = CapacityKind(
             name=own,
             gpus=before.gpus + pool.max * machine.gpus,
             cores=(before.cores or 0) + pool.max * machine.vcpus,
@@ -77,8 +77,8 @@ def kinds(environment: Environment) -> dict[str, Kind]:
         )
     for host in environment.hosts:
         own = kind_name(gpus=host.gpus, model=host.gpu_model)
-        before = found.get(own, Kind(name=own))
-        found[own] = Kind(
+        before = found.get(own, CapacityKind(name=own))
+        found[own] = CapacityKind(
             name=own,
             gpus=before.gpus + host.gpus,
             cores=None,

@@ -13,13 +13,13 @@ else:
     CloudKind = Literal[tuple(kind for kind, cloud in clouds().items() if cloud.rents)]
 
 
-class MachineType(machine_type.MachineType):
+class MachineType(machine_type.MachineProperties):
     """Properties of one machine of a type."""
 
     cloud: CloudKind
     """Cloud that offers the type."""
 
 
-def known_machine_types() -> dict[str, machine_type.MachineType]:
+def known_machine_types() -> dict[str, machine_type.MachineProperties]:
     """Return every built-in type by the name that its cloud gives it."""
     return {name: kind for cloud in clouds().values() for name, kind in cloud.machine_types.known().items()}

@@ -23,7 +23,7 @@ FIRST_NAME = "key1"
 _NAME = re.compile(r"key([1-9][0-9]{0,8})")
 
 
-class Phase(StrEnum):
+class RotationPhase(StrEnum):
     """Phase of a rotation."""
 
     STEADY = "steady"
@@ -55,18 +55,18 @@ class Key:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keys:
+class EncryptionKeys:
     """The keys in use. The first encrypts; each decrypts what bears its name."""
 
     keys: tuple[Key, ...]
 
     @classmethod
-    def first(cls, secret: str) -> Keys:
+    def first(cls, secret: str) -> EncryptionKeys:
         """Return the keys of an environment in which nothing has rotated."""
         return cls(keys=(Key(name=FIRST_NAME, secret=secret),))
 
     @classmethod
-    def parse(cls, text: str) -> Keys:
+    def parse(cls, text: str) -> EncryptionKeys:
         """Parse the vault's value; ``ValueError`` when it is not one."""
         try:
             keys = tuple(Key(name=str(one["name"]), secret=str(one["secret"])) for one in json.loads(text))
@@ -92,31 +92,31 @@ class Keys:
         return max(self.keys, key=lambda key: key.number)
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> RotationPhase:
         """Return the phase that this order of the keys means."""
         return phase_of(self.names)
 
-    def trusting(self, secret: str, *, retired: tuple[Key, ...] = ()) -> Keys:
+    def trusting(self, secret: str, *, retired: tuple[Key, ...] = ()) -> EncryptionKeys:
         """Return the keys with a new one that reads. ``retired`` are former keys, whose names are not used again."""
         number = max(key.number for key in (*self.keys, *retired)) + 1
-        return Keys(keys=(*self.keys, Key(name=f"key{number}", secret=secret)))
+        return EncryptionKeys(keys=(*self.keys, Key(name=f"key{number}", secret=secret)))
 
-    def using(self) -> Keys:
+    def using(self) -> EncryptionKeys:
         """Return the keys with the newest as the one that writes."""
         newest = self.newest
-        return Keys(keys=(newest, *(key for key in self.keys if key != newest)))
+        return EncryptionKeys(keys=(newest, *(key for key in self.keys if key != newest)))
 
-    def readmitting(self, key: Key) -> Keys:
+    def readmitting(self, key: Key) -> EncryptionKeys:
         """Return the keys with a former one that reads."""
-        return Keys(keys=(*(one for one in self.keys if one.name != key.name), key))
+        return EncryptionKeys(keys=(*(one for one in self.keys if one.name != key.name), key))
 
 
-def phase_of(names: tuple[str, ...]) -> Phase:
+def phase_of(names: tuple[str, ...]) -> RotationPhase:
     """Return the phase that an order of keys' names means."""
     if len(names) < 2:
-        return Phase.STEADY
+        return RotationPhase.STEADY
     newest = max(names, key=_number)
-    return Phase.USE if names[0] == newest else Phase.TRUST
+    return RotationPhase.USE if names[0] == newest else RotationPhase.TRUST
 
 
 def _number(name: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from components.model.secrets.encryption_keys import Phase
+from components.model.secrets.encryption_keys import RotationPhase
 
 SERVICE_ACCOUNTS = "service-accounts"
 """Name of the rotation of the key that signs service accounts' tokens, for ``longhaul rotate``."""
@@ -31,18 +31,18 @@ def rotation_of(secret: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class RotationStanding:
     """Progress of a rotation."""
 
-    phase: Phase
+    phase: RotationPhase
     until: datetime | None = None
     """Time at which the last of what the former key has signed ends; None as long as that is not known."""
 
 
-STEADY = Standing(phase=Phase.STEADY)
+STEADY = RotationStanding(phase=RotationPhase.STEADY)
 
 
-def parse_standings(text: str) -> dict[str, Standing]:
+def parse_standings(text: str) -> dict[str, RotationStanding]:
     """Parse the vault's value; ``ValueError`` when it is not one."""
     try:
         return {str(name): _standing(one) for name, one in json.loads(text).items()}
@@ -50,20 +50,20 @@ def parse_standings(text: str) -> dict[str, Standing]:
         raise ValueError("it does not tell the phases of rotations") from None
 
 
-def standings_text(standings: Mapping[str, Standing]) -> str:
+def standings_text(standings: Mapping[str, RotationStanding]) -> str:
     """Return the vault's value. A rotation that is over is not in it."""
     return json.dumps(
         {
             name: {"phase": str(one.phase), "until": one.until.isoformat() if one.until else ""}
             for name, one in sorted(standings.items())
-            if one.phase is not Phase.STEADY
+            if one.phase is not RotationPhase.STEADY
         }
     )
 
 
-def _standing(one: Mapping[str, str]) -> Standing:
+def _standing(one: Mapping[str, str]) -> RotationStanding:
     until = one.get("until", "")
     time = datetime.fromisoformat(until) if until else None
     if time is not None and time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
-    return Standing(phase=Phase(one["phase"]), until=time)
+    return RotationStanding(phase=RotationPhase(one["phase"]), until=time)

@@ -8,7 +8,7 @@ from clouds.base.fault import Fault, Location
 from clouds.base.words import choices
 from components.model.environment import Environment
 from components.model.identity.sign_in import prefix_fault
-from components.model.pools.capacity_kinds import Kind, kinds, pool_kinds
+from components.model.pools.capacity_kinds import CapacityKind, kinds, pool_kinds
 from components.model.teams.queues import NAMESPACE, has_queues
 from components.model.teams.section import Share, Team
 
@@ -85,7 +85,7 @@ def _machines(environment: Environment) -> tuple[Location, ...]:
     return (("pools", "[key]"), ("machine_types", "[key]"), ("bare_metal",), *pools, *types, *hosts)
 
 
-def _no_kind(environment: Environment, at: Location, known: Mapping[str, Kind]) -> Fault:
+def _no_kind(environment: Environment, at: Location, known: Mapping[str, CapacityKind]) -> Fault:
     """Return the fault of a kind that there is not. Often it is a pool's name."""
     name, basis = str(at[-1]), _machines(environment)
     own = pool_kinds(environment).get(name)
@@ -95,7 +95,7 @@ def _no_kind(environment: Environment, at: Location, known: Mapping[str, Kind]) 
     return Fault(at=at, wrong=wrong, write=choices(known, name), basis=basis)
 
 
-def _check_share(at: Location, share: Share, kind: Kind, *, basis: tuple[Location, ...]) -> Iterator[Fault]:
+def _check_share(at: Location, share: Share, kind: CapacityKind, *, basis: tuple[Location, ...]) -> Iterator[Fault]:
     if share.gpus and not kind.gpus:
         wrong, write = f"machines of the kind {kind.name} have no GPUs", "`cores`, or another kind"
         yield Fault(at=(*at, "gpus"), wrong=wrong, write=write, basis=basis)
@@ -108,7 +108,7 @@ def _check_share(at: Location, share: Share, kind: Kind, *, basis: tuple[Locatio
         yield Fault(at=(*at, "lend"), wrong=wrong, write=f"at most {own}", basis=((*at, "gpus"), (*at, "cores")))
 
 
-def _check_total(environment: Environment, kind: Kind) -> Iterator[Fault]:
+def _check_total(environment: Environment, kind: CapacityKind) -> Iterator[Fault]:
     """Yield a fault when teams are guaranteed more of a kind together than there can be."""
     shares = {name: team.shares[kind.name] for name, team in environment.teams.items() if kind.name in team.shares}
     gpus = {name: share.gpus for name, share in shares.items()}
@@ -133,13 +133,13 @@ def _check_total(environment: Environment, kind: Kind) -> Iterator[Fault]:
         return
 
 
-def _check_taints(environment: Environment, kind: Kind) -> Iterator[Fault]:
+def _check_taints(environment: Environment, kind: CapacityKind) -> Iterator[Fault]:
     used = any(kind.name in team.shares for team in environment.teams.values())
     if used and len(kind.taints) > TOLERATIONS:
         wrong = f"pools of the kind {kind.name} have {len(kind.taints)} taints together, and a queue tolerates 8"
         yield Fault(at=("pools", kind.sources[0], "taints"), wrong=wrong, write="fewer", basis=(("teams",),))
 
 
-def cores_of(share: Share, kind: Kind) -> int:
+def cores_of(share: Share, kind: CapacityKind) -> int:
     """Return the number of cores that a share guarantees."""
     return share.gpus * (kind.cores_each or 0) if share.cores is None else share.cores

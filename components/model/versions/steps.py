@@ -20,7 +20,7 @@ TITLES = {"kubernetes": "Kubernetes", "etcd": "etcd"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused:
+class RefusedStep:
     """Reason for which a step is not taken, and advice."""
 
     why: str
@@ -38,7 +38,7 @@ def minor(version: str) -> tuple[int, int]:
     return numbers(version)[:2]
 
 
-def step_refused(release: str, running: Collection[str], wanted: str) -> Refused | None:
+def step_refused(release: str, running: Collection[str], wanted: str) -> RefusedStep | None:
     """Return why machines that run ``running`` do not go to ``wanted``; None when they may. Machines of several minor
     versions are an upgrade that has not ended: it may go on, or be taken back."""
     newest, oldest = max(running, key=numbers), min(running, key=numbers)
@@ -46,14 +46,14 @@ def step_refused(release: str, running: Collection[str], wanted: str) -> Refused
         return _BACK[release]
     if not _one_step(oldest, wanted):
         (major, number), title = minor(oldest), TITLES[release]
-        return Refused(
+        return RefusedStep(
             why=f"{title} goes one minor version at a time; machines run {oldest} ({_ONE[release]}).",
             do=f"Go to a {major}.{number + 1} first, and on from there when all machines run it.",
         )
     least = LEAST_BEFORE.get((release, minor(wanted)))
     if least is not None and minor(oldest) < minor(wanted) and numbers(oldest) < least:
         needed = ".".join(map(str, least))
-        return Refused(
+        return RefusedStep(
             why=f"Before {'.'.join(map(str, minor(wanted)))} all machines run {needed} or later, and some run {oldest} "
             f"({_ONE[release]}).",
             do=f"Go to {needed} or a later patch version first.",
@@ -75,12 +75,12 @@ def _one_step(running: str, wanted: str) -> bool:
 
 _ONE = {"kubernetes": 'kubernetes.io, "Version Skew Policy"', "etcd": 'etcd.io, "Upgrading etcd clusters"'}
 _BACK = {
-    "kubernetes": Refused(
+    "kubernetes": RefusedStep(
         why="Kubernetes has no way back over a minor version: the API servers have stored objects as older ones cannot "
         "read them (kubernetes/website issue 12327).",
         do="Take the change back. A backup of before is for a new environment (docs/upgrading.md).",
     ),
-    "etcd": Refused(
+    "etcd": RefusedStep(
         why="Every member runs the newer minor version, so the etcd cluster's version has moved, and an older member "
         'refuses its data (etcd.io, "Downgrade etcd").',
         do="Take the change back. A backup of before is for a new environment (docs/upgrading.md).",

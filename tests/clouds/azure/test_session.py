@@ -11,7 +11,7 @@ import pytest
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ServiceRequestError
 
-from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, Session, asked
+from clouds.azure.session import MANAGEMENT, AzureError, AzureSession, ResourceManager, asked
 from tests.support.loopback import Answering
 
 VM = "/subscriptions/s/virtualMachines/m"
@@ -128,14 +128,16 @@ def test_a_409_that_refuses_machines_does_not_pass(code: str, said: str, passing
 def test_what_azure_is_too_busy_for_is_asked_for_again(method: str, status: int) -> None:
     given = [(status, b""), (200, b'{"a": 1}')]
     with Answering(lambda _: given.pop(0)) as azure:
-        session = Session(azure.url, credential=StaticTokenCredential)
+        session = AzureSession(azure.url, credential=StaticTokenCredential)
         assert session.request(method, f"{azure.url}/x", body={}).json() == {"a": 1}
     assert [one.method for one in azure.asked] == [method] * 2
 
 
 def test_a_write_that_may_not_come_late_is_sent_once() -> None:
     with Answering(lambda _: (503, b"")) as azure, pytest.raises(AzureError) as refused:
-        Session(azure.url, credential=StaticTokenCredential, prompt=True).request("PATCH", f"{azure.url}/x", body={})
+        AzureSession(azure.url, credential=StaticTokenCredential, prompt=True).request(
+            "PATCH", f"{azure.url}/x", body={}
+        )
     assert refused.value.passing
     assert [one.method for one in azure.asked] == ["PATCH"]
 

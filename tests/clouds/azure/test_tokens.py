@@ -15,7 +15,7 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import AzureCliCredential
 
-from clouds.azure.session import AzureError, Session, kept_credential
+from clouds.azure.session import AzureError, AzureSession, kept_credential
 from clouds.azure.tokens import EARLY_S, PROCESS_S, KeptTokens, default_credential, holder
 from tests.support.loopback import Answering
 
@@ -118,7 +118,7 @@ def test_an_audience_is_signed_in_to_once_for_all_requests(
     az.may_answer()
     monkeypatch.setenv("AZURE_TENANT_ID", str(tmp_path))
     with Answering(lambda _: (200, b"{}")) as azure:
-        sessions = [Session(azure.url), Session(azure.url)]
+        sessions = [AzureSession(azure.url), AzureSession(azure.url)]
         for session in sessions:
             session.request("GET", f"{azure.url}/x")
             session.request("GET", f"{azure.url}/y")
@@ -147,7 +147,7 @@ def test_what_a_service_demands_beyond_a_token_is_asked_for() -> None:
 def test_a_refusal_is_not_kept(az: Az) -> None:
     az.is_signed_out()
     az.may_answer()
-    session = Session(MANAGEMENT.removesuffix("/.default"), credential=default_credential)
+    session = AzureSession(MANAGEMENT.removesuffix("/.default"), credential=default_credential)
     for _ in range(2):
         with pytest.raises(AzureError, match="Sign in with `az login`"):
             session.request("GET", "https://management.azure.com/x")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gpu.driver import Driver, Module
 from gpu.own_node import OwnNode
-from gpu.preflight import Report, Sources, look
+from gpu.preflight import PreflightReport, Sources, look
 from gpu.promise import Promise
 from gpu_report import Reporter
 
@@ -22,7 +22,7 @@ KERNEL = "6.1.0-44-cloud-amd64"
 RUNNING = Driver(kernel=KERNEL, loaded=DRIVER, installed=Module(version=DRIVER, kernel=KERNEL))
 
 Has = Callable[[Machine], None]
-Preflight = Callable[..., Report]
+Preflight = Callable[..., PreflightReport]
 
 
 @pytest.fixture(scope="session", name="library")
@@ -51,7 +51,7 @@ def _preflight(library: Path, has: Has) -> Preflight:
 
     def preflight(
         machine: Machine | None = None, promise: Promise | None = None, **sources: Callable[[], object]
-    ) -> Report:
+    ) -> PreflightReport:
         has(machine or Machine())
         usual = Sources(library=str(library), driver=lambda: RUNNING, kernel_log=list, toolkit=tuple)
         return look(promise or Promise(gpus=2), replace(usual, **sources))  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gpu import driver
-from gpu.driver import Driver, Module, Paths
+from gpu.driver import Driver, DriverPaths, Module
 from gpu.findings import Code, LookError
 from gpu.preflight import CANNOT_LOOK, HEALTHY
 
@@ -36,29 +36,29 @@ def only(installed: str) -> Callable[[str, str], str]:
 
 
 @pytest.fixture(name="paths")
-def _paths(tmp_path: Path) -> Paths:
-    return Paths(version=tmp_path / "version", modules=tmp_path / "module", kernels=tmp_path / "kernels")
+def _paths(tmp_path: Path) -> DriverPaths:
+    return DriverPaths(version=tmp_path / "version", modules=tmp_path / "module", kernels=tmp_path / "kernels")
 
 
 @pytest.mark.parametrize("name", ["nvidia", "nvidia-current"])
-def test_what_runs_and_what_is_installed(name: str, paths: Paths) -> None:
+def test_what_runs_and_what_is_installed(name: str, paths: DriverPaths) -> None:
     paths.version.write_text(PROPRIETARY + "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n")
     assert driver.read(paths, kernel=KERNEL, ask=only(name)) == RUNNING
 
 
-def test_the_open_modules_version_is_read(paths: Paths) -> None:
+def test_the_open_modules_version_is_read(paths: DriverPaths) -> None:
     paths.version.write_text(OPEN)
     assert driver.read(paths, kernel=KERNEL, ask=only("")).loaded == "580.65.06"
 
 
-def test_the_version_below_sys_is_as_good(paths: Paths) -> None:
+def test_the_version_below_sys_is_as_good(paths: DriverPaths) -> None:
     (paths.modules / "nvidia").mkdir(parents=True)
     assert driver.read(paths, kernel=KERNEL, ask=only("")).loaded == driver.UNKNOWN
     (paths.modules / "nvidia" / "version").write_text(f"{DRIVER}\n")
     assert driver.read(paths, kernel=KERNEL, ask=only("")).loaded == DRIVER
 
 
-def test_modules_of_other_kernels_are_seen(paths: Paths) -> None:
+def test_modules_of_other_kernels_are_seen(paths: DriverPaths) -> None:
     for path in (
         "6.1.0-43-cloud-amd64/updates/dkms/nvidia-current.ko",
         "6.1.0-43-cloud-amd64/updates/dkms/nvidia-current-drm.ko",

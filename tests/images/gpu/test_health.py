@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gpu.findings import Code
-from gpu.preflight import FINDINGS, HEALTHY, Report
+from gpu.preflight import FINDINGS, HEALTHY, PreflightReport
 from gpu.promise import Promise
 
 from tests.images.gpu.conftest import Preflight
@@ -16,7 +16,7 @@ from tests.support.nvml.machine import H100, LOST, RESET_REQUIRED, Machine, gpu
 SECOND = gpu(1).uuid
 
 
-def found(report: Report) -> list[tuple[Code, str]]:
+def found(report: PreflightReport) -> list[tuple[Code, str]]:
     return [(finding.code, finding.gpu) for finding in report.findings]
 
 

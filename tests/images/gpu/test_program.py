@@ -15,7 +15,7 @@ import gpu_preflight
 import pytest
 from gpu import preflight as checks
 from gpu.findings import Code, LookError
-from gpu.preflight import Report, Sources
+from gpu.preflight import PreflightReport, Sources
 from gpu.promise import Promise
 
 from tests.images.gpu.conftest import RUNNING, Has, Preflight
@@ -114,7 +114,7 @@ def test_a_missing_library(has: Has, tmp_path: Path) -> None:
     (finding,) = report.findings
     assert (finding.code, report.exit_code) == (Code.NVML_MISSING, 1)
     assert "libnvidia-ml.so.1: cannot open shared object file" in finding.message
-    assert checks.look(Promise(), sources) == Report()
+    assert checks.look(Promise(), sources) == PreflightReport()
     not_loaded = replace(sources, driver=lambda: replace(RUNNING, loaded=""))
     codes = [finding.code for finding in checks.look(Promise(gpus=1), not_loaded).findings]
     assert codes == [Code.NVML_MISSING, Code.DRIVER_NOT_LOADED]

@@ -14,7 +14,7 @@ import pytest
 import worker_checks
 from gpu import own_node
 from gpu.own_node import COMPONENT, this_node
-from gpu.verdict import BAD, GOOD, OPEN, Verdict
+from gpu.verdict import BAD, GOOD, OPEN, GpuVerdict
 from gpu_report import FIRST_S, LAST_S, RETRY_S, WAIT_S, WELL_S, Pace, Reporter
 
 from tests.images.gpu.told import NAME, PATH, Server
@@ -34,9 +34,9 @@ Make = Callable[..., Reporter]
 
 def test_pauses_grow_while_it_stays_as_bad_and_are_bounded() -> None:
     pace = Pace()
-    bad, open_, good = (Verdict(status=status, reason=status, message="") for status in (BAD, OPEN, GOOD))
+    bad, open_, good = (GpuVerdict(status=status, reason=status, message="") for status in (BAD, OPEN, GOOD))
     assert [pace.after(bad) for _ in range(8)] == [15, 30, 60, 120, 240, 480, LAST_S, LAST_S]
-    assert pace.after(Verdict(status=BAD, reason="other", message="")) == FIRST_S
+    assert pace.after(GpuVerdict(status=BAD, reason="other", message="")) == FIRST_S
     assert [pace.after(open_) for _ in range(3)] == [FIRST_S, WAIT_S, WAIT_S]
     assert pace.after(good) == WELL_S
     assert pace.after(bad) == FIRST_S
@@ -75,7 +75,7 @@ def _node_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.write_text(json.dumps({**WORKER, "gpus": 2}))
     monkeypatch.setattr(gpu_report, "PATH", path)
     monkeypatch.setattr(own_node, "PATH", path)
-    places = worker_checks.Paths(environment=tmp_path / "node.env")
+    places = worker_checks.WorkerPaths(environment=tmp_path / "node.env")
     places.environment.write_text(f"NODE_NAME={NAME}\nNODE_ADDRESS=10.66.32.10\n")
     monkeypatch.setattr(worker_checks, "Paths", lambda: places)
     monkeypatch.setattr("sys.argv", ["gpu_report.py"])

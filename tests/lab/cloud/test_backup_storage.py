@@ -18,7 +18,7 @@ from clouds.azure.session import AzureError
 from components.azure.conditions import NO_DELETION, own_backups
 from components.azure.retention import RetentionProvider
 from components.control_plane.guard import DESTROY_VARIABLE
-from components.control_plane.replacement import RefusedError
+from components.control_plane.replacement import GuardRefusedError
 from components.model import Machine, control_machines, load, plan
 from lab.cloud.azure.roles import BLOB_CONTRIBUTOR
 from tests.lab.cloud import estate
@@ -226,7 +226,9 @@ def test_a_retention_ends_with_its_environment_alone(storage: Live, monkeypatch:
     # The engine gives numbers as floats.
     provider, props = RetentionProvider(), {"container": CONTAINER, "days": 7.0, "environment": "lab"}
     provider.create(props)
-    with pytest.raises(RefusedError, match=r"lhlabsnapshots/daily keeps its backups for 7 days, and the file says 6"):
+    with pytest.raises(
+        GuardRefusedError, match=r"lhlabsnapshots/daily keeps its backups for 7 days, and the file says 6"
+    ):
         provider.update("", props, {**props, "days": 6})
     provider.update("", props, {**props, "days": 8})
     days = storage.arm("GET", POLICY).json()["properties"]["immutabilityPeriodSinceCreationInDays"]
@@ -234,7 +236,7 @@ def test_a_retention_ends_with_its_environment_alone(storage: Live, monkeypatch:
     earlier = {"container": CONTAINER, "days": 7}
     for said, recorded in (("", props), ("prod", props), ("", earlier)):
         monkeypatch.setenv(DESTROY_VARIABLE, said)
-        with pytest.raises(RefusedError, match="Put `backups` back into the file"):
+        with pytest.raises(GuardRefusedError, match="Put `backups` back into the file"):
             provider.delete("", recorded)
     monkeypatch.setenv(DESTROY_VARIABLE, "lab")
     provider.delete("", props)

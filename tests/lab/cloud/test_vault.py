@@ -13,7 +13,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.identity import EnvironmentCredential
 from azure.keyvault.secrets import ApiVersion, KeyVaultSecret, SecretClient
 
-from clouds.azure.api import Vault
+from clouds.azure.api import KeyVault
 from clouds.azure.session import AzureError
 from lab.cloud.azure.roles import SECRETS_OFFICER, SECRETS_USER
 from tests.lab.cloud import estate
@@ -92,7 +92,7 @@ def test_deleted_secrets_can_be_recovered_or_purged(vault: Live) -> None:
 
 
 def test_what_the_program_does_with_a_secret(vault: Live) -> None:
-    secrets = Vault(URL)
+    secrets = KeyVault(URL)
     assert secrets.get("a") is None
     secrets.delete("a")
     secrets.set("a", "1", content_type="text/plain")
@@ -118,22 +118,22 @@ def test_a_secret_that_is_just_being_deleted_is_awaited(vault: Live, monkeypatch
 
     monkeypatch.setattr(SecretClient, "set_secret", set_secret)
     monkeypatch.setattr("clouds.azure.api.BUSY_S", 0.0)
-    Vault(URL).set("a", "1")
-    assert (Vault(URL).get("a"), busy) == ("1", [])
+    KeyVault(URL).set("a", "1")
+    assert (KeyVault(URL).get("a"), busy) == ("1", [])
 
 
 def test_what_the_program_is_told_of_a_refusal(live: Live) -> None:
     estate.build(live, with_machine=False)
     live.put(estate.VAULT, estate.vault(live, **LOOPBACK))
     with pytest.raises(AzureError, match=r"the secret a of .*: ForbiddenByRbac: Caller is not authorized") as refused:
-        Vault(URL).get("a")
+        KeyVault(URL).get("a")
     assert (refused.value.status, refused.value.code, refused.value.answered) == (403, "ForbiddenByRbac", True)
 
 
 def test_the_program_is_told_what_is_wrong_with_its_credentials(vault: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_CLIENT_SECRET", "wrong")
     with pytest.raises(AzureError, match=r"no Azure credential works: .* Sign in with `az login`") as refused:
-        Vault(URL).get("a")
+        KeyVault(URL).get("a")
     assert (refused.value.status, refused.value.passing) == (401, False)
 
 

@@ -14,7 +14,7 @@ from azure.core.exceptions import ServiceRequestError
 from azure.keyvault.secrets import KeyVaultSecret, SecretClient
 
 from clouds.azure import api
-from clouds.azure.api import Vault
+from clouds.azure.api import KeyVault
 from clouds.azure.session import AzureError
 from components.control_plane.secrets import SharedSecretProvider, VaultAccessProvider
 from lab.cloud.azure.roles import SECRETS_OFFICER
@@ -75,17 +75,17 @@ def test_a_refusal_after_a_first_success_is_waited_for(servers: Servers, refusal
     SharedSecretProvider().create(SECRET)
     assert servers.turns == []
     servers.turns = [refusal()]
-    assert Vault(URL).get("a")
+    assert KeyVault(URL).get("a")
     servers.turns = [refusal()]
-    Vault(URL).delete("a")
-    assert Vault(URL).get("a") is None
+    KeyVault(URL).delete("a")
+    assert KeyVault(URL).get("a") is None
 
 
 @pytest.mark.parametrize("refusal", [no_role, not_signed_in])
 def test_who_was_given_no_role_just_now_is_told_at_once(servers: Servers, refusal: Any) -> None:
     servers.turns = [refusal(), None]
     with pytest.raises(AzureError, match=r"the secret a of .*: (ForbiddenByRbac|Unauthorized)"):
-        Vault(URL).get("a")
+        KeyVault(URL).get("a")
     assert servers.turns == [None]
 
 
@@ -103,23 +103,23 @@ def test_a_vault_that_nobody_knows_yet_is_waited_for_once(monkeypatch: pytest.Mo
     assert unknown == []
     unknown.append(ServiceRequestError("Name or service not known"))
     with pytest.raises(AzureError, match="no answer"):
-        Vault(URL).get("a")
+        KeyVault(URL).get("a")
 
 
 def test_the_wait_has_an_end(servers: Servers) -> None:
     servers.turns = [no_role()]
     with pytest.raises(AzureError, match="ForbiddenByRbac"):
-        Vault(URL).await_access(0.0)
+        KeyVault(URL).await_access(0.0)
 
 
 def test_the_firewalls_refusal_is_final(servers: Servers) -> None:
     servers.turns = [not_through(), None]
     with pytest.raises(AzureError, match="ForbiddenByFirewall"):
-        Vault(URL).await_access(60.0)
+        KeyVault(URL).await_access(60.0)
     assert servers.turns == [None]
 
 
 def test_wrong_credentials_are_final(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_CLIENT_SECRET", "wrong")
     with pytest.raises(AzureError, match="no Azure credential works"):
-        Vault(URL).await_access(60.0)
+        KeyVault(URL).await_access(60.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.base.machine_type import MachineType
+from clouds.base.machine_type import MachineProperties
 from components.model.pools.machine_types import known_machine_types
 from longhaul.acceptance.all_reduce import judge, read
 from longhaul.acceptance.outcome import StepResult
@@ -27,7 +27,7 @@ TYPES = known_machine_types()
 P5 = TYPES["p5.48xlarge"]
 
 
-def judged(text: str, machine: MachineType = P5) -> tuple[StepResult, str]:
+def judged(text: str, machine: MachineProperties = P5) -> tuple[StepResult, str]:
     verdict = judge(read(text), "p5.48xlarge", machine)
     return verdict.result, verdict.evidence
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.azure.api import Vault
+from clouds.azure.api import KeyVault
 from clouds.azure.session import AzureError
 from longhaul.acceptance import steps, waiting
 from longhaul.acceptance.limit import Deadline
@@ -85,11 +85,11 @@ def test_what_cannot_be_asked_is_asked_once(
 ) -> None:
     """There is a stack but no credentials: waiting would not help."""
 
-    def unasked(_vault: Vault, _name: str) -> str:
+    def unasked(_vault: KeyVault, _name: str) -> str:
         raise AzureError("no Azure credential works")
 
     # Its name would be looked up in the internet, again and again.
-    monkeypatch.setattr(Vault, "get", unasked)
+    monkeypatch.setattr(KeyVault, "get", unasked)
     exports(engine)
     holds(engine, "dev", resources=[{"type": "longhaul:Cluster"}])
     done = checkout.run(*RUN, "--reuse", "--json")

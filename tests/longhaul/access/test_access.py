@@ -18,7 +18,7 @@ import pytest
 from clouds.base.control import CommandOutput
 from clouds.base.errors import CloudError
 from components.model import Environment, load, plan
-from components.model.access.revoked import Person, Revoked
+from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.identity.section import Identity
 from components.model.identity.sign_in import settings
 from components.model.secrets.vault import REVOKED, VPN_REMOTES
@@ -129,7 +129,7 @@ def _world(root: Path) -> World:
 def test_a_person_is_refused_by_every_server_and_what_was_open_ends(world: World) -> None:
     world.revoke()
     assert (world.refused(), world.open) == ({(ALICE,)}, set())
-    assert world.people().read().people == (Person(name=ALICE, since="2030-05-04T10:30:00+00:00", by="anna"),)
+    assert world.people().read().people == (RevokedPerson(name=ALICE, since="2030-05-04T10:30:00+00:00", by="anna"),)
     for server in SERVERS:
         assert f"{server} refuses {ALICE}, after 0 s" in world.said
     world.run().restore(ALICE)
@@ -201,7 +201,7 @@ def test_a_server_that_does_not_refuse_fails_the_run_and_not_the_others(world: W
 
 
 def test_another_s_change_at_the_same_time_undoes_nothing(world: World) -> None:
-    bob = Revoked(people=(Person(name="corp:bob", since="", by="x"),)).text()
+    bob = Revoked(people=(RevokedPerson(name="corp:bob", since="", by="x"),)).text()
     world.meanwhile = [lambda: None, lambda: world.vault.update({REVOKED: bob})]
     world.revoke()
     assert world.refused() == {(ALICE, "corp:bob")}
@@ -223,11 +223,11 @@ def test_an_environment_without_the_list_is_told_what_makes_it(world: World) -> 
 
 
 def test_a_full_list_says_what_makes_room(world: World) -> None:
-    many = tuple(Person(name=f"corp:{'x' * 100}{n}", since="", by="") for n in range(90))
+    many = tuple(RevokedPerson(name=f"corp:{'x' * 100}{n}", since="", by="") for n in range(90))
     world.vault[REVOKED] = Revoked(people=many).text()
     with pytest.raises(CommandError, match="`longhaul access restore` takes those out"):
         world.people().change(
-            lambda _: Revoked(people=(*many, *(Person(name=f"corp:{n}", since="", by="") for n in range(300))))
+            lambda _: Revoked(people=(*many, *(RevokedPerson(name=f"corp:{n}", since="", by="") for n in range(300))))
         )
 
 
@@ -282,7 +282,7 @@ def test_what_is_shown_is_what_each_server_says(world: World) -> None:
 
 
 def test_apply_has_the_servers_fetch(world: World) -> None:
-    world.vault[REVOKED] = Revoked(people=(Person(name=ALICE, since="", by=""),)).text()
+    world.vault[REVOKED] = Revoked(people=(RevokedPerson(name=ALICE, since="", by=""),)).text()
     world.run().apply()
     assert world.refused() == {(ALICE,)}
 

@@ -17,7 +17,7 @@ from clouds.aws import fleet as aws
 from clouds.aws.fleet import AwsGroup
 from clouds.azure import fleet as azure
 from clouds.azure.fleet import AzureGroup
-from clouds.base.fleet import Group, Life, LiveGroup, Machine
+from clouds.base.fleet import GroupState, Life, LiveGroup, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model import Environment
@@ -119,10 +119,10 @@ class Wired:
         self._world.calls.append(f"{self._name} {what}")
         self._world.fuse.wrote(f"{self._name} {what}")
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         return self._asked().look()
 
-    def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
+    def made_at(self, machines: Sequence[LiveMachine]) -> Mapping[str, str]:
         return self._asked().made_at(machines)
 
     def refusals(self) -> Sequence[Refusal]:
@@ -343,7 +343,7 @@ def environment(most: int = 4) -> Environment:
     return whole.model_copy(update={"pools": pools})
 
 
-def _standing(group: LiveGroup) -> list[Machine]:
+def _standing(group: LiveGroup) -> list[LiveMachine]:
     """Return the machines that are there and were made."""
     never = {one.machine for one in group.refusals()}
     return [one for one in group.look().machines if one.life is not Life.LEAVING and one.id not in never]

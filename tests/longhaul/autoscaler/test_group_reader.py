@@ -12,7 +12,7 @@ import pytest
 from clouds.aws import fleet as aws
 from clouds.azure import fleet as azure
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Group
+from clouds.base.fleet import GroupState
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from longhaul.autoscaler.group_reader import GroupReader
@@ -31,13 +31,13 @@ class Empty:
     refuses: CloudError | None = None
     sizes: dict[str, int] = field(default_factory=dict)
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         self.looks += 1
         if self.slow:
             self.slow.wait()
         if self.refuses:
             raise self.refuses
-        return Group(target="v1", wanted=self.wanted, machines=())
+        return GroupState(target="v1", wanted=self.wanted, machines=())
 
     def refusals(self) -> tuple[Refusal, ...]:
         return ()

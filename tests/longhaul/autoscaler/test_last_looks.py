@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Machine
+from clouds.base.fleet import LiveMachine
 from longhaul.autoscaler import group_hands, passes
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.ending import Ending
@@ -81,7 +81,7 @@ def test_no_size_goes_below_what_exists(world: World) -> None:
         world.once(process)
         group = world.real["h100"]
         eventually(lambda: len(group.look().machines) == 1, what="one is made")
-        first, late = group.look(), Machine(id="i-late", node="i-late", current=True)
+        first, late = group.look(), LiveMachine(id="i-late", node="i-late", current=True)
         looks, later = iter([first]), replace(first, machines=(*first.machines, late))
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(group, "look", lambda: next(looks, later))

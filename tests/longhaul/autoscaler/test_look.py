@@ -15,7 +15,7 @@ import pytest
 from clouds.aws import fleet as aws
 from clouds.azure import fleet as azure
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Group, Life, Machine
+from clouds.base.fleet import GroupState, Life, LiveMachine
 from clouds.base.place import Place
 from clouds.base.prices import MachineKey, Price
 from clouds.base.refusals import Cause, Refusal
@@ -73,18 +73,18 @@ class Lists(Api):
 class Standing:
     """A group that may only be read."""
 
-    machines: tuple[Machine, ...] = ()
+    machines: tuple[LiveMachine, ...] = ()
     wanted: int = 0
     refuses: str = ""
     made: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         if self.refuses:
             raise CloudError(self.refuses)
-        return Group(target="v1", wanted=self.wanted or len(self.machines), machines=self.machines)
+        return GroupState(target="v1", wanted=self.wanted or len(self.machines), machines=self.machines)
 
-    def made_at(self, machines: Sequence[Machine]) -> Mapping[str, str]:
+    def made_at(self, machines: Sequence[LiveMachine]) -> Mapping[str, str]:
         return {one.id: self.made[one.id] for one in machines if one.id in self.made}
 
     def refusals(self) -> tuple[Refusal, ...]:
@@ -110,8 +110,8 @@ def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
     return groups
 
 
-def machine(name: str, **more: Any) -> Machine:
-    return Machine(id=f"id-{name}", node=name, current=True, **more)
+def machine(name: str, **more: Any) -> LiveMachine:
+    return LiveMachine(id=f"id-{name}", node=name, current=True, **more)
 
 
 def said(environment: Environment, api: Api, book: PriceBook | None = None) -> list[str]:

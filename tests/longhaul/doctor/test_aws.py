@@ -10,7 +10,7 @@ import pytest
 from clouds.aws import doctor
 from clouds.aws.permissions import EXAMPLES, statements
 from clouds.aws.permissions import permissions as asked
-from clouds.aws.reader import Reader, endpoints
+from clouds.aws.reader import AwsReader, endpoints
 from clouds.base.findings import Finding, NotAskedError, Severity
 from tests.longhaul.doctor.world import Sdk, raw_environment, severities, share
 
@@ -25,21 +25,21 @@ OURS = [{"Key": "longhaul-environment", "Value": "dev"}]
 
 def test_whose_account_it_is(sdk: Sdk) -> None:
     sdk.says("sts", "get_caller_identity", ROLE, {})
-    (found,) = doctor.credentials(share("aws"), Reader(sdk))
+    (found,) = doctor.credentials(share("aws"), AwsReader(sdk))
     assert found.severity is Severity.OK
     assert "the account 123456789012, as arn:aws:sts::123456789012:assumed-role/longhaul/me" in found.what
 
 
 def test_root_is_warned_of(sdk: Sdk) -> None:
     sdk.says("sts", "get_caller_identity", {**ROLE, "Arn": "arn:aws:iam::123456789012:root"}, {})
-    (found,) = doctor.credentials(share("aws"), Reader(sdk))
+    (found,) = doctor.credentials(share("aws"), AwsReader(sdk))
     assert found.severity is Severity.WARNING
 
 
 def test_credentials_that_ended_are_unknown(sdk: Sdk) -> None:
     sdk.refuses("sts", "get_caller_identity", "ExpiredToken")
     with pytest.raises(NotAskedError, match="does not take the credentials") as raised:
-        list(doctor.credentials(share("aws"), Reader(sdk)))
+        list(doctor.credentials(share("aws"), AwsReader(sdk)))
     assert "aws sso login" in raised.value.do
 
 
@@ -65,7 +65,7 @@ def simulates(sdk: Sdk, *, denied: tuple[str, ...] = ()) -> list[dict[str, Any]]
 
 
 def permissions(sdk: Sdk, raw: dict[str, Any] | None = None) -> list[Finding]:
-    return list(asked(share("aws", raw), Reader(sdk)))
+    return list(asked(share("aws", raw), AwsReader(sdk)))
 
 
 def test_everything_that_the_policy_lists_is_simulated(sdk: Sdk) -> None:
@@ -144,7 +144,7 @@ def test_who_may_not_simulate_tries_without_doing(sdk: Sdk, code: str, severity:
 
 def image(sdk: Sdk) -> Finding:
     looked_at = share("aws")
-    (found,) = doctor.image(looked_at, Reader(sdk), "use1")
+    (found,) = doctor.image(looked_at, AwsReader(sdk), "use1")
     return found
 
 
@@ -166,7 +166,7 @@ def test_a_placeholder_is_told_without_asking(sdk: Sdk) -> None:
     raw = raw_environment()
     raw["sites"]["use1"]["image"] = "ami-00000000000000000"
     looked_at = share("aws", raw)
-    (found,) = doctor.image(looked_at, Reader(sdk), "use1")
+    (found,) = doctor.image(looked_at, AwsReader(sdk), "use1")
     assert found.severity is Severity.PROBLEM
     assert not sdk.operations
 
@@ -185,7 +185,7 @@ def test_other_vpcs_that_overlap_are_a_warning(sdk: Sdk) -> None:
         {"VpcId": "vpc-ours", "CidrBlock": "10.65.0.0/16", "Tags": OURS},
     ]
     sdk.says("ec2", "describe_vpcs", {"Vpcs": vpcs}, {})
-    found = list(doctor.addresses(share("aws"), Reader(sdk), "us-east-1"))
+    found = list(doctor.addresses(share("aws"), AwsReader(sdk), "us-east-1"))
     assert severities(found) == [
         ("warning", "the VPC vpc-old in us-east-1 has 10.70.0.0/16, inside or around 10.64.0.0/12")
     ]
@@ -204,4 +204,4 @@ def test_no_credentials_are_said_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with pytest.raises(NotAskedError, match="there are no AWS credentials here"):
-        list(doctor.credentials(share("aws"), Reader()))
+        list(doctor.credentials(share("aws"), AwsReader()))

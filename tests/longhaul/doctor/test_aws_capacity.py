@@ -9,8 +9,8 @@ import pytest
 from clouds.aws.offers import offers
 from clouds.aws.quotas import ADDRESSES, BLOCKS, CONNECTIONS, REGION_CONNECTIONS, STANDARD, VPCS, quota_names
 from clouds.aws.quotas import quotas as looked_at
-from clouds.aws.reader import Reader
-from clouds.base.findings import Finding, RefusedError, Severity
+from clouds.aws.reader import AwsReader
+from clouds.base.findings import Finding, NotAllowedError, Severity
 from tests.longhaul.doctor.world import FILE, GATEWAY, Sdk, named_environment, raw_environment, severities, share
 
 STANDARD_QUOTA = f"Running On-Demand {STANDARD} instances"
@@ -71,7 +71,7 @@ def quotas(
     sdk.says("ec2", "describe_addresses", {"Addresses": [address, {**address, "Tags": OURS}]}, {})
     sdk.says("ec2", "describe_vpcs", {"Vpcs": [{"VpcId": "vpc-1"}, {"VpcId": "vpc-2", "Tags": OURS}]}, {})
     sdk.says("ec2", "describe_vpn_connections", {"VpnConnections": list(connections)}, {})
-    found = looked_at(share("aws", raw), Reader(sdk), "us-east-1")
+    found = looked_at(share("aws", raw), AwsReader(sdk), "us-east-1")
     return {finding.what.partition(": ")[0]: finding for finding in found}
 
 
@@ -136,8 +136,8 @@ def test_too_little_for_every_minimum_is_a_problem(sdk: Sdk) -> None:
 
 def test_who_may_not_see_quotas_is_told_the_action(sdk: Sdk) -> None:
     sdk.refuses("service-quotas", "list_service_quotas", "AccessDeniedException")
-    with pytest.raises(RefusedError) as raised:
-        list(looked_at(share("aws"), Reader(sdk), "us-east-1"))
+    with pytest.raises(NotAllowedError) as raised:
+        list(looked_at(share("aws"), AwsReader(sdk), "us-east-1"))
     assert raised.value.do == "allow servicequotas:ListServiceQuotas"
 
 
@@ -154,7 +154,7 @@ def types(sdk: Sdk, *zones: str, vcpus: int = 4, available: str = "ab") -> list[
     if zones:
         kinds = [{"InstanceType": "m6id.xlarge", "VCpuInfo": {"DefaultVCpus": vcpus}}]
         sdk.says("ec2", "describe_instance_types", {"InstanceTypes": kinds})
-    return list(offers(share("aws"), Reader(sdk), "use1"))
+    return list(offers(share("aws"), AwsReader(sdk), "use1"))
 
 
 def test_a_type_in_every_zone_is_well(sdk: Sdk) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from clouds.azure import doctor
 from clouds.azure.permissions import AUTOSCALER, FEATURES, PROVIDERS, actions, permissions, registrations, scaling_role
-from clouds.azure.reader import Reader
+from clouds.azure.reader import AzureReader
 from clouds.azure.session import AzureError
 from clouds.base.findings import Finding, NotAskedError, Severity
 from clouds.base.pool import Pool
@@ -168,7 +168,7 @@ def test_who_is_not_signed_in_is_asked_once() -> None:
             raise AzureError("no Azure credential works", status=401)
 
     nobody = Nobody()
-    reader = Reader(nobody)
+    reader = AzureReader(nobody)
     for _ in range(2):
         with pytest.raises(NotAskedError, match="no Azure credential works") as raised:
             reader.get("/subscriptions/x", version="1")

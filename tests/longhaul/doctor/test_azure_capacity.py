@@ -8,7 +8,7 @@ import pytest
 
 from clouds.azure.offers import offers
 from clouds.azure.quotas import quotas as looked_at
-from clouds.base.findings import Finding, RefusedError, Severity
+from clouds.base.findings import Finding, NotAllowedError, Severity
 from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, Manager, raw_environment, severities, share
 
 USAGES = f"{ROOT}/providers/Microsoft.Compute/locations/westeurope/usages"
@@ -224,5 +224,5 @@ def test_infiniband_is_in_no_zone_of_ours(manager: Manager) -> None:
 
 def test_a_refusal_names_the_right_that_is_missing(manager: Manager) -> None:
     manager.refused[USAGES.lower()] = (403, "AuthorizationFailed")
-    with pytest.raises(RefusedError, match="AuthorizationFailed, it says"):
+    with pytest.raises(NotAllowedError, match="AuthorizationFailed, it says"):
         list(looked_at(share("azure"), manager.reader(), SUBSCRIPTION, "westeurope"))

@@ -8,10 +8,10 @@ import pytest
 
 from clouds.aws import doctor as aws_doctor
 from clouds.aws import looked_up as in_aws
-from clouds.aws.reader import Reader
+from clouds.aws.reader import AwsReader
 from clouds.azure import doctor as azure_doctor
 from clouds.azure import looked_up as in_azure
-from clouds.base.findings import RefusedError, Severity
+from clouds.base.findings import NotAllowedError, Severity
 from tests.longhaul.doctor.world import (
     FILE,
     GATEWAY,
@@ -89,7 +89,7 @@ def test_what_azure_does_not_have_is_a_problem(manager: Manager) -> None:
 def test_what_may_not_be_looked_at_is_no_verdict(manager: Manager) -> None:
     manager.has(GROUP, {"name": "rg"})
     manager.refused[NETWORK.lower()] = (403, "AuthorizationFailed")
-    with pytest.raises(RefusedError, match="AuthorizationFailed"):
+    with pytest.raises(NotAllowedError, match="AuthorizationFailed"):
         azure(manager)
 
 
@@ -99,7 +99,7 @@ def test_a_named_network_does_not_overlap_its_own_plan(manager: Manager, sdk: Sd
     sdk.says("ec2", "describe_vpcs", {"Vpcs": [{"VpcId": VPC, "CidrBlock": "10.65.0.0/16"}]}, {})
     found = [
         *azure_doctor.addresses(share("azure", named), manager.reader(), SUBSCRIPTION),
-        *aws_doctor.addresses(share("aws", named), Reader(sdk), "us-east-1"),
+        *aws_doctor.addresses(share("aws", named), AwsReader(sdk), "us-east-1"),
     ]
     assert {finding.severity for finding in found} == {Severity.OK}
 
@@ -130,7 +130,7 @@ def tells(
 
 
 def aws(sdk: Sdk) -> list[tuple[str, str]]:
-    return severities(list(in_aws.named_parts(share("aws", named_environment()), Reader(sdk), "use1")))
+    return severities(list(in_aws.named_parts(share("aws", named_environment()), AwsReader(sdk), "use1")))
 
 
 def test_what_fits_in_aws_is_well(sdk: Sdk) -> None:
@@ -165,7 +165,7 @@ def test_what_aws_does_not_have_is_a_problem(sdk: Sdk) -> None:
 def test_credentials_of_another_account_than_the_file_says_are_a_problem(sdk: Sdk) -> None:
     caller = {"Account": "210987654321", "Arn": "arn:aws:iam::210987654321:user/me", "UserId": "AIDAEXAMPLE"}
     sdk.says("sts", "get_caller_identity", caller, {})
-    (found,) = aws_doctor.credentials(share("aws", named_environment()), Reader(sdk))
+    (found,) = aws_doctor.credentials(share("aws", named_environment()), AwsReader(sdk))
     assert found.severity is Severity.PROBLEM
     assert found.what == "AWS: the credentials are of the account 210987654321, the file says 123456789012"
     assert found.where == (f"sites.use1.account in {FILE}",)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from clouds.base.doctor import Question
+from clouds.base.doctor import DoctorQuestion
 from clouds.base.findings import Finding, NotAskedError, Severity, ok, problem, unknown, warning
 from longhaul.doctor.run import run_checks
 from longhaul.doctor.text import exit_code, to_json, to_text
@@ -18,14 +18,14 @@ from tests.longhaul.doctor.world import severities
 from tests.support.golden import Golden
 
 
-def check(name: str, *found: Finding | Exception) -> Question:
+def check(name: str, *found: Finding | Exception) -> DoctorQuestion:
     def run() -> Iterable[Finding]:
         for one in found:
             if isinstance(one, Exception):
                 raise one
             yield one
 
-    return Question(name=name, where=(f"{name} itself",), run=run)
+    return DoctorQuestion(name=name, where=(f"{name} itself",), run=run)
 
 
 def test_the_worst_comes_first_and_the_rest_in_order() -> None:
@@ -68,7 +68,7 @@ def test_a_check_that_hangs_is_given_up_and_its_place_taken() -> None:
         yield ok("too late")
 
     try:
-        stuck = Question(name="a", where=("there",), run=hangs)
+        stuck = DoctorQuestion(name="a", where=("there",), run=hangs)
         found = run_checks((stuck, check("b", ok("well"))), limit_s=0.2, at_once=1)
     finally:
         release.set()
@@ -84,7 +84,7 @@ def test_checks_run_side_by_side() -> None:
         together.wait()
         yield ok("met")
 
-    checks = tuple(Question(name=str(index), where=(), run=meets) for index in range(4))
+    checks = tuple(DoctorQuestion(name=str(index), where=(), run=meets) for index in range(4))
     assert severities(run_checks(checks, limit_s=60, at_once=4)) == [("ok", "met")] * 4
 
 

@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlsplit
 import boto3
 from botocore.stub import Stubber
 
-from clouds.azure.reader import Reader
-from clouds.azure.session import MANAGEMENT, Session
-from clouds.base.doctor import Share
+from clouds.azure.reader import AzureReader
+from clouds.azure.session import MANAGEMENT, AzureSession
+from clouds.base.doctor import CloudShare
 from clouds.base.findings import Finding, NotAskedError
 from clouds.base.outside import Outside
 from components.model import parse
@@ -89,7 +89,7 @@ def alone() -> Outside:
     return Outside(resolve=lambda name: [], date=silent, now=lambda: datetime.now(UTC), proxied=lambda url: True)
 
 
-def share(kind: str, raw: dict[str, Any] | None = None, **more: Any) -> Share[Any]:
+def share(kind: str, raw: dict[str, Any] | None = None, **more: Any) -> CloudShare[Any]:
     """Return the subject's part in one cloud."""
     return target(raw, **more).share(kind, alone())
 
@@ -117,11 +117,11 @@ class Manager:
     asked: list[tuple[str, str, dict[str, list[str]]]] = field(default_factory=list)
     """Method, path and query of each request."""
 
-    def reader(self) -> Reader:
+    def reader(self) -> AzureReader:
         """Return a reader with the real session and a stand-in for its token."""
-        session = Session(MANAGEMENT)
+        session = AzureSession(MANAGEMENT)
         vars(session)["_credential"] = _Token()
-        return Reader(session, root=self.address)
+        return AzureReader(session, root=self.address)
 
     def lists(self, path: str, *entries: Any, size: int = 100) -> None:
         """Add a list, in pages of ``size`` entries."""

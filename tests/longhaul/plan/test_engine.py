@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from clouds.base.kinds import Kind
+from clouds.base.kinds import ResourceKind
 from lab import tools
 from longhaul.judgement.changes import read_changes
 from longhaul.judgement.document import read_document
@@ -48,4 +48,4 @@ def test_a_new_environment(checkout: Checkout) -> None:
         for one in place["resources"]
     ]
     resources = read_changes([read_document(json.dumps({"steps": steps}), source="the plan")]).changes
-    assert {change.type for change in resources if kind_of(change) is Kind.OTHER} == UNNAMED
+    assert {change.type for change in resources if kind_of(change) is ResourceKind.OTHER} == UNNAMED

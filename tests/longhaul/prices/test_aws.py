@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from clouds.aws import prices as aws
-from clouds.base.prices import Answer, Key, MachineKey, Part, PartKey
+from clouds.base.prices import Key, MachineKey, Part, PartKey, PriceAnswer
 from clouds.base.web import WebError
 from longhaul.prices.gather import PriceSources
 from tests.longhaul.prices.price_server import SAMPLES, PriceServer
@@ -24,7 +24,7 @@ def part(name: Part, region: str = "us-east-1") -> PartKey:
     return PartKey(cloud="aws", region=region, part=name)
 
 
-def ask(keys: tuple[Key, ...], sources: PriceSources, said: list[str] | None = None) -> Answer:
+def ask(keys: tuple[Key, ...], sources: PriceSources, said: list[str] | None = None) -> PriceAnswer:
     """Return the answer for keys that are in one file."""
     (batch,) = aws.files(keys, web=sources.web, today=sources.now.date(), url=sources.urls["aws"])
     return batch.read((said if said is not None else []).append)

@@ -10,7 +10,7 @@ import pytest
 
 from clouds.azure import prices as azure
 from clouds.azure.site import AzureSite
-from clouds.base.prices import Answer, Asking, Key, MachineKey, Part, PartKey
+from clouds.base.prices import Asking, Key, MachineKey, Part, PartKey, PriceAnswer
 from clouds.base.web import WebError
 from longhaul.prices.gather import PriceSources
 from tests.longhaul.prices.price_server import RETAIL, PriceServer, sample_items
@@ -22,7 +22,7 @@ def asking(sources: PriceSources) -> Asking[AzureSite]:
     return Asking(now=sources.now, web=sources.web, url=sources.urls["azure"], sites=())
 
 
-def ask(key: Key, sources: PriceSources) -> Answer:
+def ask(key: Key, sources: PriceSources) -> PriceAnswer:
     (batch,) = azure.AzurePriceList().batches((key,), asking(sources))
     return batch.read(lambda _: None)
 

@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
-from clouds.base.prices import Answer, Asking, MachineKey
+from clouds.base.prices import Asking, MachineKey, PriceAnswer
 from clouds.base.web import Web
 from tests.longhaul.prices.conftest import NOW
 
@@ -22,7 +22,7 @@ KEYS = tuple(
 )
 P5, G5 = KEYS
 
-Ask = Callable[[spot.Client | None], Answer]
+Ask = Callable[[spot.Client | None], PriceAnswer]
 
 
 @pytest.fixture(name="ec2")
@@ -61,7 +61,7 @@ def _ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Function that returns a client's answer for zones a and b; None stands for missing credentials."""
     site = AwsSite(kind="aws", region="us-east-1", zones=("a", "b"), image="ami-0123456789abcdef0")
 
-    def ask(client: spot.Client | None) -> Answer:
+    def ask(client: spot.Client | None) -> PriceAnswer:
         monkeypatch.setattr(spot, "client", lambda: client)
         (batch,) = spot.batches(KEYS, Asking(now=NOW, web=Web(), url="", sites=(site,)))
         return batch.read(lambda _: None)

@@ -11,7 +11,7 @@ import pytest
 from clouds.base.control import CommandOutput
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.control_plane.machines import members
-from components.model.secrets.encryption_keys import Keys, Phase
+from components.model.secrets.encryption_keys import EncryptionKeys, RotationPhase
 from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
 from components.model.sites.places import place_of
 from longhaul.restore.former_keys import readmit_former
@@ -24,8 +24,11 @@ class World:
 
     def __init__(self, environment: Environment, *, retired: int, written: dict[str, int]) -> None:
         self.environment, self.written = environment, written
-        all_keys = Keys.first("s1").trusting("s2").trusting("s3").keys
-        self.vault = {KEYS_IN_USE: Keys(keys=all_keys[-1:]).text(), RETIRED_KEYS: Keys(keys=all_keys[:retired]).text()}
+        all_keys = EncryptionKeys.first("s1").trusting("s2").trusting("s3").keys
+        self.vault = {
+            KEYS_IN_USE: EncryptionKeys(keys=all_keys[-1:]).text(),
+            RETIRED_KEYS: EncryptionKeys(keys=all_keys[:retired]).text(),
+        }
         self.servers: dict[str, str] = {}
         """Keys that each server has."""
         self.fetches = True
@@ -43,7 +46,7 @@ class World:
             return CommandOutput(stdout=json.dumps({"objects": self.written}), stderr="")
         if script.startswith("systemctl start longhaul-secrets-refresh.service && ") and self.fetches:
             self.servers[machine] = self.vault[KEYS_IN_USE]
-        has = Keys.parse(self.servers[machine]).names if machine in self.servers else ()
+        has = EncryptionKeys.parse(self.servers[machine]).names if machine in self.servers else ()
         return CommandOutput(stdout=json.dumps({"keys": has, "loaded": False, "error": "it is away"}), stderr="")
 
     def readmit(self) -> None:
@@ -53,8 +56,8 @@ class World:
         readmit_former(record, say=self.said.append)
 
     @property
-    def keys(self) -> Keys:
-        return Keys.parse(self.vault[KEYS_IN_USE])
+    def keys(self) -> EncryptionKeys:
+        return EncryptionKeys.parse(self.vault[KEYS_IN_USE])
 
 
 def servers(environment: Environment) -> list[str]:
@@ -70,7 +73,7 @@ def test_every_server_has_the_keys_that_the_data_need_before_it_starts(environme
     world = World(environment, retired=2, written={"key1": 3, "key3": 1, "": 2})
     world.readmit()
     assert world.keys.names == ("key3", "key1")
-    assert world.keys.phase is Phase.USE, "the next rotation retires it again"
+    assert world.keys.phase is RotationPhase.USE, "the next rotation retires it again"
     assert set(world.servers.values()) == {world.vault[KEYS_IN_USE]}
     assert list(world.servers) == servers(environment)
     assert "read with key1 too" in world.said[0]

@@ -18,13 +18,13 @@ from clouds.azure import fleet as azure
 from clouds.azure.fleet import COMPUTE_VERSION, AzureGroup
 from clouds.azure.session import AzureError
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Life, Machine
+from clouds.base.fleet import Life, LiveMachine
 from components.model import load
 from longhaul.roll.pools import Several, rolled_of
 from longhaul.terminal.exits import CommandError, Exit
 
 SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets"
-MACHINE = Machine(id="3", node="lab-a100-000003", current=False)
+MACHINE = LiveMachine(id="3", node="lab-a100-000003", current=False)
 
 
 class Answer:
@@ -262,7 +262,7 @@ def test_the_age_of_instances_is_asked_for_by_a_filter() -> None:
             return Pages()
 
     found = AwsGroup("lab-cpu", region="us-east-1", client=lambda _service: Ec2())
-    machines = [Machine(id=f"i-{number}", node=f"i-{number}", current=True) for number in range(201)]
+    machines = [LiveMachine(id=f"i-{number}", node=f"i-{number}", current=True) for number in range(201)]
     assert found.made_at(machines) == {"i-0": "2026-01-02T00:00:00+00:00"}
     assert [len(one["Values"]) for [one] in asked] == [200, 1]
     assert "--region us-east-1 --instance-id i-0 " in found.console(machines[0])

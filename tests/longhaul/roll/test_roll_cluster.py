@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.fleet import Group, Life, Machine
+from clouds.base.fleet import GroupState, Life, LiveMachine
 from contract.annotations import CHECKPOINT
 from lab import tools
 from longhaul.cluster.api_access import kubeconfig
@@ -225,14 +225,14 @@ class Instances:
         self.api = api
         self.machines = [self._joined(name, current=False) for name in ("a", "b")]
 
-    def _joined(self, name: str, *, current: bool) -> Machine:
+    def _joined(self, name: str, *, current: bool) -> LiveMachine:
         node(self.api, name)
-        return Machine(id=name, node=name, current=current)
+        return LiveMachine(id=name, node=name, current=current)
 
-    def look(self) -> Group:
-        return Group(target="v2", wanted=2, machines=tuple(self.machines))
+    def look(self) -> GroupState:
+        return GroupState(target="v2", wanted=2, machines=tuple(self.machines))
 
-    def replace(self, machine: Machine) -> None:
+    def replace(self, machine: LiveMachine) -> None:
         found = self.api.get(f"/api/v1/nodes/{machine.node}")
         assert found["metadata"]["annotations"]["longhaul.dev/roll-stage"] == "replacing"
         self.api.delete(f"/api/v1/nodes/{machine.node}", uid=found["metadata"]["uid"])
@@ -240,10 +240,10 @@ class Instances:
         self.machines = [one for one in self.machines if one.life is not Life.LEAVING]
         self.machines.append(self._joined(f"new-{machine.node}", current=True))
 
-    def rebuild(self, machine: Machine) -> None:
+    def rebuild(self, machine: LiveMachine) -> None:
         raise NotImplementedError
 
-    def remake(self, machine: Machine) -> None:
+    def remake(self, machine: LiveMachine) -> None:
         raise NotImplementedError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.fleet import Group, Life, Machine
+from clouds.base.fleet import GroupState, Life, LiveMachine
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from longhaul.drain import DrainPod
 from longhaul.roll.observed import ObservedMachine, View
@@ -42,18 +42,18 @@ def light(name: str = "dns") -> DrainPod:
 def old(
     name: str, *pods: DrainPod, life: Life = Life.PRESENT, keep_reason: str = "", **of_node: Any
 ) -> ObservedMachine:
-    machine = Machine(id=f"id-{name}", node=name, current=False, life=life, keep_reason=keep_reason)
+    machine = LiveMachine(id=f"id-{name}", node=name, current=False, life=life, keep_reason=keep_reason)
     return ObservedMachine(machine=machine, node=node(name, **of_node), pods=pods)
 
 
 def new(name: str, life: Life = Life.PRESENT, **of_node: Any) -> ObservedMachine:
     return ObservedMachine(
-        machine=Machine(id=f"id-{name}", node=name, current=True, life=life), node=node(name, **of_node)
+        machine=LiveMachine(id=f"id-{name}", node=name, current=True, life=life), node=node(name, **of_node)
     )
 
 
 def absent(name: str, *, current: bool = False) -> ObservedMachine:
-    return ObservedMachine(machine=Machine(id=f"id-{name}", node=name, current=current))
+    return ObservedMachine(machine=LiveMachine(id=f"id-{name}", node=name, current=current))
 
 
 def taken(name: str, *pods: DrainPod, stage: str = "", since: datetime = BEGIN, **more: Any) -> ObservedMachine:
@@ -63,7 +63,7 @@ def taken(name: str, *pods: DrainPod, stage: str = "", since: datetime = BEGIN, 
 
 def view(*seen: ObservedMachine, wanted: int | None = None, in_place: bool = False, now: datetime = BEGIN) -> View:
     machines = tuple(one.machine for one in seen)
-    group = Group(target="v2", wanted=len(seen) if wanted is None else wanted, machines=machines)
+    group = GroupState(target="v2", wanted=len(seen) if wanted is None else wanted, machines=machines)
     return View(group=group, in_place=in_place, now=now, seen=seen)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Machine
+from clouds.base.fleet import LiveMachine
 from contract.annotations import ROLL, ROLL_STAGE
 from longhaul.kubernetes.connection import ApiError
 from longhaul.roll.events import RollEventKind
@@ -266,7 +266,7 @@ def test_what_a_step_takes_is_no_time_that_others_had(pool: Pool) -> None:
     pool.meanwhile[1000.0] = pool.cluster.budgets.clear
     replace, slow = pool.cloud.replace, [900.0]
 
-    def replaced(machine: Machine) -> None:
+    def replaced(machine: LiveMachine) -> None:
         if slow:
             pool.cluster.advance(slow.pop())
         replace(machine)

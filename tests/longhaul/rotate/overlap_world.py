@@ -20,7 +20,7 @@ from components.model.access.revoked import Revoked
 from components.model.control_plane.machines import Machine, Role
 from components.model.identity.sign_in import settings
 from components.model.secrets.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
-from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, Standing, parse_standings
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationStanding, parse_standings
 from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIONS, SIGNING_KEYS
 from components.model.sites.places import place_of
 from components.render import api_server, etcd
@@ -264,7 +264,7 @@ class World:
     def rotation(self, name: str) -> RotationSubject:
         return AuthorityRotation.of(self.record, name, api=self, tell=self.told.append)
 
-    def run(self, *, now: bool = False, held: Callable[[], bool] = lambda: True) -> Standing:
+    def run(self, *, now: bool = False, held: Callable[[], bool] = lambda: True) -> RotationStanding:
         """Run `longhaul rotate` once."""
         told = self.told.append
         run = Overlap(
@@ -307,7 +307,7 @@ class World:
         return all(tuple(key for key in keys if key not in other) == self.believed for keys in found)
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> RotationStanding:
         return parse_standings(self.vault[ROTATIONS]).get(self.what, STEADY)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from clouds.base.control import CommandOutput
 from components.model import Environment, load
-from components.model.secrets.encryption_keys import Keys, Phase
+from components.model.secrets.encryption_keys import EncryptionKeys, RotationPhase
 from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
 from components.model.sites.places import place_of
 from longhaul.kubernetes.connection import ApiError
@@ -35,7 +35,7 @@ class World:
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
-        self.vault = {KEYS_IN_USE: Keys.first("one").text()}
+        self.vault = {KEYS_IN_USE: EncryptionKeys.first("one").text()}
         self.files: dict[str, tuple[str, ...]] = dict.fromkeys(SERVERS, ("key1",))
         self.secrets = {f"/api/v1/namespaces/default/secrets/s{number}": "key1" for number in range(3)}
         self.deaf: set[str] = set()
@@ -60,7 +60,7 @@ class World:
         assert timeout_s > 0
         if machine in SERVERS:
             if "refresh" in script and machine not in self.deaf:
-                self.files[machine] = Keys.parse(self.vault[KEYS_IN_USE]).names
+                self.files[machine] = EncryptionKeys.parse(self.vault[KEYS_IN_USE]).names
             self.check()
             told: dict[str, Any] = {"keys": self.files[machine], "loaded": True, "error": ""}
         else:
@@ -98,7 +98,7 @@ class World:
         return Rotation(record=record, api=stand_in, new_key=self.new_key, tell=lambda _line: None, held=held)
 
     def retired(self) -> tuple[str, ...]:
-        return Keys.parse(self.vault[RETIRED_KEYS]).names
+        return EncryptionKeys.parse(self.vault[RETIRED_KEYS]).names
 
 
 @pytest.fixture(name="world")
@@ -108,7 +108,7 @@ def _world(root: Path) -> World:
 
 def test_every_secret_is_under_the_new_key_and_the_old_one_is_kept(world: World) -> None:
     keys = world.rotation().run()
-    assert (keys.phase, keys.names, world.retired()) == (Phase.STEADY, ("key2",), ("key1",))
+    assert (keys.phase, keys.names, world.retired()) == (RotationPhase.STEADY, ("key2",), ("key1",))
     assert set(world.secrets.values()) == {"key2"}
     assert set(world.files.values()) == {("key2",)}
     assert world.rotation().run().names == ("key3",)
@@ -131,9 +131,9 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(world: World) -> 
 
 def test_a_run_that_is_killed_at_its_end_begins_no_further_rotation(world: World) -> None:
     """The list has one key again, and the servers have the one before it."""
-    world.vault[KEYS_IN_USE] = Keys.first("one").trusting("two").using().text()
+    world.vault[KEYS_IN_USE] = EncryptionKeys.first("one").trusting("two").using().text()
     world.files, world.secrets = dict.fromkeys(SERVERS, ("key2", "key1")), dict.fromkeys(world.secrets, "key2")
-    world.vault[KEYS_IN_USE] = Keys(keys=Keys.parse(world.vault[KEYS_IN_USE]).keys[:1]).text()
+    world.vault[KEYS_IN_USE] = EncryptionKeys(keys=EncryptionKeys.parse(world.vault[KEYS_IN_USE]).keys[:1]).text()
     assert world.rotation().run().names == ("key2",)
     assert set(world.files.values()) == {("key2",)}
     assert world.rotation().run().names == ("key3",)
@@ -143,7 +143,7 @@ def test_a_server_that_does_not_fetch_stops_the_rotation_where_all_read(world: W
     world.deaf.add("lab-api-1")
     with pytest.raises(CommandError, match="lab-api-1 has the keys key1 and not key1, key2: it could not fetch them"):
         world.rotation().run()
-    assert Keys.parse(world.vault[KEYS_IN_USE]).phase is Phase.TRUST
+    assert EncryptionKeys.parse(world.vault[KEYS_IN_USE]).phase is RotationPhase.TRUST
     assert set(world.secrets.values()) == {"key1"}
     world.deaf.clear()
     assert world.rotation().run().names == ("key2",)
@@ -161,12 +161,12 @@ def test_a_server_that_does_not_fetch_stops_the_rotation_where_all_read(world: W
 def test_a_server_is_not_believed_before_it_uses_the_keys(
     world: World, monkeypatch: pytest.MonkeyPatch, says: Any, why: str
 ) -> None:
-    world.vault[KEYS_IN_USE] = Keys.first("one").trusting("two").text()
+    world.vault[KEYS_IN_USE] = EncryptionKeys.first("one").trusting("two").text()
     output = CommandOutput(stdout=json.dumps(says) if says else "", stderr="" if says else "invalid choice")
     monkeypatch.setattr(world, "run_command", lambda *_words, **_more: output)
     with pytest.raises(CommandError, match=why):
         world.rotation().run()
-    assert Keys.parse(world.vault[KEYS_IN_USE]).phase is Phase.TRUST
+    assert EncryptionKeys.parse(world.vault[KEYS_IN_USE]).phase is RotationPhase.TRUST
 
 
 @pytest.mark.parametrize("says", ['{"keys": ["key1"], "loaded": false, "error": "403"}', "nothing"])
@@ -188,7 +188,7 @@ def test_secrets_that_went_meanwhile_are_left_and_a_refusal_is_not(world: World)
     world.refused[path] = 404
     with pytest.raises(CommandError, match=r"still stored with other keys \(key1: 1\), so those stay in use"):
         world.rotation().run()
-    assert Keys.parse(world.vault[KEYS_IN_USE]).names == ("key2", "key1")
+    assert EncryptionKeys.parse(world.vault[KEYS_IN_USE]).names == ("key2", "key1")
     assert RETIRED_KEYS not in world.vault
     assert ROUNDS > 1
     world.refused.clear()

@@ -13,7 +13,7 @@ import pytest
 
 from components.model import Environment, load
 from components.model.access.quarantine import Quarantine, Quarantined
-from components.model.secrets.encryption_keys import Phase
+from components.model.secrets.encryption_keys import RotationPhase
 from components.model.secrets.rotations import READ_VARIABLE, STEADY
 from components.model.secrets.vault import QUARANTINE, ROTATIONS
 from longhaul.rotate import stack
@@ -45,7 +45,7 @@ def test_the_new_one_alone_is_believed_by_everybody_at_the_end(make: Make) -> No
     world = make()
     (former,) = world.believed
     first = world.run()
-    assert (first.phase, first.until) == (Phase.TRUST, world.now + KUBECONFIG)
+    assert (first.phase, first.until) == (RotationPhase.TRUST, world.now + KUBECONFIG)
     assert world.run() == first, "the time does not begin anew"
     world.finish()
     (now,) = world.believed
@@ -88,7 +88,7 @@ def test_a_node_that_does_not_follow_stops_it_where_it_knows_every_server(make: 
     with pytest.raises(CommandError, match=r"the nodes b have not followed yet .* --without NAME"):
         world.run(now=True)
     assert world.now - began >= PATIENCE
-    assert world.standing.phase is Phase.TRUST
+    assert world.standing.phase is RotationPhase.TRUST
     world.away.clear()
     world.finish()
     assert world.all_believe
@@ -104,7 +104,7 @@ def test_a_node_that_was_made_anew_is_waited_for_before_servers_show_the_new_one
 
     def slept(seconds: float) -> None:
         sleep(seconds)
-        if not made and world.standing.phase is Phase.TRUST and seconds > LOOK_S:
+        if not made and world.standing.phase is RotationPhase.TRUST and seconds > LOOK_S:
             made.append(seconds)
             world.make_anew("b")
 
@@ -174,7 +174,7 @@ def test_nodes_that_keep_joining_hold_nobody_up(make: Make, monkeypatch: pytest.
 
     monkeypatch.setattr(world, "follow", joining)
     world.run()
-    assert (world.standing.phase, len(world.joined) > 1) == (Phase.TRUST, True)
+    assert (world.standing.phase, len(world.joined) > 1) == (RotationPhase.TRUST, True)
     assert world.standing.until is not None
 
 
@@ -183,7 +183,7 @@ def test_pods_from_before_stop_it_where_they_know_every_server(make: Make) -> No
     world.hangs = True
     with pytest.raises(CommandError, match="pods of coredns from before do not go"):
         world.run(now=True)
-    assert world.standing.phase is Phase.TRUST
+    assert world.standing.phase is RotationPhase.TRUST
     world.hangs = False
     world.finish()
     assert world.all_believe
@@ -195,7 +195,7 @@ def test_none_goes_on_before_both_are_published(make: Make, monkeypatch: pytest.
     monkeypatch.setattr(KubernetesWorld, "root", former)
     with pytest.raises(CommandError, match="kube-controller-manager does not publish what its machines have"):
         world.run(now=True)
-    assert world.standing.phase is Phase.TRUST
+    assert world.standing.phase is RotationPhase.TRUST
 
 
 def test_now_ends_kubeconfigs_and_nothing_else(make: Make) -> None:

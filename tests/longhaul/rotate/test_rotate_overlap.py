@@ -19,7 +19,7 @@ from components.control_plane import issuing
 from components.model import Environment, load
 from components.model.control_plane.machines import Role
 from components.model.secrets.certificates import ETCD_CLIENT, NODE_DAYS, authorities
-from components.model.secrets.encryption_keys import Phase
+from components.model.secrets.encryption_keys import RotationPhase
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY
 from components.model.secrets.vault import ROTATIONS
 from contract.annotations import AUTHORITIES
@@ -71,7 +71,7 @@ def test_the_new_one_alone_is_believed_at_the_end(make: Make, what: str) -> None
     assert world.all_believe
     assert former not in digests("".join(world.published.values()))
     assert (world.vault[ROTATIONS], left(world)) == ("{}", [])
-    assert world.run().phase in (Phase.USE, Phase.STEADY)
+    assert world.run().phase in (RotationPhase.USE, RotationPhase.STEADY)
     assert now in world.believed or world.standing == STEADY
 
 
@@ -138,7 +138,7 @@ def test_a_server_that_does_not_fetch_stops_it_where_all_is_believed(make: Make,
     world.deaf.add(deaf)
     with pytest.raises(CommandError, match=rf"{deaf} does not have .* as the vault does: it could not fetch"):
         world.run()
-    assert world.standing.phase is Phase.TRUST
+    assert world.standing.phase is RotationPhase.TRUST
     world.deaf.clear()
     world.finish()
 
@@ -241,7 +241,7 @@ def test_a_server_is_not_believed_before_it_uses_the_keys(
     monkeypatch.setattr(world, "run_command", told)
     with pytest.raises(CommandError, match=why):
         world.run()
-    assert world.standing.phase is Phase.TRUST
+    assert world.standing.phase is RotationPhase.TRUST
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_certificate_is_taken_over_once_the_port_shows_it(
     world.__dict__["run_command"] = told
     with pytest.raises(CommandError, match=f"{deaf} has .*{file} as the vault does, but a port shows another"):
         world.finish()
-    assert world.standing.phase is Phase.USE
+    assert world.standing.phase is RotationPhase.USE
 
 
 def test_servers_start_anew_behind_the_balancer_where_there_is_another(make: Make, environment: Environment) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.fleet import Group, Life, Machine
+from clouds.base.fleet import GroupState, Life, LiveMachine
 from components.model import Environment, load, plan
 from longhaul.racks.inventory import Reach, machines
 from longhaul.status import groups
@@ -33,11 +33,11 @@ def _environment(root: Path) -> Environment:
     return load(root / "stacks" / "Pulumi.lab.yaml")
 
 
-def machine(name: str, life: Life = Life.PRESENT) -> Machine:
-    return Machine(id=name, node=name, current=True, life=life)
+def machine(name: str, life: Life = Life.PRESENT) -> LiveMachine:
+    return LiveMachine(id=name, node=name, current=True, life=life)
 
 
-def seen(*absent: Machine, ready: int = 1, wanted: int = 0, **more: Any) -> Observed:
+def seen(*absent: LiveMachine, ready: int = 1, wanted: int = 0, **more: Any) -> Observed:
     """Return a pool with ``ready`` nodes and further machines, of which the group wants all."""
     nodes = tuple(node(f"i-{number}", pool="cpu", site="use1") for number in range(ready))
     there = (*(machine(one.name) for one in nodes), *absent)
@@ -125,15 +125,15 @@ class Live:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def look(self) -> Group:
+    def look(self) -> GroupState:
         there = (machine("i-0"), machine("i-1"), machine("i-2", Life.LEAVING))
-        return Group(target="1", wanted=2, machines=there)
+        return GroupState(target="1", wanted=2, machines=there)
 
-    def made_at(self, found: list[Machine]) -> dict[str, str]:
+    def made_at(self, found: list[LiveMachine]) -> dict[str, str]:
         self.asked += [one.id for one in found]
         return {"i-1": ago(hours=1)}
 
-    def console(self, one: Machine) -> str:
+    def console(self, one: LiveMachine) -> str:
         return f"console {one.id}"
 
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from components.model.access.revoked import Person, Revoked, is_name
+from components.model.access.revoked import Revoked, RevokedPerson, is_name
 from components.model.secrets.vault import LARGEST
 
-ALICE = Person(name="corp:alice@example.com", since="2030-01-01T00:00:00+00:00", by="root@corp")
+ALICE = RevokedPerson(name="corp:alice@example.com", since="2030-01-01T00:00:00+00:00", by="root@corp")
 
 
 def test_a_list_is_read_as_it_was_written() -> None:
@@ -19,8 +19,8 @@ def test_a_list_is_read_as_it_was_written() -> None:
 
 
 def test_a_person_is_in_it_once_and_goes_by_name() -> None:
-    bob = Person(name="corp:bob", since=ALICE.since, by="x")
-    found = Revoked().with_(ALICE).with_(bob).with_(Person(name=ALICE.name, since="later", by="y"))
+    bob = RevokedPerson(name="corp:bob", since=ALICE.since, by="x")
+    found = Revoked().with_(ALICE).with_(bob).with_(RevokedPerson(name=ALICE.name, since="later", by="y"))
     assert found.people == (ALICE, bob)
     assert found.without(ALICE.name).names == ("corp:bob",)
     assert found.find("corp:bob") == bob
@@ -49,6 +49,6 @@ def test_anything_else_is_no_list(text: str) -> None:
 
 
 def test_a_list_is_as_long_as_a_vault_s_secret() -> None:
-    many = tuple(Person(name=f"corp:{'x' * 200}{n}", since="", by="") for n in range(60))
+    many = tuple(RevokedPerson(name=f"corp:{'x' * 200}{n}", since="", by="") for n in range(60))
     with pytest.raises(ValueError, match=str(LARGEST)):
         Revoked(people=many).text()

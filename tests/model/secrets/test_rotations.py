@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from components.model.secrets.encryption_keys import Phase
-from components.model.secrets.rotations import STEADY, Standing, parse_standings, rotation_of, standings_text
+from components.model.secrets.encryption_keys import RotationPhase
+from components.model.secrets.rotations import STEADY, RotationStanding, parse_standings, rotation_of, standings_text
 
 
 def test_what_is_over_is_not_in_it() -> None:
     until = datetime(2026, 11, 1, 2, 3, 4, tzinfo=UTC)
-    waiting = Standing(phase=Phase.USE, until=until)
+    waiting = RotationStanding(phase=RotationPhase.USE, until=until)
     text = standings_text({"service-accounts": waiting, "authority-nodes": STEADY})
     assert parse_standings(text) == {"service-accounts": waiting}
     assert standings_text({}) == "{}"

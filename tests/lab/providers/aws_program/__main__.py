@@ -11,7 +11,7 @@ from components.aws.controller import NodeControllerAccess, NodeControllerAccess
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.vpn import AwsRoutes, AwsRoutesArgs, AwsVpnGateway, AwsVpnGatewayArgs, AwsVpnPeer, AwsVpnPeerArgs
-from components.links import Keys, used
+from components.links import VaultTunnelKeys, used
 from components.model import plan
 from components.model.loading.load import load
 from components.tags import site_tags
@@ -56,7 +56,7 @@ peer = AwsVpnPeer(
         remote_address="198.51.100.20",
         local=addresses.sites["use1"].block,
         remote=addresses.sites["weu"].block,
-        keys=(Keys(text=""), Keys(text="")),
+        keys=(VaultTunnelKeys(text=""), VaultTunnelKeys(text="")),
         tags=own,
     ),
     opts=opts,

@@ -11,7 +11,7 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
-from components.links import Keys, Links, LinksArgs
+from components.links import Links, LinksArgs, VaultTunnelKeys
 from components.model import plan
 from components.model.loading.load import load
 from components.tags import site_tags
@@ -23,10 +23,10 @@ assert provider
 opts = ResourceOptions(providers=[provider])
 
 
-def no_keys(secret: str, *, of_cloud: bool = False) -> Keys:
+def no_keys(secret: str, *, of_cloud: bool = False) -> VaultTunnelKeys:
     if not of_cloud:
         raise NotImplementedError(f"{secret}: AWS makes the keys of every link here")
-    return Keys(text="")
+    return VaultTunnelKeys(text="")
 
 
 azure = SiteNetwork(

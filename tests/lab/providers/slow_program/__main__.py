@@ -8,7 +8,7 @@ from clouds.onprem.site import OnpremSite
 from components.azure.account import azure_site
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
-from components.links import End, EndContext, Keys, Links, LinksArgs
+from components.links import End, EndContext, Links, LinksArgs, VaultTunnelKeys
 from components.model import plan
 from components.model.loading.load import load
 from components.onprem.links import OnpremEnd
@@ -46,6 +46,6 @@ Links(
         addresses=addresses,
         ends={name: partial(OnpremEnd, site) for name, site in racks.items()}
         | {name: partial(end, made) for name, made in networks.items()},
-        tunnel_keys=lambda secret, of_cloud=False: Keys(text="correct_horse_battery_staple"),
+        tunnel_keys=lambda secret, of_cloud=False: VaultTunnelKeys(text="correct_horse_battery_staple"),
     ),
 )

@@ -9,8 +9,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from checks import Check
-from node_config import Node
+from checks import MachineCheck
+from node_config import NodeConfig
 
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
 """Health path of kube-apiserver. It leaves out the events etcd: losing that must not take an API server out of
@@ -37,7 +37,7 @@ ELSEWHERE_S = 2.0
 """Timeout in seconds for an address that may not exist; shorter than :data:`TIMEOUT_S`."""
 
 
-def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
+def checks(node: NodeConfig, *, pki: Path) -> tuple[MachineCheck, ...]:
     """Check that kube-apiserver is ready and of the right version, and that controller-manager, node signer,
     scheduler, node controller, autoscaler and join endpoint are healthy, and the managers of queues where there are
     any."""
@@ -55,17 +55,17 @@ def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
     )
 
 
-def server(node: Node, *, pki: Path) -> Check:
+def server(node: NodeConfig, *, pki: Path) -> MachineCheck:
     """Check that kube-apiserver is ready."""
     return health("kube-apiserver", _url(node) + READY, _context(pki))
 
 
-def _queues(node: Node, name: str, url: str, *, pki: Path) -> Check:
+def _queues(node: NodeConfig, name: str, url: str, *, pki: Path) -> MachineCheck:
     """Check that a manager of queues is ready. It cannot be before its objects are in the cluster, which come once the
     API servers are ready; until then nobody asks it."""
     found = health(name, url, unverified())
     if not found.ok and _is_unknown(f"{_url(node)}/apis/{GROUPS[name]}", pki=pki):
-        return Check(name=name, ok=True, detail="its objects are not in the cluster yet")
+        return MachineCheck(name=name, ok=True, detail="its objects are not in the cluster yet")
     return found
 
 
@@ -76,7 +76,7 @@ def _is_unknown(url: str, *, pki: Path) -> bool:
         return False
 
 
-def why_silent(node: Node) -> str:
+def why_silent(node: NodeConfig) -> str:
     """Return why kube-apiserver counts as silent; empty when it answers anything, a refusal too, or does not run."""
     try:
         _get(_url(node) + ALIVE, unverified(), timeout_s=ALIVE_S)
@@ -98,7 +98,7 @@ def answers(frontend: str, *, pki: Path) -> bool:
     return status == 200
 
 
-def _url(node: Node) -> str:
+def _url(node: NodeConfig) -> str:
     return f"https://127.0.0.1:{node.port}"
 
 
@@ -128,22 +128,22 @@ def _get(url: str, context: ssl.SSLContext, *, timeout_s: float = TIMEOUT_S) -> 
         return error.code, error.read().decode(errors="replace")
 
 
-def health(name: str, url: str, context: ssl.SSLContext) -> Check:
+def health(name: str, url: str, context: ssl.SSLContext) -> MachineCheck:
     """Check that a program answers 200."""
     try:
         status, body = _get(url, context)
     except OSError as error:
-        return Check(name=name, ok=False, detail=f"{url}: {error}")
+        return MachineCheck(name=name, ok=False, detail=f"{url}: {error}")
     failed = [line for line in body.splitlines() if line.startswith("[-]")]
-    return Check(name=name, ok=status == 200, detail="; ".join(failed) or f"answers {status}")
+    return MachineCheck(name=name, ok=status == 200, detail="; ".join(failed) or f"answers {status}")
 
 
-def _version(url: str, context: ssl.SSLContext, *, wanted: str) -> Check:
+def _version(url: str, context: ssl.SSLContext, *, wanted: str) -> MachineCheck:
     try:
         status, body = _get(url, context)
         runs = str(json.loads(body)["gitVersion"]) if status == 200 else ""
     except (OSError, ValueError, KeyError) as error:
-        return Check(name="version", ok=False, detail=f"{url}: {error}")
+        return MachineCheck(name="version", ok=False, detail=f"{url}: {error}")
     if not runs:
-        return Check(name="version", ok=False, detail=f"{url} answers {status}")
-    return Check(name="version", ok=runs == f"v{wanted}", detail=f"runs {runs}, the environment wants v{wanted}")
+        return MachineCheck(name="version", ok=False, detail=f"{url} answers {status}")
+    return MachineCheck(name="version", ok=runs == f"v{wanted}", detail=f"runs {runs}, the environment wants v{wanted}")

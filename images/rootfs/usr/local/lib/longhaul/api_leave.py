@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import api_checks
-from node_config import Node
+from node_config import NodeConfig
 
 WAIT_S = 60.0
 """Longest wait in seconds for another server to receive connections: the load balancer must have found it ready twice,
@@ -33,7 +33,7 @@ class Departure:
     reason: str
 
 
-def leave(node: Node, *, frontend: str, pki: Path) -> Departure:
+def leave(node: NodeConfig, *, frontend: str, pki: Path) -> Departure:
     """Wait until another server answers at ``frontend`` (address and port), then stop kube-apiserver. The cloud's load
     balancer never connects a server to itself: such a connection gets no answer, so any answer comes from another
     server."""
@@ -58,7 +58,7 @@ def leave(node: Node, *, frontend: str, pki: Path) -> Departure:
     return Departure(left=True, reason="another API server answers, this one has stopped")
 
 
-def _listens(node: Node) -> bool:
+def _listens(node: NodeConfig) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", node.port), timeout=RETRY_S):
             return True

@@ -7,12 +7,12 @@ import ssl
 import urllib.request
 from pathlib import Path
 
-from node_config import Node
+from node_config import NodeConfig
 
 TIMEOUT_S = 10.0
 
 
-def loaded(node: Node, metric: str, *, pki: Path) -> str:
+def loaded(node: NodeConfig, metric: str, *, pki: Path) -> str:
     """Return the label ``hash`` of a metric that tells which configuration kube-apiserver uses; empty when there is
     none. ``OSError`` or ``HTTPException`` when the server does not tell. It is asked with the certificate whose group
     may."""

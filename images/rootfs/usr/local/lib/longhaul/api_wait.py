@@ -8,7 +8,7 @@ import sys
 import time
 
 import api_checks
-from node_config import PKI, Node
+from node_config import PKI, NodeConfig
 
 RETRY_S = 0.5
 """Seconds between two checks; the unit's TimeoutStartSec= limits the total wait."""
@@ -16,7 +16,7 @@ RETRY_S = 0.5
 
 def main() -> int:
     """Return 0 once kube-apiserver is ready."""
-    node = Node.read()
+    node = NodeConfig.read()
     said = ""
     while not (check := api_checks.server(node, pki=PKI)).ok:
         if check.detail != said:

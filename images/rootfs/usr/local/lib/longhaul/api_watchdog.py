@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import api_checks
-from node_config import Node
+from node_config import NodeConfig
 
 PERIOD_S = 5.0
 """Seconds between two questions."""
@@ -59,7 +59,7 @@ def spared_s(killed: Path, now: float) -> float:
 
 def main() -> int:
     """Return 0 once a hung server was killed."""
-    node = Node.read()
+    node = NodeConfig.read()
     if spared := spared_s(KILLED, time.time()):
         print(f"kube-apiserver was hung and killed, and is left alone for {spared:.0f} s", flush=True)
         time.sleep(spared)

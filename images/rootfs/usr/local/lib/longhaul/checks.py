@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class MachineCheck:
     """Name of a check, its result, and what was seen."""
 
     name: str

@@ -19,7 +19,7 @@ import etcd_checks
 from awaiting import awaited
 from digests import digests
 from etcd_client import Etcdctl
-from node_config import Node
+from node_config import NodeConfig
 from shown import others, shown
 
 ACCOUNTS = "service-account.pem"
@@ -50,7 +50,7 @@ when that changes, and once a minute (k8s.io/apiserver 0.36, dynamiccertificates
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class MachineCredentials:
     """Credentials of a control-plane machine."""
 
     files: Mapping[str, tuple[str, ...]]
@@ -66,10 +66,10 @@ class Held:
     """Reason why a unit was not started with what the files have."""
 
 
-def held(node: Node, *, pki: Path) -> Held:
+def held(node: NodeConfig, *, pki: Path) -> MachineCredentials:
     """Return what this machine has and uses."""
     paths = sorted(path for path in pki.iterdir() if path.suffix in (".pem", ".crt"))
-    return Held(
+    return MachineCredentials(
         files={path.name: digests(path.read_text()) for path in paths},
         unused=_unused(node, pki),
         shown=shown(node, pki=pki),
@@ -77,7 +77,7 @@ def held(node: Node, *, pki: Path) -> Held:
     )
 
 
-def take_over(node: Node, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> Held:
+def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> MachineCredentials:
     """Have the programs that were started with another content of a file than it has start with that, and wait until
     all ports show what the files have. kube-apiserver leaves the load balancer at ``frontend`` first; where that is
     empty, there is no other server. A member, which has an ``etcdctl``, stops only where the others are a quorum
@@ -99,7 +99,7 @@ def take_over(node: Node, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) 
     return replace(found, error=error)
 
 
-def _restart_member(node: Node, etcdctl: Etcdctl) -> str:
+def _restart_member(node: NodeConfig, etcdctl: Etcdctl) -> str:
     """Return why etcd was not started again; empty when it commits through its quorum. A leader hands over before it
     stops (etcd 3.6, server/etcdserver/server.go, ``Stop``)."""
     survival = etcd_checks.survival(node, etcdctl, without=node.machine)
@@ -116,7 +116,7 @@ def _restart_member(node: Node, etcdctl: Etcdctl) -> str:
     return ""
 
 
-def _restart_server(node: Node, *, frontend: str, pki: Path) -> str:
+def _restart_server(node: NodeConfig, *, frontend: str, pki: Path) -> str:
     """Return why kube-apiserver was not started again; empty when it is ready."""
     if not frontend:
         return _done("restart", API)
@@ -138,7 +138,7 @@ def _done(*words: str) -> str:
     return said[-1] if done.returncode else ""
 
 
-def _unused(node: Node, pki: Path) -> tuple[str, ...]:
+def _unused(node: NodeConfig, pki: Path) -> tuple[str, ...]:
     units = {"api": (API, CONTROLLER_MANAGER), "vpn": ()}.get(node.role, (ETCD,))
     return tuple(unit for unit in units if any(_differs(unit, name, pki) for name in COPIED[unit]))
 

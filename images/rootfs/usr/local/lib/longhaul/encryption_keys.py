@@ -13,7 +13,7 @@ from pathlib import Path
 from api_metrics import loaded
 from awaiting import awaited
 from etcd_client import Etcdctl
-from node_config import Node
+from node_config import NodeConfig
 
 FILE = "encryption.yaml"
 NAME = re.compile(r'"name": "([^"]+)"')
@@ -33,7 +33,7 @@ PAGE = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class ServerKeys:
     """Keys of an API server."""
 
     keys: tuple[str, ...]
@@ -52,7 +52,7 @@ class Written:
     """Number of objects by key's name; those without encryption under an empty name."""
 
 
-def held(node: Node, *, pki: Path) -> Held:
+def held(node: NodeConfig, *, pki: Path) -> ServerKeys:
     """Return the keys of this API server."""
     names: tuple[str, ...] = ()
     try:
@@ -60,11 +60,11 @@ def held(node: Node, *, pki: Path) -> Held:
         names = tuple(NAME.findall(content.decode()))
         used = loaded(node, METRIC, pki=pki)
     except (OSError, http.client.HTTPException) as error:
-        return Held(keys=names, loaded=False, error=f"it is not known which its server uses: {error}")
-    return Held(keys=names, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
+        return ServerKeys(keys=names, loaded=False, error=f"it is not known which its server uses: {error}")
+    return ServerKeys(keys=names, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
-def await_held(node: Node, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> Held:
+def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> ServerKeys:
     """Return the keys once kube-apiserver uses those ``wanted``, or the last answer after ``wait_s`` seconds. Another
     list in the file is not waited for."""
     return awaited(

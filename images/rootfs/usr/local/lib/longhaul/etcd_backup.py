@@ -22,16 +22,16 @@ from typing import Any
 
 import fetch_secrets
 from backup import counted, snapshot, state, turn
-from backup.settings import Settings, SettingsError
-from backup.snapshot import Programs, Snapshot, SnapshotError
-from backup.standing import Standing, standing
-from backup.state import Newest, Seen, State
+from backup.settings import BackupSettings, SettingsError
+from backup.snapshot import Programs, SnapshotContent, SnapshotError
+from backup.standing import BackupStanding, standing
+from backup.state import BackupState, Newest, StorageLook
 from backup.storage import RESOURCE, Storage, StorageError, digest
 from etcd_client import Etcdctl, EtcdError
 from managed_identity import OwnIdentity
-from node_config import PKI, Node, client_url
+from node_config import PKI, NodeConfig, client_url
 from node_metadata import NotYetError
-from vault import AwayError, Vault, VaultError, WithheldError
+from vault import AwayError, MachineVault, VaultError, WithheldError
 
 SECRET = "backups"  # noqa: S105  (the name of a secret, not its value)
 SCRATCH = Path("/var/lib/longhaul/ssd/backup")
@@ -46,8 +46,8 @@ class BackupError(Exception):
 class Backup:
     """Makes backups of one member's etcd cluster."""
 
-    node: Node
-    settings: Settings
+    node: NodeConfig
+    settings: BackupSettings
     storage: Storage
     etcdctl: Etcdctl
     programs: Programs
@@ -55,7 +55,7 @@ class Backup:
     alone: bool = False
     """True when this member asks no other one."""
 
-    def run(self, *, now: datetime, at_once: bool) -> Seen:
+    def run(self, *, now: datetime, at_once: bool) -> StorageLook:
         """Make a backup if it is this member's turn, and return what there is in the storage then."""
         there = standing(
             (found for kept in turn.CLASSES for found in self.storage.backups(kept, self.node.role)),
@@ -75,7 +75,7 @@ class Backup:
         print(f"backed up: {made.name}, revision {made.revision}, {made.keys} keys, {made.size} bytes", flush=True)
         return replace(there.seen, newest=made)
 
-    def _is_due(self, rank: int, there: Standing) -> bool:
+    def _is_due(self, rank: int, there: BackupStanding) -> bool:
         up_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         ages = turn.Ages(newest_s=there.age_s, own_s=there.own_age_s, up_s=up_s)
         return turn.is_due(rank=rank, ages=ages, every_s=self.settings.every_s, took_s=there.seen.took_s)
@@ -122,7 +122,7 @@ class Backup:
             name=f"{kept}/{name}", made=now.timestamp(), size=size, revision=inside.revision, keys=inside.keys
         )
 
-    def _metadata(self, inside: Snapshot, hash_: str, now: datetime, cluster: str) -> Mapping[str, str]:
+    def _metadata(self, inside: SnapshotContent, hash_: str, now: datetime, cluster: str) -> Mapping[str, str]:
         return {
             "format": counted.FORMAT,
             "environment": self.settings.environment,
@@ -139,11 +139,11 @@ class Backup:
         }
 
 
-def look(node: Node, vault: Vault, *, now: datetime, at_once: bool, alone: bool = False) -> State:
+def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool, alone: bool = False) -> BackupState:
     """Look, and make a backup if it is time. A failure becomes part of the state, beside what was known before."""
     every_s, seen = 0.0, state.last_seen()
     try:
-        settings = Settings.parse(vault.read(SECRET), vault=vault.url)
+        settings = BackupSettings.parse(vault.read(SECRET), vault=vault.url)
         every_s = settings.every_s
         identity = OwnIdentity(audience=RESOURCE)
         backup = Backup(
@@ -157,7 +157,7 @@ def look(node: Node, vault: Vault, *, now: datetime, at_once: bool, alone: bool 
         )
         seen = backup.run(now=now, at_once=at_once)
     except WithheldError as error:
-        return State(declared=False, looked=now.timestamp(), error=str(error) if at_once else "")
+        return BackupState(declared=False, looked=now.timestamp(), error=str(error) if at_once else "")
     except (
         AwayError,
         BackupError,
@@ -168,8 +168,8 @@ def look(node: Node, vault: Vault, *, now: datetime, at_once: bool, alone: bool 
         StorageError,
         VaultError,
     ) as error:
-        return State(declared=True, looked=now.timestamp(), every_s=every_s, error=str(error), **vars(seen))
-    return State(declared=True, looked=now.timestamp(), every_s=every_s, **vars(seen))
+        return BackupState(declared=True, looked=now.timestamp(), every_s=every_s, error=str(error), **vars(seen))
+    return BackupState(declared=True, looked=now.timestamp(), every_s=every_s, **vars(seen))
 
 
 def _token(identity: OwnIdentity) -> str:
@@ -185,7 +185,7 @@ def main() -> int:
     parser.add_argument("--now", action="store_true", help="make a backup, whatever the newest one's age")
     parser.add_argument("--without-quorum", action="store_true", help="with --now, on the learner: ask no other member")
     arguments = parser.parse_args()
-    node = Node.read()
+    node = NodeConfig.read()
     if arguments.without_quorum and not (arguments.now and node.learner):
         parser.error("--without-quorum is for the learner, with --now: a voting member without a quorum may be behind")
     with (state.FOLDER / "lock").open("w") as lock:

@@ -12,9 +12,9 @@ import disk_gate
 import etcd_corrupt
 import etcd_last_words
 from backup.turn import MOST_BEHIND
-from checks import Check
-from etcd_client import Cluster, Etcdctl, EtcdError, Member, Status, answering
-from node_config import Node, client_url
+from checks import MachineCheck
+from etcd_client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member, answering
+from node_config import NodeConfig, client_url
 
 ROOM_BYTES = 1 << 30
 """Free space below which a data disk counts as full: etcd's log grows by files of 64 MB, and a member that cannot write
@@ -54,7 +54,7 @@ class Survival:
     reason: str
 
 
-def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
+def checks(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MachineCheck, ...]]:
     """Return the id of the etcd cluster in hexadecimal (empty when this member does not answer), and the checks:
     whether its disk was found fast enough, and whether the member has started, votes, is in a quorum, and has the right
     version; of the learner, whether it keeps up instead of voting."""
@@ -65,12 +65,12 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
     except EtcdError as error:
         why = etcd_last_words.last_words()
         detail = f"{error}; {why}" if why else str(error)
-        return "", (*disk, Check(name="started", ok=False, detail=detail))
+        return "", (*disk, MachineCheck(name="started", ok=False, detail=detail))
     return f"{status.cluster:x}", (
         *disk,
-        Check(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
+        MachineCheck(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
         *(_follows(node, etcdctl, status) if node.learner else _votes(node, etcdctl, endpoint, status)),
-        Check(
+        MachineCheck(
             name="version",
             ok=status.version == node.version,
             detail=f"runs {status.version}, the environment wants {node.version}",
@@ -78,30 +78,34 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
     )
 
 
-def _votes(node: Node, etcdctl: Etcdctl, endpoint: str, status: Status) -> tuple[Check, ...]:
+def _votes(node: NodeConfig, etcdctl: Etcdctl, endpoint: str, status: EtcdMemberStatus) -> tuple[MachineCheck, ...]:
     ailment = etcdctl.ailment(endpoint)
     return (
-        Check(
+        MachineCheck(
             name="voting",
             ok=not status.learner,
             detail="is a learner still" if status.learner else "is a voting member",
         ),
-        Check(name="quorum", ok=not ailment, detail=_described(ailment, node, etcdctl) if ailment else "commits"),
+        MachineCheck(
+            name="quorum", ok=not ailment, detail=_described(ailment, node, etcdctl) if ailment else "commits"
+        ),
     )
 
 
-def _follows(node: Node, etcdctl: Etcdctl, status: Status) -> tuple[Check, ...]:
+def _follows(node: NodeConfig, etcdctl: Etcdctl, status: EtcdMemberStatus) -> tuple[MachineCheck, ...]:
     """Return the checks of the member that never votes: it serves no reads that need a quorum, so it is held against
     the voting members' revision."""
     newest = max((one.revision for one in _answers(node, etcdctl)), default=None)
     behind = None if newest is None else max(0, newest - status.revision)
     if behind is None:
-        found = Check(name="follows", ok=False, detail=f"no voting member answers; it has revision {status.revision}")
+        found = MachineCheck(
+            name="follows", ok=False, detail=f"no voting member answers; it has revision {status.revision}"
+        )
     else:
         detail = f"{behind} revisions behind" if behind else "has the newest revision"
-        found = Check(name="follows", ok=behind <= MOST_BEHIND, detail=detail)
+        found = MachineCheck(name="follows", ok=behind <= MOST_BEHIND, detail=detail)
     return (
-        Check(
+        MachineCheck(
             name="learner",
             ok=status.learner,
             detail="is a learner, as declared" if status.learner else "votes, and is declared as a learner",
@@ -110,34 +114,34 @@ def _follows(node: Node, etcdctl: Etcdctl, status: Status) -> tuple[Check, ...]:
     )
 
 
-def _answers(node: Node, etcdctl: Etcdctl) -> Iterator[Status]:
+def _answers(node: NodeConfig, etcdctl: Etcdctl) -> Iterator[EtcdMemberStatus]:
     """Yield the state of each other member that answers."""
     for endpoint in answering(client_url(address) for address in node.peers.values()):
         with suppress(EtcdError):
             yield etcdctl.status(endpoint)
 
 
-def disk_checks(record: Path) -> tuple[Check, ...]:
+def disk_checks(record: Path) -> tuple[MachineCheck, ...]:
     """Return the check of the disk's syncs; none when they were not measured."""
     found = disk_gate.Measured.read(record)
-    return (Check(name="disk", ok=found.fast_enough, detail=str(found), final=True),) if found else ()
+    return (MachineCheck(name="disk", ok=found.fast_enough, detail=str(found), final=True),) if found else ()
 
 
-def room_checks(disk: Path) -> tuple[Check, ...]:
+def room_checks(disk: Path) -> tuple[MachineCheck, ...]:
     """Return the check of the data disk's free space; none when the disk is not mounted."""
     if not disk.is_mount():
         return ()
     free = shutil.disk_usage(disk).free
     if free >= ROOM_BYTES:
-        return (Check(name="room", ok=True, detail=f"{free >> 30} GiB free"),)
+        return (MachineCheck(name="room", ok=True, detail=f"{free >> 30} GiB free"),)
     detail = (
         f"the data disk is full: {free >> 20} MiB free at {disk}, and a member that cannot write ends. Delete what is "
         "not etcd's, or replace the machine: `longhaul up --replace`"
     )
-    return (Check(name="room", ok=False, detail=detail),)
+    return (MachineCheck(name="room", ok=False, detail=detail),)
 
 
-def _described(ailment: str, node: Node, etcdctl: Etcdctl) -> str:
+def _described(ailment: str, node: NodeConfig, etcdctl: Etcdctl) -> str:
     """Return what is wrong with a member, and what to do about an alarm that everyone has."""
     if NOSPACE in ailment:
         return (
@@ -148,7 +152,7 @@ def _described(ailment: str, node: Node, etcdctl: Etcdctl) -> str:
     return corrupt or f"does not commit, or has an alarm: {ailment}"
 
 
-def members(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:
+def members(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:
     """Return the id of the etcd cluster in hexadecimal, and every member; both empty when no member answers with a
     quorum."""
     cluster = _cluster(node, etcdctl)
@@ -157,7 +161,7 @@ def members(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]
     return f"{cluster.id:x}", tuple(_report(member, etcdctl) for member in cluster.members)
 
 
-def survival(node: Node, etcdctl: Etcdctl, *, without: str) -> Survival:
+def survival(node: NodeConfig, etcdctl: Etcdctl, *, without: str) -> Survival:
     """Return whether the healthy voters other than ``without`` are a quorum of all present voters."""
     cluster = _cluster(node, etcdctl)
     if cluster is None:
@@ -188,7 +192,7 @@ def survival(node: Node, etcdctl: Etcdctl, *, without: str) -> Survival:
     )
 
 
-def _cluster(node: Node, etcdctl: Etcdctl) -> Cluster | None:
+def _cluster(node: NodeConfig, etcdctl: Etcdctl) -> EtcdMembers | None:
     addresses = (node.address, *node.peers.values())
     return etcdctl.first_cluster(client_url(address) for address in addresses)
 

@@ -44,7 +44,7 @@ class Member:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class EtcdMembers:
     """Members of an etcd cluster, as reported by a member that has a quorum."""
 
     id: int
@@ -54,7 +54,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Status:
+class EtcdMemberStatus:
     """State of a member, as it reports itself; needs no quorum."""
 
     member: int
@@ -125,16 +125,16 @@ class Etcdctl:
         except subprocess.TimeoutExpired:
             raise EtcdError(f"{endpoint}, {' '.join(arguments[:2])}: no answer") from None
 
-    def cluster(self, endpoint: str) -> Cluster:
+    def cluster(self, endpoint: str) -> EtcdMembers:
         """Return the members, by consensus: an answer means that the cluster has a quorum."""
         answer = self.run(endpoint, "member", "list")
-        return Cluster(
+        return EtcdMembers(
             id=answer["header"]["cluster_id"],
             members=tuple(_member(raw) for raw in answer["members"]),
             endpoint=endpoint,
         )
 
-    def first_cluster(self, endpoints: Iterable[str]) -> Cluster | None:
+    def first_cluster(self, endpoints: Iterable[str]) -> EtcdMembers | None:
         """Return the answer of the first endpoint that has a quorum, or None."""
         for endpoint in answering(endpoints):
             try:
@@ -143,10 +143,10 @@ class Etcdctl:
                 continue
         return None
 
-    def status(self, endpoint: str) -> Status:
+    def status(self, endpoint: str) -> EtcdMemberStatus:
         """Return the state of the member at ``endpoint``."""
         raw = self.run(endpoint, "endpoint", "status")[0]["Status"]
-        return Status(
+        return EtcdMemberStatus(
             member=raw["header"]["member_id"],
             cluster=raw["header"]["cluster_id"],
             leader=raw.get("leader", 0),

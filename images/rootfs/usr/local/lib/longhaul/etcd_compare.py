@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 
 from etcd_client import Etcdctl, EtcdError
-from node_config import PKI, Node, client_url
+from node_config import PKI, NodeConfig, client_url
 
 PATIENCE_S = 15.0
 """Seconds for which a comparison is tried. Others may be starting as well. A member that joins may have much to catch
@@ -28,7 +28,7 @@ HASH_S = 60.0
 """Time limit of one answer in seconds: a member reads all of its data for it."""
 
 
-def compared(node: Node, etcdctl: Etcdctl) -> bool | None:
+def compared(node: NodeConfig, etcdctl: Etcdctl) -> bool | None:
     """Return whether the data is that of another member, at one revision; True when there is no other. None when none
     answers that has dropped exactly as much of the history. ``EtcdError`` when this member does not answer."""
     own = client_url(node.address)
@@ -49,7 +49,7 @@ def compared(node: Node, etcdctl: Etcdctl) -> bool | None:
 
 
 def verdict(
-    node: Node,
+    node: NodeConfig,
     etcdctl: Etcdctl,
     *,
     clock: Callable[[], float] = time.monotonic,
@@ -72,7 +72,7 @@ def verdict(
 
 def main() -> int:
     """Return 0 when the member may go on; 1, with a line as etcd writes its last one, when it may not."""
-    node = Node.read()
+    node = NodeConfig.read()
     if verdict(node, Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt", limit_s=HASH_S)):
         return 0
     print(json.dumps({"level": "fatal", "msg": "found data inconsistency with peers"}), file=sys.stderr)

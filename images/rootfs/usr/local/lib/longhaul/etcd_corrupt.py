@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from etcd_client import CORRUPT, NOSPACE, Alarm, Cluster, Etcdctl, EtcdError, Member
+from etcd_client import CORRUPT, NOSPACE, Alarm, Etcdctl, EtcdError, EtcdMembers, Member
 
 ACTIVE = "Active Alarm(s): "
 """Words of etcdctl's ``endpoint health`` about a member that commits and tells of alarms, before their names (etcd 3.6,
@@ -41,7 +41,7 @@ def stands(member: Member, etcdctl: Etcdctl, corrupt: Collection[int]) -> bool:
     return not ailment or (bool(corrupt) and member.id not in corrupt and is_corrupt(ailment))
 
 
-def excuse(etcdctl: Etcdctl, cluster: Cluster, leaving: Collection[Member]) -> frozenset[int]:
+def excuse(etcdctl: Etcdctl, cluster: EtcdMembers, leaving: Collection[Member]) -> frozenset[int]:
     """Return the ids of the members that the alarm names when one of ``leaving`` is among them; empty otherwise. Only
     who is named may go meanwhile: its successor might get its data from who is corrupt."""
     try:
@@ -75,7 +75,7 @@ def is_of_nobody(alarm: Alarm, members: Collection[int]) -> bool:
     return alarm.name == CORRUPT and alarm.member not in {*members, NOBODY}
 
 
-def lift(etcdctl: Etcdctl, cluster: Cluster, *, gone: Collection[Member] = ()) -> bool:
+def lift(etcdctl: Etcdctl, cluster: EtcdMembers, *, gone: Collection[Member] = ()) -> bool:
     """Lift the alarm once nobody that it names is a member any more, ``gone`` counted as none, and return whether that
     was done. Another alarm beside it stays, and keeps it: etcdctl lifts all or none."""
     alarms = etcdctl.alarms(cluster.endpoint)

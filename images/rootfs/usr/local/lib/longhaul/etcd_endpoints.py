@@ -14,7 +14,7 @@ from pathlib import Path
 
 import events_relay
 from etcd_client import Etcdctl, endpoints
-from node_config import PKI, Node, client_url
+from node_config import PKI, NodeConfig, client_url
 
 ENVIRONMENT = Path("/run/longhaul-api/etcd-servers.env")
 
@@ -40,7 +40,7 @@ def environment(main: tuple[str, ...], events: tuple[str, ...]) -> str:
 
 def main() -> int:
     """Write the environment file."""
-    node = Node.read()
+    node = NodeConfig.read()
     etcdctl = Etcdctl(certificate=PKI / "etcd-client.pem", authority=PKI / "etcd-ca.crt")
     stores = {"etcd": servers(node.stores["etcd"], etcdctl), "events": events(node.stores["events"], etcdctl)}
     ENVIRONMENT.write_text(environment(stores["etcd"], stores["events"]))

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import etcd_corrupt
 import fetch_secrets
-from etcd_client import Cluster, Etcdctl, EtcdError, Member
+from etcd_client import Etcdctl, EtcdError, EtcdMembers, Member
 from etcd_last_words import REFUSED
-from etcd_wal import Identity, WalError, identity
-from node_config import PKI, Node, client_url, peer_url
+from etcd_wal import WalError, WalIdentity, identity
+from node_config import PKI, NodeConfig, client_url, peer_url
 from vault import VaultError
 
 DATA = Path("/var/lib/longhaul/ssd/etcd")
@@ -38,7 +38,7 @@ UNHEALTHY, TOO_MANY = "unhealthy cluster", "too many learner"
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class RecordedCluster:
     """State of the etcd cluster, as recorded in the vault."""
 
     state: str
@@ -78,7 +78,7 @@ class Refuse:
 
 
 def decide(
-    *, node: Node, local: Identity | None, cluster: Cluster | None, state: State | None
+    *, node: NodeConfig, local: WalIdentity | None, cluster: EtcdMembers | None, state: RecordedCluster | None
 ) -> Start | Bootstrap | Join | Refuse:
     """Return the decision. ``cluster``: answer of another member that has a quorum; ``state``: record in the vault
     (None when it could not be read; not needed with data)."""
@@ -109,24 +109,24 @@ def decide(
     return Refuse(reason=f"the vault's secret {node.state_secret} says {state.state!r}; it must say new or existing")
 
 
-def _first(node: Node) -> tuple[str, ...]:
+def _first(node: NodeConfig) -> tuple[str, ...]:
     return (next(iter(node.stores[node.role])),)
 
 
-def _awaited(node: Node, cluster: Cluster) -> bool:
+def _awaited(node: NodeConfig, cluster: EtcdMembers) -> bool:
     """Return whether quicker machines have bootstrapped the cluster with a quorum and list this one as a member that
     never started."""
     return any(peer_url(node.address) in member.peer_urls and not member.client_urls for member in cluster.members)
 
 
-def _instead(node: Node) -> str:
+def _instead(node: NodeConfig) -> str:
     """Return what to do about data that is of no use any more. The learner's disk would come with a new machine."""
     if not node.learner:
         return "replace this machine"
     return "take the learner out of the file, run `longhaul up`, and put it back: it gets a new disk"
 
 
-def _with_data(node: Node, local: Identity, cluster: Cluster | None) -> Start | Refuse:
+def _with_data(node: NodeConfig, local: WalIdentity, cluster: EtcdMembers | None) -> Start | Refuse:
     if cluster is None:
         return Start()
     if local.cluster != cluster.id:
@@ -142,7 +142,7 @@ def _with_data(node: Node, local: Identity, cluster: Cluster | None) -> Start | 
     return Start()
 
 
-def _join(node: Node, cluster: Cluster, state: State) -> Join | Refuse:
+def _join(node: NodeConfig, cluster: EtcdMembers, state: RecordedCluster) -> Join | Refuse:
     if state.cluster and int(state.cluster, 16) != cluster.id:
         return Refuse(
             reason=f"{cluster.endpoint} answers for cluster {cluster.id:x}, but {node.state_secret} names "
@@ -153,7 +153,7 @@ def _join(node: Node, cluster: Cluster, state: State) -> Join | Refuse:
     return Join(stale=stale)
 
 
-def join(node: Node, etcdctl: Etcdctl, cluster: Cluster, stale: tuple[Member, ...]) -> str:
+def join(node: NodeConfig, etcdctl: Etcdctl, cluster: EtcdMembers, stale: tuple[Member, ...]) -> str:
     """Remove the stale members, lift the alarm that only they were the reason of, become a learner, and return
     ``ETCD_INITIAL_CLUSTER``; ``EtcdError`` when the cluster refuses."""
     for member in stale:
@@ -188,7 +188,7 @@ def join(node: Node, etcdctl: Etcdctl, cluster: Cluster, stale: tuple[Member, ..
 
 
 def prepare(
-    node: Node, *, etcdctl: Etcdctl, read: Callable[[str], str], data: Path, environment: Path
+    node: NodeConfig, *, etcdctl: Etcdctl, read: Callable[[str], str], data: Path, environment: Path
 ) -> Start | Bootstrap | Join | Refuse:
     """Decide, act, and write the environment file for etcd. ``EtcdError``, ``VaultError`` or ``WalError`` when a step
     fails."""
@@ -208,7 +208,7 @@ def prepare(
     return decision
 
 
-def _initial(node: Node, machines: tuple[str, ...]) -> str:
+def _initial(node: NodeConfig, machines: tuple[str, ...]) -> str:
     places = node.stores[node.role]
     return ",".join(f"{machine}={peer_url(places[machine])}" for machine in machines)
 
@@ -217,10 +217,10 @@ def _write(environment: Path, state: str, members: str) -> None:
     environment.write_text(f"ETCD_INITIAL_CLUSTER_STATE={state}\nETCD_INITIAL_CLUSTER={members}\n")
 
 
-def _state(node: Node, read: Callable[[str], str]) -> State | None:
+def _state(node: NodeConfig, read: Callable[[str], str]) -> RecordedCluster | None:
     try:
         raw = json.loads(read(node.state_secret))
-        return State(**{**raw, "founders": tuple(raw.get("founders", ()))})
+        return RecordedCluster(**{**raw, "founders": tuple(raw.get("founders", ()))})
     except VaultError as error:
         print(error, file=sys.stderr)
         return None
@@ -228,7 +228,7 @@ def _state(node: Node, read: Callable[[str], str]) -> State | None:
         raise VaultError(f'secret {node.state_secret}: its value is not {{"state": …, "cluster": …}}') from None
 
 
-def attempt(node: Node) -> str:
+def attempt(node: NodeConfig) -> str:
     """Try once. Return the reason why etcd may not start; empty when it may."""
     etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
     vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
@@ -244,7 +244,7 @@ def attempt(node: Node) -> str:
 
 def main() -> int:
     """Return 0 when etcd may start, 1 when it still may not after :data:`PATIENCE_S`."""
-    node = Node.read()
+    node = NodeConfig.read()
     deadline = time.monotonic() + PATIENCE_S
     said = ""
     while why := attempt(node):

@@ -7,14 +7,14 @@ from __future__ import annotations
 import sys
 import time
 
-from etcd_client import Cluster, Etcdctl, EtcdError, endpoints
-from node_config import PKI, Node, client_url
+from etcd_client import Etcdctl, EtcdError, EtcdMembers, endpoints
+from node_config import PKI, NodeConfig, client_url
 
 RETRY_S = 1.0
 """Seconds between attempts: the leader tells whether the learner is in sync only when asked to promote it."""
 
 
-def promote(node: Node, etcdctl: Etcdctl) -> bool:
+def promote(node: NodeConfig, etcdctl: Etcdctl) -> bool:
     """Try once. Return True once this member votes; ``EtcdError`` when it does not answer or the cluster refuses for
     now."""
     status = etcdctl.status(client_url(node.address))
@@ -27,14 +27,14 @@ def promote(node: Node, etcdctl: Etcdctl) -> bool:
     return True
 
 
-def _voter(cluster: Cluster) -> str:
+def _voter(cluster: EtcdMembers) -> str:
     """Return the client URL of a voting member: only these accept the request, and pass it on to the leader."""
     return next(endpoints(cluster.members), cluster.endpoint)
 
 
 def main() -> int:
     """Return 0 once this member votes, or when it never shall."""
-    node = Node.read()
+    node = NodeConfig.read()
     if node.learner:
         print(f"{node.machine} stays a learner")
         return 0

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import etcd_corrupt
-from etcd_client import NOSPACE, Cluster, Etcdctl, EtcdError, Member, Status
-from node_config import Node, client_url, peer_url
+from etcd_client import NOSPACE, Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
+from node_config import NodeConfig, client_url, peer_url
 
 LOCK = Path("/run/longhaul-reclaim.lock")
 """File that is locked during a reclaim: a run that lost its connection leaves one behind that goes on."""
@@ -44,7 +44,7 @@ class Reclaimed:
     """True where nothing was begun, and another member may be able to."""
 
 
-def reclaim(node: Node, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
+def reclaim(node: NodeConfig, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
     """Compact the etcd cluster, defragment its members and disarm its alarm, once at a time on a machine. A member that
     does not answer is left out, as long as a quorum does: it is told in the reason."""
     with lock.open("w") as held:
@@ -55,7 +55,7 @@ def reclaim(node: Node, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
         return _reclaim(node, etcdctl)
 
 
-def _reclaim(node: Node, etcdctl: Etcdctl) -> Reclaimed:
+def _reclaim(node: NodeConfig, etcdctl: Etcdctl) -> Reclaimed:
     cluster = etcdctl.first_cluster(client_url(address) for address in (node.address, *node.peers.values()))
     if cluster is None:
         return Reclaimed(done=False, reason="no member answers with a quorum", ask_another=True)
@@ -80,7 +80,7 @@ def _reclaim(node: Node, etcdctl: Etcdctl) -> Reclaimed:
     return Reclaimed(done=True, reason=f"{len(sizes)} members have room again{left}", sizes=sizes)
 
 
-def _check_joining(node: Node, cluster: Cluster) -> None:
+def _check_joining(node: NodeConfig, cluster: EtcdMembers) -> None:
     """Raise ``EtcdError`` while a member joins. A learner cannot be defragmented, and this one has a quota: its copy of
     the leader's database would raise the alarm again."""
     own = {} if node.learner else {peer_url(node.address): node.machine}
@@ -94,7 +94,7 @@ def _check_joining(node: Node, cluster: Cluster) -> None:
             )
 
 
-def _check_alarms(etcdctl: Etcdctl, cluster: Cluster) -> None:
+def _check_alarms(etcdctl: Etcdctl, cluster: EtcdMembers) -> None:
     """Raise ``EtcdError`` when there is another alarm than that of the quota, and who it names is not gone: it would be
     lifted as well."""
     names = {member.id: member.name for member in cluster.members}
@@ -108,7 +108,7 @@ def _check_alarms(etcdctl: Etcdctl, cluster: Cluster) -> None:
             )
 
 
-def _compact(etcdctl: Etcdctl, cluster: Cluster) -> None:
+def _compact(etcdctl: Etcdctl, cluster: EtcdMembers) -> None:
     revision = etcdctl.status(cluster.endpoint).revision
     try:
         etcdctl.compact(cluster.endpoint, revision, limit_s=COMMAND_S)
@@ -117,20 +117,20 @@ def _compact(etcdctl: Etcdctl, cluster: Cluster) -> None:
             raise
 
 
-def _followers_first(etcdctl: Etcdctl, cluster: Cluster) -> list[Member]:
+def _followers_first(etcdctl: Etcdctl, cluster: EtcdMembers) -> list[Member]:
     leader = etcdctl.status(cluster.endpoint).leader
     voting = [member for member in cluster.members if member.client_urls and not member.learner]
     return sorted(voting, key=lambda member: member.id == leader)
 
 
-def _status(etcdctl: Etcdctl, member: Member) -> Status | None:
+def _status(etcdctl: Etcdctl, member: Member) -> EtcdMemberStatus | None:
     try:
         return etcdctl.status(member.client_urls[0])
     except EtcdError:
         return None
 
 
-def _defragment(etcdctl: Etcdctl, cluster: Cluster, member: Member) -> int:
+def _defragment(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> int:
     """Defragment one member, and return the size of its database afterwards."""
     endpoint = member.client_urls[0]
     _hand_over(etcdctl, cluster, member)
@@ -143,7 +143,7 @@ def _defragment(etcdctl: Etcdctl, cluster: Cluster, member: Member) -> int:
     return after.db_size
 
 
-def _hand_over(etcdctl: Etcdctl, cluster: Cluster, member: Member) -> None:
+def _hand_over(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> None:
     """Make another member that votes and answers the leader, if ``member`` leads and there is one."""
     if etcdctl.status(member.client_urls[0]).leader != member.id:
         return

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import etcd_corrupt
-from etcd_client import Cluster, Etcdctl, EtcdError, Member
-from node_config import Node, client_url, peer_url
+from etcd_client import Etcdctl, EtcdError, EtcdMembers, Member
+from node_config import NodeConfig, client_url, peer_url
 
 PATIENCE_S = 15.0
 """Seconds to try: etcd counts a member that went silent as present until its connection has timed out, and refuses
@@ -27,7 +27,7 @@ class Removal:
     """True when only a dead member was to be removed, and this one is not."""
 
 
-def remove(node: Node, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) -> Removal:
+def remove(node: NodeConfig, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) -> Removal:
     """Remove the member ``name`` unless the members that remain would have no quorum; with ``if_dead`` only one that
     does not answer. One that leads hands over first, so that nobody waits for an election."""
     deadline = time.monotonic() + PATIENCE_S
@@ -38,7 +38,7 @@ def remove(node: Node, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) ->
         time.sleep(RETRY_S)
 
 
-def _tried(node: Node, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal:
+def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal:
     address = node.stores[node.role].get(name, "")
     others = (other for other in (node.address, *node.peers.values()) if other != address)
     cluster = etcdctl.first_cluster(client_url(other) for other in others)
@@ -66,7 +66,7 @@ def _tried(node: Node, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal
     return _lifted(etcdctl, cluster, f"{name} is out of cluster {cluster.id:x}", gone=leaving)
 
 
-def _lifted(etcdctl: Etcdctl, cluster: Cluster, reason: str, *, gone: Sequence[Member] = ()) -> Removal:
+def _lifted(etcdctl: Etcdctl, cluster: EtcdMembers, reason: str, *, gone: Sequence[Member] = ()) -> Removal:
     """Return that a member is out, once the alarm is lifted that only it was the reason of."""
     try:
         etcd_corrupt.lift(etcdctl, cluster, gone=gone)
@@ -75,7 +75,7 @@ def _lifted(etcdctl: Etcdctl, cluster: Cluster, reason: str, *, gone: Sequence[M
     return Removal(removed=True, reason=reason)
 
 
-def _is_at(member: Member, node: Node, address: str) -> bool:
+def _is_at(member: Member, node: NodeConfig, address: str) -> bool:
     """Return whether a member is at an address, since one that never started has no name yet. Without an address it is
     the learner: its is the only one that no voting member has."""
     if address:
@@ -84,7 +84,7 @@ def _is_at(member: Member, node: Node, address: str) -> bool:
     return not member.name and known.isdisjoint(member.peer_urls)
 
 
-def _hand_over(etcdctl: Etcdctl, cluster: Cluster, away: Collection[int], *, to: Member) -> None:
+def _hand_over(etcdctl: Etcdctl, cluster: EtcdMembers, away: Collection[int], *, to: Member) -> None:
     """Make another member the leader if one of ``away`` leads: who leaves, and who is corrupt, because a successor gets
     its data from the leader."""
     leader = etcdctl.status(cluster.endpoint).leader

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import fetch_secrets
-from backup.settings import Settings, SettingsError
+from backup.settings import BackupSettings, SettingsError
 from backup.snapshot import Programs
 from backup.storage import RESOURCE, Storage, StorageError
-from etcd_client import Cluster, Etcdctl, EtcdError
-from etcd_wal import Identity
+from etcd_client import Etcdctl, EtcdError, EtcdMembers
+from etcd_wal import WalIdentity
 from managed_identity import OwnIdentity
-from node_config import PKI, Node, client_url, peer_url
+from node_config import PKI, NodeConfig, client_url, peer_url
 from node_metadata import NotYetError
-from restore.data import Data, Membership, Source
+from restore.data import BackupSource, Data, Membership
 from restore.key import recipient
 from restore.record import Record, Records, RestoreError, Step
 from restore.units import API, CLIENTS, MEMBER, SERVER, Units
@@ -46,7 +46,7 @@ RETRY_S = 0.5
 class Restore:
     """Restores one machine."""
 
-    node: Node
+    node: NodeConfig
     etcdctl: Etcdctl
     data: Data
     storage: Callable[[], Storage]
@@ -80,7 +80,7 @@ class Restore:
             "asides": self.data.asides(),
         }
 
-    def _with_quorum(self) -> Cluster | None:
+    def _with_quorum(self) -> EtcdMembers | None:
         return self.etcdctl.first_cluster(map(client_url, self.node.stores[self.node.role].values()))
 
     def _made(self, record: Record) -> bool:
@@ -143,7 +143,7 @@ class Restore:
         return {"step": record.step, "cluster": record.cluster, "revision": record.revision}
 
     def _rebuilt(self, record: Record, plan: dict[str, Any]) -> Record:
-        source = Source(**{**plan["source"], "header": base64.b64decode(plan["source"]["header"])})
+        source = BackupSource(**{**plan["source"], "header": base64.b64decode(plan["source"]["header"])})
         places = self.node.stores[self.node.role]
         membership = Membership(
             name=self.node.machine,
@@ -153,7 +153,7 @@ class Restore:
         )
         made = replace(record, revision=source.revision + membership.bump)
 
-        def note(identity: Identity) -> None:
+        def note(identity: WalIdentity) -> None:
             self.records.write(replace(made, cluster=f"{identity.cluster:x}"))
 
         self.data.rebuild(source, membership, storage=self.storage(), key=self.keys / "key", note=note)
@@ -240,7 +240,7 @@ class Restore:
 
 def of_this_machine() -> Restore:
     """Return the restore of the machine on which this runs."""
-    node = Node.read()
+    node = NodeConfig.read()
     part = "etcd-client" if node.role == "api" else "client"
     return Restore(
         node=node,
@@ -253,7 +253,7 @@ def of_this_machine() -> Restore:
 def _storage() -> Storage:
     try:
         vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
-        settings = Settings.parse(vault.read("backups"), vault=vault.url)
+        settings = BackupSettings.parse(vault.read("backups"), vault=vault.url)
     except (SettingsError, VaultError) as error:
         raise RestoreError(str(error)) from None
     identity = OwnIdentity(audience=RESOURCE)

@@ -22,14 +22,14 @@ class WalError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity:
+class WalIdentity:
     """Ids of a member and of its cluster."""
 
     member: int
     cluster: int
 
 
-def identity(data: Path) -> Identity | None:
+def identity(data: Path) -> WalIdentity | None:
     """Return the identity of the data in ``data``; None without a write-ahead log, which is how etcd itself recognises
     a new member. ``WalError`` when the log cannot be read."""
     segments = sorted((data / "member" / "wal").glob("*.wal"))
@@ -45,7 +45,7 @@ def identity(data: Path) -> Identity | None:
         raise WalError(f"{segments[-1]} does not begin with etcd's metadata: the file is damaged") from None
     if not isinstance(member, int) or not isinstance(cluster, int):
         raise WalError(f"{segments[-1]} holds no member id: the file is damaged")
-    return Identity(member=member, cluster=cluster)
+    return WalIdentity(member=member, cluster=cluster)
 
 
 def _records(head: bytes) -> list[dict[int, int | bytes]]:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_config import CLIENT_PORT, PKI, Node
+from node_config import CLIENT_PORT, PKI, NodeConfig
 
 PORT = 2391
 """Port of the relay on loopback. etcd's client has no sockets without TLS but those of ``http`` addresses."""
@@ -146,7 +146,7 @@ async def listen(relay: Relay, port: int) -> None:
 
 def main() -> int:
     """Serve until the unit is stopped."""
-    relay = Relay(addresses=tuple(Node.read().stores["events"].values()))
+    relay = Relay(addresses=tuple(NodeConfig.read().stores["events"].values()))
     asyncio.run(listen(relay, PORT))
     return 0
 

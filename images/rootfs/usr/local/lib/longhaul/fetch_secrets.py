@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vault import AwayError, Vault, VaultError
+from vault import AwayError, MachineVault, VaultError
 
 CONFIG = Path("/etc/longhaul/secrets.json")
 
@@ -35,7 +35,7 @@ are not read again."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecretFile:
+class FetchedFile:
     """A file whose content contains secrets."""
 
     path: Path
@@ -55,7 +55,7 @@ class Config:
 
     vault: str
     metadata: str
-    files: tuple[SecretFile, ...]
+    files: tuple[FetchedFile, ...]
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -63,14 +63,14 @@ class Config:
         raw = json.loads(path.read_text())
         return cls(vault=raw["vault"], metadata=raw["metadata"], files=tuple(_file(item) for item in raw["files"]))
 
-    def open(self) -> Vault:
+    def open(self) -> MachineVault:
         """Return the vault that the configuration names."""
-        return Vault(url=self.vault, metadata=self.metadata)
+        return MachineVault(url=self.vault, metadata=self.metadata)
 
 
-def _file(raw: dict[str, Any]) -> SecretFile:
+def _file(raw: dict[str, Any]) -> FetchedFile:
     user, group = raw["owner"].split(":")
-    return SecretFile(
+    return FetchedFile(
         path=Path(raw["path"]),
         content=raw["content"],
         mode=int(raw["mode"], 8),
@@ -97,7 +97,7 @@ def render(content: str, values: dict[str, str]) -> str:
     return PLACEHOLDER.sub(value, content)
 
 
-def write(file: SecretFile, content: str) -> bool:
+def write(file: FetchedFile, content: str) -> bool:
     """Replace the file in one step; return False when it already held ``content``. Owner and mode are set before the
     file gets its name."""
     if file.path.exists() and file.path.read_text() == content:
@@ -118,7 +118,7 @@ def write(file: SecretFile, content: str) -> bool:
     return True
 
 
-def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[SecretFile], list[str]]:
+def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[FetchedFile], list[str]]:
     """Bring every file up to date as far as the vault allows. Return the files that changed, and the problems."""
     values: dict[str, str] = {}
     problems: list[str] = []
@@ -129,7 +129,7 @@ def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[SecretFile],
             return [], [str(error)]
         except VaultError as error:
             problems.append(str(error))
-    changed: list[SecretFile] = []
+    changed: list[FetchedFile] = []
     for file in config.files:
         if file.secrets() <= values.keys():
             try:

@@ -16,17 +16,17 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from gpu.findings import LookError
-from gpu.preflight import HEALTHY, Report, look
+from gpu.preflight import HEALTHY, PreflightReport, look
 from gpu.promise import Promise
 from node_config import PATH
 
 
-def document(report: Report) -> dict[str, Any]:
+def document(report: PreflightReport) -> dict[str, Any]:
     """Return the report as a JSON object."""
     return {"healthy": report.exit_code == HEALTHY, **asdict(report)}
 
 
-def lines(report: Report) -> list[str]:
+def lines(report: PreflightReport) -> list[str]:
     """Return the report as lines for people."""
     found = [str(finding) for finding in report.findings]
     found += [f"not seen: {what}" for what in report.unseen]
@@ -55,7 +55,7 @@ def main() -> int:
         promise = Promise.read(PATH)
         report = look(replace(promise, check=()) if arguments.look_only else promise)
     except LookError as error:
-        report = Report(unseen=(str(error),))
+        report = PreflightReport(unseen=(str(error),))
     print(json.dumps(document(report)) if arguments.json else "\n".join(lines(report)))
     return report.exit_code
 

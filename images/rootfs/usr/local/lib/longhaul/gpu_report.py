@@ -25,7 +25,7 @@ from gpu.looking import BrokeOffError, Looking
 from gpu.names import BOOT_ID
 from gpu.own_node import COMPONENT, NotRegisteredError, OwnNode, by_type, tainted, this_node
 from gpu.promise import Promise
-from gpu.verdict import BAD, GOOD, IN_USE, OPEN, UNTAINTED, Verdict, broke_off, conditions, judge, mismatch
+from gpu.verdict import BAD, GOOD, IN_USE, OPEN, UNTAINTED, GpuVerdict, broke_off, conditions, judge, mismatch
 from node_config import PATH
 
 from contract.annotations import GPU_BOOT
@@ -60,7 +60,7 @@ class Reporter:
     def __init__(self, node: OwnNode, promise: Promise, looks: Looks, *, boot: str) -> None:
         self._node, self._promise, self._looks, self._boot = node, promise, looks, boot
 
-    def step(self) -> Verdict:
+    def step(self) -> GpuVerdict:
         """Look at the GPUs and write what has changed. After ``ApiError`` or ``NotRegisteredError`` the caller tries
         again."""
         node = self._node.read()
@@ -75,13 +75,13 @@ class Reporter:
             self._node.say(reason=verdict.reason, message=verdict.message, warning=verdict.status == BAD)
         return verdict
 
-    def _verdict(self, node: Object) -> tuple[Verdict, Verdict, dict[str, str]]:
+    def _verdict(self, node: Object) -> tuple[GpuVerdict, GpuVerdict, dict[str, str]]:
         there = node["metadata"].get("labels", {})
         waits = self._waits(node)
         try:
             report = self._looks.look(check=bool(self._promise.check) and waits is None and not self._passed(node))
         except BrokeOffError as error:
-            unknown = Verdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
+            unknown = GpuVerdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
             return broke_off(str(error)), unknown, features.labels({}, there=there)
         verdict = judge(report)
         if waits is not None and verdict.good:
@@ -93,20 +93,20 @@ class Reporter:
         boot = node["metadata"].get("annotations", {}).get(GPU_BOOT)
         return bool(boot == self._boot and by_type(node).get(GPU_HEALTHY, {}).get("status") == GOOD)
 
-    def _waits(self, node: Object) -> Verdict | None:
+    def _waits(self, node: Object) -> GpuVerdict | None:
         """Return why the trial of memory and compute cannot have all GPUs now; None when it can. The taint is checked
         before the pods: once it is there, no further pods come."""
         if not self._promise.check or self._passed(node):
             return None
         if not tainted(node):
             message = "the test begins once the node controller has put the taint back that keeps pods away meanwhile"
-            return Verdict(status=OPEN, reason=UNTAINTED, message=message)
+            return GpuVerdict(status=OPEN, reason=UNTAINTED, message=message)
         holders = self._node.holders()
         if not holders:
             return None
         more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
         message = f"the test needs all GPUs, and waits for the end of {', '.join(holders[:3])}{more}"
-        return Verdict(status=OPEN, reason=IN_USE, message=message)
+        return GpuVerdict(status=OPEN, reason=IN_USE, message=message)
 
     def _known(self, node: Object, told: list[dict[str, str]], labels: dict[str, str]) -> bool:
         """Return whether the Node already has all of it."""
@@ -125,7 +125,7 @@ class Pace:
     def __init__(self) -> None:
         self._next_s, self._said = FIRST_S, ""
 
-    def after(self, verdict: Verdict) -> float:
+    def after(self, verdict: GpuVerdict) -> float:
         """Return the seconds until the next look. A new verdict begins with the shortest pause."""
         if verdict.good:
             self._next_s, self._said = FIRST_S, ""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from api_metrics import loaded
 from awaiting import awaited
-from node_config import Node
+from node_config import NodeConfig
 
 FILE = Path("/etc/longhaul/authentication.yaml")
 LIST = re.compile(r"^jwt: (.*)$", re.MULTILINE)
@@ -38,7 +38,7 @@ class Issuers:
     """Reason why that is not known; empty when it is."""
 
 
-def issuers(node: Node, *, pki: Path, path: Path = FILE) -> Issuers:
+def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> Issuers:
     """Return the issuers of this API server."""
     urls: tuple[str, ...] = ()
     digest = ""
@@ -53,7 +53,7 @@ def issuers(node: Node, *, pki: Path, path: Path = FILE) -> Issuers:
     return Issuers(urls=urls, digest=digest, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
-def await_issuers(node: Node, *, pki: Path, wait_s: float, path: Path = FILE) -> Issuers:
+def await_issuers(node: NodeConfig, *, pki: Path, wait_s: float, path: Path = FILE) -> Issuers:
     """Return the issuers once kube-apiserver uses them, or the last answer after ``wait_s`` seconds. It uses a new list
     only when every issuer of it has answered (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
     return awaited(

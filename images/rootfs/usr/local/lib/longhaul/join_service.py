@@ -18,11 +18,11 @@ from attest.program import run
 from attest.server import Server
 from controller.api import Api
 from controller.events import Events
-from node_config import Node
+from node_config import NodeConfig
 from quarantine_list import QuarantineList
 
 
-def made(node: Node, pki: Path, address: str) -> Server[JoinEndpoint]:
+def made(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoint]:
     """Return the endpoint's server."""
     certificate = pki / "join.pem"
     api = Api(host="127.0.0.1", port=node.port, authority=pki / "kubernetes-ca.crt", certificate=certificate)

@@ -27,7 +27,7 @@ POLICY = re.compile(r"^cpuManagerPolicy: *(\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paths:
+class KubeletPaths:
     """Files and folders that are read and written."""
 
     configuration: Path = Path("/etc/longhaul/kubelet.yaml")
@@ -37,7 +37,7 @@ class Paths:
     cgroups: Path = CGROUPS
 
 
-def settle(paths: Paths) -> str:
+def settle(paths: KubeletPaths) -> str:
     """Make the kubelet able to start. Return what was done, in words; ``OSError`` when it cannot be done."""
     paths.kept.unlink(missing_ok=True)
     if not paths.state.exists():
@@ -88,7 +88,7 @@ def _write(path: Path, content: str) -> None:
 def main() -> int:
     """Return 0 when the kubelet can start."""
     try:
-        print(settle(Paths()), flush=True)
+        print(settle(KubeletPaths()), flush=True)
     except OSError as error:
         print(error, file=sys.stderr)
         return 1

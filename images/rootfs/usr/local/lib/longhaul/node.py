@@ -50,9 +50,9 @@ import refused_names
 import vpn_checks
 import worker_checks
 from backup import state as backups
-from checks import Check
+from checks import MachineCheck
 from etcd_client import Etcdctl
-from node_config import PATH, PKI, Node, client_url
+from node_config import PATH, PKI, NodeConfig, client_url
 from node_place import Worker
 from restore.record import Records
 
@@ -66,13 +66,13 @@ its first informers."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class NodeReport:
     """Object that is printed."""
 
     machine: str
     role: str
     ready: bool
-    checks: tuple[Check, ...]
+    checks: tuple[MachineCheck, ...]
     cluster: str = ""
     """Id of a member's etcd cluster in hexadecimal."""
     members: tuple[etcd_checks.MemberReport, ...] = ()
@@ -80,11 +80,11 @@ class Report:
     """Dates of a control-plane machine's certificates."""
     backup: dict[str, Any] | None = None
     """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
-    encryption: encryption_keys.Held | None = None
+    encryption: encryption_keys.ServerKeys | None = None
     """An API server's encryption keys."""
-    credentials: credentials.Held | None = None
+    credentials: credentials.MachineCredentials | None = None
     """Credentials of a control-plane machine."""
-    quarantine: quarantine_list.Refused | None = None
+    quarantine: quarantine_list.RefusedClients | None = None
     """Machines that an API server refuses."""
     restore: str = ""
     """Backup of which a restore is half done here; empty without one."""
@@ -99,16 +99,16 @@ def role() -> str:
     return str(json.loads(PATH.read_text())["role"])
 
 
-def worker_report() -> Report:
+def worker_report() -> NodeReport:
     """Check everything that a worker must do."""
-    paths = worker_checks.Paths()
+    paths = worker_checks.WorkerPaths()
     checks = worker_checks.checks(paths, Worker.read())
-    return Report(
+    return NodeReport(
         machine=worker_checks.name(paths), role=WORKER, ready=all(check.ok for check in checks), checks=checks
     )
 
 
-def report(node: Node, *, with_members: bool) -> Report:
+def report(node: NodeConfig, *, with_members: bool) -> NodeReport:
     """Check everything that a control-plane machine must do; with ``with_members``, add the members of its etcd
     cluster, its backups and the dates of its certificates."""
     cluster = ""
@@ -123,7 +123,7 @@ def report(node: Node, *, with_members: bool) -> Report:
         if with_members:
             cluster, members = etcd_checks.members(node, etcdctl)
     half_done = Records().under_way()
-    return Report(
+    return NodeReport(
         machine=node.machine,
         role=node.role,
         ready=all(check.ok for check in checks),
@@ -139,11 +139,11 @@ def report(node: Node, *, with_members: bool) -> Report:
     )
 
 
-def await_ready(*, worker: bool, wait_s: float) -> Report:
+def await_ready(*, worker: bool, wait_s: float) -> NodeReport:
     """Return the report once everything is healthy, or the last one after ``wait_s`` seconds."""
     deadline = time.monotonic() + wait_s
     while True:
-        found = worker_report() if worker else report(Node.read(), with_members=False)
+        found = worker_report() if worker else report(NodeConfig.read(), with_members=False)
         hopeless = any(check.final and not check.ok for check in found.checks)
         if found.ready or hopeless or time.monotonic() + RETRY_S > deadline:
             return found
@@ -181,7 +181,7 @@ def _of_backups(arguments: argparse.Namespace) -> int:
     return _backup(*(["--without-quorum"] if arguments.without_quorum else []))
 
 
-def _of_cluster(node: Node, arguments: argparse.Namespace) -> int:
+def _of_cluster(node: NodeConfig, arguments: argparse.Namespace) -> int:
     """Do what is asked of a member's etcd cluster."""
     if arguments.command == "reclaim":
         reclaimed = etcd_reclaim.reclaim(node, member_etcdctl())
@@ -196,7 +196,7 @@ def _of_cluster(node: Node, arguments: argparse.Namespace) -> int:
     return 0 if survival.survives else 1
 
 
-def _encryption(node: Node, arguments: argparse.Namespace) -> int:
+def _encryption(node: NodeConfig, arguments: argparse.Namespace) -> int:
     """Tell an API server's encryption keys, or what a member's etcd cluster holds that was encrypted with them."""
     if node.role == "api":
         wanted = tuple(arguments.keys.split(","))
@@ -206,7 +206,7 @@ def _encryption(node: Node, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _credentials(node: Node, arguments: argparse.Namespace) -> int:
+def _credentials(node: NodeConfig, arguments: argparse.Namespace) -> int:
     """Tell what a control-plane machine believes and signs with."""
     if arguments.take_over:
         etcdctl = member_etcdctl() if node.is_member else None
@@ -216,7 +216,7 @@ def _credentials(node: Node, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _of_server(node: Node, arguments: argparse.Namespace) -> int:
+def _of_server(node: NodeConfig, arguments: argparse.Namespace) -> int:
     """Take an API server out of the load balancer, or tell whom it refuses, or by whose tokens people sign in."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
@@ -273,23 +273,23 @@ def main() -> int:
     worker = role() == WORKER
     if arguments.command in ("leave", "quarantine", "revoked", "issuers"):
         roles = ("api", "vpn") if arguments.command == "revoked" else ("api",)
-        if worker or (node := Node.read()).role not in roles:
+        if worker or (node := NodeConfig.read()).role not in roles:
             parser.error("this machine is no API server")
         return _of_server(node, arguments)
     if arguments.command in ("backup", "restore"):
-        if worker or (own := Node.read()).role == "vpn" or (arguments.command == "backup" and own.role == "api"):
+        if worker or (own := NodeConfig.read()).role == "vpn" or (arguments.command == "backup" and own.role == "api"):
             parser.error("this machine has no part in that")
         return _of_backups(arguments)
     told_apart = role() not in (WORKER, "vpn") if arguments.command == "encryption" else not worker
     if arguments.command in ("encryption", "credentials") and told_apart:
         told = _encryption if arguments.command == "encryption" else _credentials
-        return told(Node.read(), arguments)
+        return told(NodeConfig.read(), arguments)
     if arguments.command in ("cluster", "remove", "reclaim", "encryption", "credentials"):
-        if worker or not (node := Node.read()).is_member:
+        if worker or not (node := NodeConfig.read()).is_member:
             parser.error("this machine is no etcd member: ask one")
         return _of_cluster(node, arguments)
     if arguments.command == "status":
-        _print(worker_report() if worker else report(Node.read(), with_members=True))
+        _print(worker_report() if worker else report(NodeConfig.read(), with_members=True))
         return 0
     found = await_ready(worker=worker, wait_s=arguments.wait)
     _print(found)

@@ -40,7 +40,7 @@ class JoinError(Exception):
     """Raised when the attempt failed; asking again may help."""
 
 
-class RefusedError(JoinError):
+class JoinRefusedError(JoinError):
     """Raised when the join endpoint refused, and will refuse for a while."""
 
 
@@ -49,7 +49,7 @@ class BusyError(JoinError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class JoinSettings:
     """Address of the join endpoint, and names: node.json's ``join``."""
 
     address: str
@@ -61,7 +61,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paths:
+class JoinPaths:
     """Files and folders on the machine."""
 
     key: Path = Path("/var/lib/kubelet/pki/longhaul-join.key")
@@ -91,7 +91,7 @@ Prove = Callable[[ProofRequest], Mapping[str, object]]
 class Service(http.client.HTTPSConnection):
     """One connection to the join endpoint: made to an address, verified by the endpoint's name."""
 
-    def __init__(self, settings: Settings, *, authority: Path) -> None:
+    def __init__(self, settings: JoinSettings, *, authority: Path) -> None:
         self._name = settings.name
         self._tls = ssl.create_default_context(cafile=str(authority))
         super().__init__(settings.address, settings.port, timeout=TIMEOUT_S, context=self._tls)
@@ -103,7 +103,7 @@ class Service(http.client.HTTPSConnection):
         self.sock = self._tls.wrap_socket(plain, server_hostname=self._name)
 
     def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> tuple[int, dict[str, Any]]:
-        """Return the answer; ``RefusedError`` when it is a refusal, ``BusyError`` when the endpoint is busy,
+        """Return the answer; ``JoinRefusedError`` when it is a refusal, ``BusyError`` when the endpoint is busy,
         ``JoinError`` otherwise."""
         content = None if body is None else json.dumps(body).encode()
         try:
@@ -115,10 +115,10 @@ class Service(http.client.HTTPSConnection):
         if response.status in (200, 202):
             return response.status, dict(found)
         text = f"the join service says {found.get('reason')}: {found.get('message')}"
-        raise {403: RefusedError, 429: BusyError}.get(response.status, JoinError)(text)
+        raise {403: JoinRefusedError, 429: BusyError}.get(response.status, JoinError)(text)
 
 
-def join(node: str, settings: Settings, prove: Prove, *, paths: Paths) -> None:
+def join(node: str, settings: JoinSettings, prove: Prove, *, paths: JoinPaths) -> None:
     """Get a certificate for ``node`` and install it; ``JoinError`` when this fails."""
     key = load_key(paths.key)
     service = Service(settings, authority=paths.authority)
@@ -183,7 +183,7 @@ def usable(path: Path, *, now: datetime | None = None) -> bool:
     return bool((now or datetime.now(UTC)) < end)
 
 
-def install(certificate: str, key: ec.EllipticCurvePrivateKey, *, paths: Paths) -> None:
+def install(certificate: str, key: ec.EllipticCurvePrivateKey, *, paths: JoinPaths) -> None:
     """Write the certificate to where the kubelet looks for it: a file with certificate and key, and a link to it
     (client-go, ``certificate.NewFileStore``)."""
     try:
@@ -204,7 +204,7 @@ def install(certificate: str, key: ec.EllipticCurvePrivateKey, *, paths: Paths) 
 _PUBLIC = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
-def write_kubeconfig(api: str, *, paths: Paths) -> None:
+def write_kubeconfig(api: str, *, paths: JoinPaths) -> None:
     """Write the kubeconfig of kubelet and kube-proxy: JSON, which is YAML too."""
     cluster = {"server": api, "certificate-authority": str(paths.authority)}
     user = {"client-certificate": str(paths.current), "client-key": str(paths.current)}

@@ -94,7 +94,7 @@ class Authorities:
 
 def main() -> int:
     """Look once, and return 0: what is believed stays where nobody answers."""
-    paths = worker_checks.Paths()
+    paths = worker_checks.WorkerPaths()
     name = worker_checks.name(paths)
     # A node without a place or a certificate has not joined: the kubelet's own start sees to that.
     if not name or not paths.certificate.exists():

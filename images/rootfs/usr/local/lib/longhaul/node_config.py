@@ -17,7 +17,7 @@ PEER_PORT = 2380
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class NodeConfig:
     """Configuration of a control-plane machine."""
 
     machine: str
@@ -49,7 +49,7 @@ class Node:
         return self.role in MEMBERS
 
     @classmethod
-    def read(cls, path: Path = PATH) -> Node:
+    def read(cls, path: Path = PATH) -> NodeConfig:
         """Read the file; ``OSError``, ``ValueError`` or ``TypeError`` when it is not one."""
         return cls(**json.loads(path.read_text()))
 

@@ -20,12 +20,12 @@ from controller.election import TIMEOUT_S, Election
 from controller.metrics import Metrics, serve
 from controller.run import Controller
 from node_config import PATH as NODE
-from node_config import PKI, Node
+from node_config import PKI, NodeConfig
 
 log = logging.getLogger("node_controller")
 
 
-def work(node: Node, *, pki: Path, stop: threading.Event, metrics: Metrics) -> int:
+def work(node: NodeConfig, *, pki: Path, stop: threading.Event, metrics: Metrics) -> int:
     """Lead when elected, until stopped. Return 1 when leadership was lost; the process must then end with all that runs
     in it."""
     api = Api(
@@ -59,7 +59,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     metrics = Metrics()
     serve(metrics)
-    return work(Node.read(arguments.node), pki=arguments.pki, stop=stop, metrics=metrics)
+    return work(NodeConfig.read(arguments.node), pki=arguments.pki, stop=stop, metrics=metrics)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from node_attest import Paths
+    from node_attest import JoinPaths
 
 NODE = Path("/etc/longhaul/node.json")
 JOIN = Path("/etc/longhaul/join.kubeconfig")
@@ -47,7 +47,7 @@ REFUSED_RETRY_S = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Join:
+class JoinKubeconfig:
     """Contents of /etc/longhaul/join.kubeconfig."""
 
     server: str
@@ -56,14 +56,14 @@ class Join:
     token: str = field(repr=False)
 
     @classmethod
-    def read(cls, path: Path = JOIN) -> Join:
+    def read(cls, path: Path = JOIN) -> JoinKubeconfig:
         """Read the file; ``OSError``, ``ValueError``, ``KeyError`` or ``TypeError`` when it is not one."""
         raw = json.loads(path.read_text())
         cluster, user = raw["clusters"][0]["cluster"], raw["users"][0]["user"]
         return cls(server=cluster["server"], authority=cluster["certificate-authority"], token=user["token"])
 
 
-def refusal(join: Join) -> str:
+def refusal(join: JoinKubeconfig) -> str:
     """Return why a certificate request would fail now; empty when it would be accepted."""
     asked = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
     body = {
@@ -93,13 +93,13 @@ def refusal(join: Join) -> str:
     return ""
 
 
-def attested(node: dict[str, Any], *, paths: Paths) -> None:
+def attested(node: dict[str, Any], *, paths: JoinPaths) -> None:
     """Return once there is a valid certificate, which the machine gets by proof. ``ValueError``, ``KeyError`` or
     ``TypeError`` when the files of this node do not say how."""
-    from node_attest import JoinError, RefusedError, Settings, join, usable, write_kubeconfig
+    from node_attest import JoinError, JoinRefusedError, JoinSettings, join, usable, write_kubeconfig
     from node_proofs import prover
 
-    settings, prove, name = Settings(**node["join"]), prover(node["kind"]), os.environ["NODE_NAME"]
+    settings, prove, name = JoinSettings(**node["join"]), prover(node["kind"]), os.environ["NODE_NAME"]
     # Written first, because kube-proxy begins as soon as there is a certificate.
     if not paths.kubeconfig.exists():
         write_kubeconfig(node["api"], paths=paths)
@@ -107,7 +107,7 @@ def attested(node: dict[str, Any], *, paths: Paths) -> None:
     while not usable(paths.current):
         try:
             join(name, settings, prove, paths=paths)
-        except RefusedError as error:
+        except JoinRefusedError as error:
             said = _not_yet(str(error), said)
             _wait(REFUSED_RETRY_S)
         except JoinError as error:
@@ -121,7 +121,7 @@ def invited() -> None:
     said, pause = "", FIRST_RETRY_S
     while not CERTIFICATE.exists():
         try:
-            reason = refusal(Join.read())
+            reason = refusal(JoinKubeconfig.read())
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = f"{JOIN}: {error!r}: this node needs a new one"
         if not reason:
@@ -150,9 +150,9 @@ def main() -> int:
         node = json.loads(NODE.read_text())
         if "join" in node:
             # Hosts do not need the packages that this imports.
-            from node_attest import Paths
+            from node_attest import JoinPaths
 
-            attested(node, paths=Paths())
+            attested(node, paths=JoinPaths())
         else:
             invited()
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -60,7 +60,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class MachineFiles:
     """Files with the machine's settings."""
 
     wanted: Wanted
@@ -90,7 +90,7 @@ class Said:
     """True when something is not as it should be."""
 
 
-def governor(machine: Machine) -> Iterator[Said]:
+def governor(machine: MachineFiles) -> Iterator[Said]:
     """Keep the CPUs at the highest frequency at all times."""
     files = sorted(machine.path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
     if not files:
@@ -104,7 +104,7 @@ def governor(machine: Machine) -> Iterator[Said]:
         yield Said(text=f"scaling_governor: {GOVERNOR} on {len(files)} processors")
 
 
-def transparent_huge_pages(machine: Machine) -> Iterator[Said]:
+def transparent_huge_pages(machine: MachineFiles) -> Iterator[Said]:
     """Give transparent huge pages only to programs that ask for them (madvise(2))."""
     file = machine.path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not file.exists():
@@ -115,7 +115,7 @@ def transparent_huge_pages(machine: Machine) -> Iterator[Said]:
         yield Said(text=f"transparent_hugepage: {TRANSPARENT}")
 
 
-def huge_pages(machine: Machine) -> Iterator[Said]:
+def huge_pages(machine: MachineFiles) -> Iterator[Said]:
     """Reserve as many pages of 1 GiB as node.json says, or the same memory in pages of 2 MiB on a machine without
     larger ones. Without a number, pages that the kernel's command line reserved are left alone.
 
@@ -148,7 +148,7 @@ def huge_pages(machine: Machine) -> Iterator[Said]:
         yield Said(text=f"huge pages: this kernel has none, and huge_pages_gib is {gib}", wrong=True)
 
 
-def smaller_huge_pages(machine: Machine) -> Iterator[Said]:
+def smaller_huge_pages(machine: MachineFiles) -> Iterator[Said]:
     """Reserve as many pages of 2 MiB as node.json says, for network adapters. On a machine without pages of 1 GiB,
     whose place pages of 2 MiB take, :func:`huge_pages` has reserved both, unless it refused the others."""
     large, small = (machine.path(f"/sys/kernel/mm/hugepages/hugepages-{kib}kB") for kib in (KIB_PER_GIB, 2048))
@@ -168,7 +168,7 @@ def smaller_huge_pages(machine: Machine) -> Iterator[Said]:
         yield Said(text="huge pages: this kernel has none of 2 MiB, which network adapters want", wrong=True)
 
 
-def _reserve(machine: Machine, folder: Path, count: int, *, size: str) -> Iterator[Said]:
+def _reserve(machine: MachineFiles, folder: Path, count: int, *, size: str) -> Iterator[Said]:
     file = folder / "nr_hugepages"
     reason = ""
     if int(file.read_text()) != count:
@@ -187,7 +187,7 @@ def _reserve(machine: Machine, folder: Path, count: int, *, size: str) -> Iterat
         yield Said(text=f"huge pages: {got} of {size}")
 
 
-def connections(machine: Machine) -> Iterator[Said]:
+def connections(machine: MachineFiles) -> Iterator[Said]:
     """Allow as many connections as the memory has room for, never fewer than the kernel's own number."""
     file = machine.path("/proc/sys/net/netfilter/nf_conntrack_max")
     if not file.exists():
@@ -201,7 +201,7 @@ def connections(machine: Machine) -> Iterator[Said]:
         yield Said(text=f"nf_conntrack_max: {_one_line(file)}")
 
 
-def memory_stays(machine: Machine) -> Iterator[Said]:
+def memory_stays(machine: MachineFiles) -> Iterator[Said]:
     """On machines with GPUs, stop the kernel from moving pages between NUMA nodes: the kubelet has pinned the programs
     that use them."""
     file = machine.path("/proc/sys/kernel/numa_balancing")
@@ -214,7 +214,7 @@ def memory_stays(machine: Machine) -> Iterator[Said]:
         yield Said(text="numa_balancing: 0")
 
 
-SETTINGS: dict[str, Callable[[Machine], Iterator[Said]]] = {
+SETTINGS: dict[str, Callable[[MachineFiles], Iterator[Said]]] = {
     # Huge pages first: memory is least fragmented at the beginning of a boot.
     "huge_pages_gib": huge_pages,
     "huge_pages_2mib": smaller_huge_pages,
@@ -239,7 +239,7 @@ def _one_line(file: Path) -> str:
     return file.read_text().strip()
 
 
-def settled(machine: Machine) -> Iterator[Said]:
+def settled(machine: MachineFiles) -> Iterator[Said]:
     """Make every setting, also after one has failed."""
     for name, setting in SETTINGS.items():
         try:
@@ -255,7 +255,7 @@ def main() -> int:
     except (OSError, ValueError, TypeError, AttributeError) as error:
         print(f"{NODE}: {error}: taken as one that says nothing of GPUs and huge pages", file=sys.stderr)
         wanted = Wanted()
-    for said in settled(Machine(wanted=wanted)):
+    for said in settled(MachineFiles(wanted=wanted)):
         print(said.text, file=sys.stderr if said.wrong else sys.stdout, flush=True)
     return 0
 

@@ -31,7 +31,7 @@ CACHED = "?resourceVersion=0"
 """Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
 
 
-def is_gone(paths: worker_checks.Paths, worker: Worker, name: str, *, query: str = "") -> bool:
+def is_gone(paths: worker_checks.WorkerPaths, worker: Worker, name: str, *, query: str = "") -> bool:
     """Return whether the API says that there is no Node ``name``; False when it says nothing."""
     try:
         worker_checks.read_node(paths, worker, name, query=query)
@@ -57,7 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grace", type=float, default=GRACE_S, metavar="SECONDS", help="mean time between both looks")
     arguments = parser.parse_args()
-    paths = worker_checks.Paths()
+    paths = worker_checks.WorkerPaths()
     name = worker_checks.name(paths)
     # A node without a place or a certificate has not joined: the kubelet's own start sees to that.
     if not name or not paths.certificate.exists():

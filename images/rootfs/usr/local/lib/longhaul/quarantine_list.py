@@ -14,7 +14,7 @@ from pathlib import Path
 
 from api_metrics import loaded
 from awaiting import awaited
-from node_config import Node
+from node_config import NodeConfig
 from refused_names import LIST, names
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ RETRY_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused:
+class RefusedClients:
     """Those whom an API server refuses."""
 
     names: tuple[str, ...]
@@ -68,7 +68,7 @@ class QuarantineList:
             return self._names
 
 
-def refused(node: Node, *, pki: Path, path: Path = LIST) -> Refused:
+def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
     """Return what this API server refuses."""
     found: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
@@ -79,10 +79,10 @@ def refused(node: Node, *, pki: Path, path: Path = LIST) -> Refused:
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         used = loaded(node, METRIC, pki=pki) == f"sha256:{digest}"
         ended = used and _started() > file.stat().st_mtime
-        return Refused(names=told, digest=digest_of(found), loaded=used, ended=ended)
+        return RefusedClients(names=told, digest=digest_of(found), loaded=used, ended=ended)
     except (OSError, ValueError, http.client.HTTPException, subprocess.SubprocessError) as error:
         said = f"it is not known whom its server refuses: {error}"
-        return Refused(names=told, digest=digest_of(found), loaded=False, error=said)
+        return RefusedClients(names=told, digest=digest_of(found), loaded=False, error=said)
 
 
 def digest_of(found: tuple[str, ...]) -> str:
@@ -90,7 +90,7 @@ def digest_of(found: tuple[str, ...]) -> str:
     return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
 
-def await_refused(node: Node, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> Refused:
+def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> RefusedClients:
     """Return the same once kube-apiserver uses the list with the digest ``wanted``, or the last answer after
     ``wait_s`` seconds. Another list in the file is not waited for."""
     return awaited(
@@ -101,7 +101,7 @@ def await_refused(node: Node, *, pki: Path, wanted: str, wait_s: float, path: Pa
     )
 
 
-def end_connections(node: Node, *, pki: Path, path: Path = LIST) -> Refused:
+def end_connections(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
     """Start kube-apiserver anew unless it was started since the list changed, and return what it refuses then. A watch
     is authorized when it begins and may go on for an hour (``--min-request-timeout``): of a stolen certificate it would
     tell of every change until then. The load balancer leaves a server out that ends (``--shutdown-delay-duration``)."""

@@ -35,7 +35,7 @@ def denial(question: bytes) -> bytes:
     return json.dumps(review).encode()
 
 
-class Handler(BaseHTTPRequestHandler):
+class ReviewHandler(BaseHTTPRequestHandler):
     """One connection of kube-apiserver, which keeps it open."""
 
     protocol_version = "HTTP/1.1"
@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def serve(listening: socket.socket) -> None:
     """Answer on a socket that listens."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ReviewHandler, bind_and_activate=False)
     server.socket.close()
     server.socket = listening
     server.daemon_threads = True

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from digests import digests
-from node_config import CLIENT_PORT, PEER_PORT, Node
+from node_config import CLIENT_PORT, PEER_PORT, NodeConfig
 
 TIMEOUT_S = 5.0
 """Time limit in seconds of one look: a handshake on this machine."""
@@ -18,7 +18,7 @@ UNKNOWN = ""
 """Digest of a certificate that a port does not tell."""
 
 
-def shown(node: Node, *, pki: Path) -> dict[str, tuple[str, ...]]:
+def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
     """Return the SHA-256 of the certificates (DER) that ports show, hexadecimal, by the file that each shows. A port on
     which nobody listens is left out: its program starts with what the file has. One that tells nothing has
     :data:`UNKNOWN`."""
@@ -47,7 +47,7 @@ def _own(path: Path) -> str:
         return UNKNOWN
 
 
-def _ports(node: Node) -> Iterator[tuple[str, tuple[str, int]]]:
+def _ports(node: NodeConfig) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the file that is shown, and where, as the units and their flags have it."""
     if node.is_member:
         yield "member.pem", (node.address, CLIENT_PORT)

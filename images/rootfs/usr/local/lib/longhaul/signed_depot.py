@@ -39,21 +39,21 @@ BAD = frozenset(("BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG"))
 Fetch = Callable[[str], bytes]
 
 
-class Refused(Exception):  # noqa: N818 - a verdict, not a fault
+class PullRefusedError(Exception):
     """Raised when the image may not be pulled; the message says why."""
 
 
 def fetch(url: str, *, authority: str | None = None) -> bytes:
-    """Return what the depot serves at an address; raise ``Refused`` when that fails. ``authority`` is the file of those
-    who sign for its server, None for the system's store."""
+    """Return what the depot serves at an address; raise ``PullRefusedError`` when that fails. ``authority`` is the file
+    of those who sign for its server, None for the system's store."""
     try:
         context = ssl.create_default_context(cafile=authority)
         with urllib.request.urlopen(url, timeout=TIMEOUT_S, context=context) as answer:  # noqa: S310 - http and https, by the file's check
             content: bytes = answer.read(MOST_BYTES + 1)
     except OSError as error:
-        raise Refused(f"{url}: {getattr(error, 'reason', error)}") from error
+        raise PullRefusedError(f"{url}: {getattr(error, 'reason', error)}") from error
     if len(content) > MOST_BYTES:
-        raise Refused(f"{url} is larger than any list")
+        raise PullRefusedError(f"{url} is larger than any list")
     return content
 
 
@@ -71,12 +71,13 @@ def signed(content: bytes, signature: bytes, key: str) -> bool:
 
 
 def sums(content: bytes) -> dict[str, str]:
-    """Return the checksums of a list by path; raise ``Refused`` for another document, which the key may have signed."""
+    """Return the checksums of a list by path; raise ``PullRefusedError`` for another document, which the key may have
+    signed."""
     found = {}
     for line in content.decode("utf-8", errors="replace").splitlines():
         match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if match is None:
-            raise Refused(f"what was signed is no list of checksums: {line[:80]!r}")
+            raise PullRefusedError(f"what was signed is no list of checksums: {line[:80]!r}")
         found[match[2]] = match[1]
     return found
 
@@ -86,24 +87,24 @@ def digests(settings: dict[str, Any], get: Fetch) -> dict[str, str]:
     url = settings["url"]
     listed, signature = get(f"{url}/{LIST}"), get(f"{url}/{SIGNATURE}")
     if not signed(listed, signature, settings["key"]):
-        raise Refused(f"{url}/{LIST} is not signed by the depot's builder")
+        raise PullRefusedError(f"{url}/{LIST} is not signed by the depot's builder")
     index = get(f"{url}/{INDEX}")
     if hashlib.sha256(index).hexdigest() != sums(listed).get(INDEX):
-        raise Refused(f"{url}/{INDEX} is not the one that the depot's builder has signed for")
+        raise PullRefusedError(f"{url}/{INDEX} is not the one that the depot's builder has signed for")
     return {entry["annotations"][NAME]: entry["digest"] for entry in json.loads(index)["manifests"]}
 
 
 def judge(settings: dict[str, Any], name: str, digest: str, get: Fetch = fetch) -> str:
-    """Return why the image may be pulled; raise ``Refused`` when it may not."""
+    """Return why the image may be pulled; raise ``PullRefusedError`` when it may not."""
     if "@" in name:
         if name.rpartition("@")[2] != digest:
-            raise Refused(f"{name} was asked for, and {digest} is what came")
+            raise PullRefusedError(f"{name} was asked for, and {digest} is what came")
         return "it was asked for by its digest"
     known = digests(settings, get)
     if name not in known:
-        raise Refused(f"the depot's builder has not signed for {name}: `longhaul depot build --image` adds it")
+        raise PullRefusedError(f"the depot's builder has not signed for {name}: `longhaul depot build --image` adds it")
     if known[name] != digest:
-        raise Refused(f"the depot's builder has signed for {name} with {known[name]}, and it serves {digest}")
+        raise PullRefusedError(f"the depot's builder has signed for {name} with {known[name]}, and it serves {digest}")
     return "the depot's builder has signed for it"
 
 
@@ -121,8 +122,8 @@ def main(argv: list[str] | None = None, path: Path = SETTINGS) -> int:
     try:
         get = partial(fetch, authority=settings.get("authority"))
         print(judge(settings, options.name, options.digest, get))
-    except (Refused, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        print(error if isinstance(error, Refused) else f"the depot's lists cannot be understood: {error!r}")
+    except (PullRefusedError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        print(error if isinstance(error, PullRefusedError) else f"the depot's lists cannot be understood: {error!r}")
         return 1
     return 0
 

@@ -50,7 +50,7 @@ def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
 
 
 @dataclass(kw_only=True)
-class Vault:
+class MachineVault:
     """One vault, read with the machine's own identity."""
 
     url: str

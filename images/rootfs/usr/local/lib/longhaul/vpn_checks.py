@@ -8,16 +8,16 @@ import quarantine_list
 import refused_names
 from api_checks import health, unverified
 from awaiting import awaited
-from checks import Check
-from node_config import Node
-from quarantine_list import Refused
+from checks import MachineCheck
+from node_config import NodeConfig
+from quarantine_list import RefusedClients
 from vpn.sessions import SOCKET, end_sessions, sessions
 
 KUBE_PROXY = "http://127.0.0.1:10256/livez"
 """kube-proxy's health without its Node's (kubernetes 1.36, pkg/proxy/healthcheck): this machine is none."""
 
 
-def checks(node: Node, *, management: Path = SOCKET) -> tuple[Check, ...]:
+def checks(node: NodeConfig, *, management: Path = SOCKET) -> tuple[MachineCheck, ...]:
     """Check that OpenVPN, the sign-in endpoint and kube-proxy work."""
     return (
         _openvpn(management),
@@ -27,14 +27,14 @@ def checks(node: Node, *, management: Path = SOCKET) -> tuple[Check, ...]:
     )
 
 
-def _openvpn(management: Path) -> Check:
+def _openvpn(management: Path) -> MachineCheck:
     try:
-        return Check(name="openvpn", ok=True, detail=f"{len(sessions(management))} laptops")
+        return MachineCheck(name="openvpn", ok=True, detail=f"{len(sessions(management))} laptops")
     except OSError as error:
-        return Check(name="openvpn", ok=False, detail=f"{management}: {error}")
+        return MachineCheck(name="openvpn", ok=False, detail=f"{management}: {error}")
 
 
-def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> Refused:
+def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> RefusedClients:
     """End the sessions of those whose access was revoked, and return the digest of their names. Nobody of them gets a
     new one: OpenVPN asks vpn_verify.py, which reads the same file."""
     found: tuple[str, ...] = ()
@@ -43,11 +43,11 @@ def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> 
         end_sessions(found, management)
     except (OSError, ValueError) as error:
         said = f"it is not known who is connected: {error}"
-        return Refused(names=(), digest=quarantine_list.digest_of(found), loaded=False, error=said)
-    return Refused(names=(), digest=quarantine_list.digest_of(found), loaded=True, ended=True)
+        return RefusedClients(names=(), digest=quarantine_list.digest_of(found), loaded=False, error=said)
+    return RefusedClients(names=(), digest=quarantine_list.digest_of(found), loaded=True, ended=True)
 
 
-def await_refused(*, wanted: str, wait_s: float) -> Refused:
+def await_refused(*, wanted: str, wait_s: float) -> RefusedClients:
     """Return the same once the sessions of the list with the digest ``wanted`` have ended, or the last answer after
     ``wait_s`` seconds. Another list in the file is not waited for."""
     return awaited(

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from attest.join_endpoint import Answer
+from attest.join_endpoint import JoinAnswer
 from attest.program import run
 from attest.protocol import HEALTH
-from attest.server import Connection, Server, length_of
+from attest.server import HttpConnection, Server, length_of
 from controller.bucket import Buckets
 from json_object import json_object
-from node_config import Node
+from node_config import NodeConfig
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Door:
         self._false = Buckets(rate=FALSE_A_SECOND, burst=FALSE_AT_ONCE, clock=clock)
         self._people = Buckets(rate=PERSON_A_SECOND, burst=PERSON_AT_ONCE, clock=clock)
 
-    def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> Answer:
+    def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> JoinAnswer:
         """Return the answer to a laptop at the address ``sender``."""
         # What is no question takes none of the questions that others may ask.
         token = _TOKEN.fullmatch(authorization)
@@ -80,7 +80,7 @@ class Door:
             return refusal(429, "too many ask at once: try again in a few seconds")
         try:
             found = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
-            answer = Answer(status=int(found["status"]), body=dict(found["body"]))
+            answer = JoinAnswer(status=int(found["status"]), body=dict(found["body"]))
             person = str(found["person"]) if answer.status == 200 else ""
         except (OSError, ValueError, LookupError, TypeError) as error:
             log.warning("%s: the signer cannot be asked: %s", sender, error)
@@ -92,7 +92,7 @@ class Door:
         return answer
 
 
-class Handler(Connection):
+class LaptopHandler(HttpConnection):
     """Handles one connection of a laptop, which asks once: a connection that waits for its next request has a place
     that others need."""
 
@@ -102,7 +102,7 @@ class Handler(Connection):
     def do_GET(self) -> None:  # noqa: N802  (as http.server names it)
         """Answer whether this machine can help."""
         self.close_connection = True
-        self._say(Answer(status=200, body={}) if self.path == HEALTH else refusal(404, "there is nothing here"))
+        self._say(JoinAnswer(status=200, body={}) if self.path == HEALTH else refusal(404, "there is nothing here"))
 
     def do_POST(self) -> None:  # noqa: N802
         """Take a token and a request."""
@@ -119,9 +119,9 @@ class Handler(Connection):
             self._say(self.server.endpoint.sign_in(self.headers.get("Authorization", ""), posted, sender=self._sender))
 
 
-def refusal(status: int, why: str) -> Answer:
+def refusal(status: int, why: str) -> JoinAnswer:
     """Return an answer that says why there is no certificate."""
-    return Answer(status=status, body={"error": why})
+    return JoinAnswer(status=status, body={"error": why})
 
 
 def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
@@ -142,10 +142,10 @@ def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
 
 def server_of(door: Door, where: tuple[str, int], *, certificate: Path) -> Server[Door]:
     """Return a server of the endpoint."""
-    return Server(where, door, certificate=certificate, handler=Handler, patience_s=PATIENCE_S)
+    return Server(where, door, certificate=certificate, handler=LaptopHandler, patience_s=PATIENCE_S)
 
 
-def made(node: Node, pki: Path, address: str) -> Server[Door]:
+def made(node: NodeConfig, pki: Path, address: str) -> Server[Door]:
     """Return the machine's server."""
     return server_of(Door(ask_signer), (address, node.sign_in_port), certificate=pki / "vpn-door.pem")
 

@@ -20,7 +20,7 @@ from typing import Any
 from json_object import json_object
 from node_config import PKI
 from vpn.certificate import RequestError, Signer, end, key_of
-from vpn.people import People, RefusedError
+from vpn.people import People, PersonRefusedError
 
 log = logging.getLogger(__name__)
 
@@ -65,10 +65,10 @@ class Desk:
             person = self.people.find(token)
             until = end(now, hours=self.hours, token_ends=person.token_ends)
             if until <= now:
-                raise RefusedError(401, "the token has ended: sign in again")
+                raise PersonRefusedError(401, "the token has ended: sign in again")
         except (RequestError, ValueError, LookupError) as error:
             return _refusal(400, str(error) if isinstance(error, RequestError) else "write JSON with `csr`")
-        except RefusedError as error:
+        except PersonRefusedError as error:
             log.warning("refused: %s", error)
             return _refusal(error.status, str(error))
         except OSError as error:

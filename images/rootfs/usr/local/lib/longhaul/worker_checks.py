@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checks import Check
+from checks import MachineCheck
 from node_place import Worker
 
 CONTAINERD = Path("/run/containerd/containerd.sock")
@@ -21,7 +21,7 @@ TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paths:
+class WorkerPaths:
     """Files that a worker's identity is read from."""
 
     environment: Path = Path("/run/longhaul/node.env")
@@ -30,7 +30,7 @@ class Paths:
     authority: Path = Path("/etc/longhaul/pki/kubernetes-ca.crt")
 
 
-def name(paths: Paths) -> str:
+def name(paths: WorkerPaths) -> str:
     """Return the node's name; empty while its place is not known."""
     try:
         lines = paths.environment.read_text().splitlines()
@@ -39,11 +39,11 @@ def name(paths: Paths) -> str:
     return next((line.partition("=")[2] for line in lines if line.startswith("NODE_NAME=")), "")
 
 
-def checks(paths: Paths, worker: Worker) -> tuple[Check, ...]:
+def checks(paths: WorkerPaths, worker: Worker) -> tuple[MachineCheck, ...]:
     """Check that the place is known, the programs are healthy, and the node has joined, is Ready and has the right
     version."""
     own = name(paths)
-    place = Check(name="place", ok=bool(own), detail=own or "not known yet: see longhaul-node-place.service")
+    place = MachineCheck(name="place", ok=bool(own), detail=own or "not known yet: see longhaul-node-place.service")
     joined = _joined(paths)
     programs = (_listens("containerd", CONTAINERD), _answers("kubelet", KUBELET), _answers("kube-proxy", PROXY))
     if not (place.ok and joined.ok):
@@ -51,33 +51,33 @@ def checks(paths: Paths, worker: Worker) -> tuple[Check, ...]:
     return (place, *programs, joined, *_node(paths, worker, own))
 
 
-def _joined(paths: Paths) -> Check:
+def _joined(paths: WorkerPaths) -> MachineCheck:
     if paths.certificate.exists():
-        return Check(name="joined", ok=True, detail="has a certificate")
-    return Check(
+        return MachineCheck(name="joined", ok=True, detail="has a certificate")
+    return MachineCheck(
         name="joined", ok=False, detail="has no certificate yet: see kubelet.service, and the requests' events"
     )
 
 
-def _listens(program: str, path: Path) -> Check:
+def _listens(program: str, path: Path) -> MachineCheck:
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(TIMEOUT_S)
         try:
             probe.connect(str(path))
         except OSError as error:
-            return Check(name=program, ok=False, detail=f"{path}: {error}")
-    return Check(name=program, ok=True, detail="answers")
+            return MachineCheck(name=program, ok=False, detail=f"{path}: {error}")
+    return MachineCheck(name=program, ok=True, detail="answers")
 
 
-def _answers(program: str, url: str) -> Check:
+def _answers(program: str, url: str) -> MachineCheck:
     try:
         _get(url)
     except (OSError, ValueError) as error:
-        return Check(name=program, ok=False, detail=f"{url}: {error}")
-    return Check(name=program, ok=True, detail="answers 200")
+        return MachineCheck(name=program, ok=False, detail=f"{url}: {error}")
+    return MachineCheck(name=program, ok=True, detail="answers 200")
 
 
-def _node(paths: Paths, worker: Worker, own: str) -> tuple[Check, ...]:
+def _node(paths: WorkerPaths, worker: Worker, own: str) -> tuple[MachineCheck, ...]:
     """Check the node's state in the API, read with the node's own identity."""
     try:
         status = read_node(paths, worker, own)["status"]
@@ -86,16 +86,18 @@ def _node(paths: Paths, worker: Worker, own: str) -> tuple[Check, ...]:
     except (OSError, ValueError, KeyError, LookupError) as error:
         gone = isinstance(error, urllib.error.HTTPError) and error.code == 404
         said = "there is none: see longhaul-registered.timer" if gone else repr(error)
-        return (Check(name="ready", ok=False, detail=f"Node {own}: {said}"),)
+        return (MachineCheck(name="ready", ok=False, detail=f"Node {own}: {said}"),)
     ready = conditions.get("Ready", {})
     version = worker.version
     return (
-        Check(name="ready", ok=ready.get("status") == "True", detail=ready.get("message", "no condition Ready yet")),
-        Check(name="version", ok=runs == f"v{version}", detail=f"runs {runs}, the environment wants v{version}"),
+        MachineCheck(
+            name="ready", ok=ready.get("status") == "True", detail=ready.get("message", "no condition Ready yet")
+        ),
+        MachineCheck(name="version", ok=runs == f"v{version}", detail=f"runs {runs}, the environment wants v{version}"),
     )
 
 
-def read_node(paths: Paths, worker: Worker, name: str, *, query: str = "") -> dict[str, Any]:
+def read_node(paths: WorkerPaths, worker: Worker, name: str, *, query: str = "") -> dict[str, Any]:
     """Return the Node ``name``, read as the kubelet; ``OSError`` or ``ValueError`` when it cannot be read,
     ``HTTPError`` among them."""
     context = ssl.create_default_context(cafile=str(paths.authority))

@@ -20,7 +20,7 @@ from controller.request import Attested, RefusedError
 from controller.sigv4 import CONTENT
 from controller.web import AnswerError, fetch
 
-from attest.proof import OBJECTS, Question, check_fresh, text
+from attest.proof import OBJECTS, ProofQuestion, check_fresh, text
 from attest.protocol import STS_FORM, bound, sts_url
 
 SIGNED = (
@@ -59,7 +59,7 @@ class AwsProofs:
     ) -> None:
         self._url, self._now = url, now
 
-    def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
+    def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
         """Return the instance, and the site whose nodes' role it has."""
         region = text(proof, "region", REGION)
         environment = question.environment
@@ -72,7 +72,7 @@ class AwsProofs:
         arn = self._caller(region, self._headers(proof, question, region=region))
         return _instance(arn, environment, roles)
 
-    def _headers(self, proof: Mapping[str, object], question: Question, *, region: str) -> dict[str, str]:
+    def _headers(self, proof: Mapping[str, object], question: ProofQuestion, *, region: str) -> dict[str, str]:
         stamp = text(proof, "date", _DATE)
         authorization = text(proof, "authorization", _AUTHORIZATION)
         try:

@@ -18,7 +18,7 @@ from controller.inventory import SourceError
 from controller.request import Attested, RefusedError
 
 from attest import documents, tokens
-from attest.proof import OBJECTS, Question, check_fresh, text
+from attest.proof import OBJECTS, ProofQuestion, check_fresh, text
 
 _BASE64 = r"[A-Za-z0-9+/]{64,32768}={0,2}"
 _JWT = r"[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,16384}\.[A-Za-z0-9_-]{8,2048}"
@@ -42,7 +42,7 @@ class AzureProofs:
         self._roots, self._tenant, self._now = roots, tenant, now
         self._tenants: dict[str, tokens.Tenant] = {}
 
-    def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
+    def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
         """Return the machine, and the site whose pool its scale set is."""
         said = documents.verified(_signature(proof), _chain(proof), roots=self._roots)
         if said.nonce != question.challenge:

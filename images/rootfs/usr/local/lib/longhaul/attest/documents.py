@@ -32,7 +32,7 @@ _CREATED = "%m/%d/%y %H:%M:%S %z"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
+class AttestedDocument:
     """Statement of Azure about one machine."""
 
     machine: str
@@ -42,7 +42,7 @@ class Document:
     created: datetime
 
 
-def verified(signature: bytes, chain: Sequence[str], *, roots: Path = ROOTS) -> Document:
+def verified(signature: bytes, chain: Sequence[str], *, roots: Path = ROOTS) -> AttestedDocument:
     """Return the document in ``signature`` (DER); ``chain``: certificates between the signer's and an authority, PEM.
     ``RefusedError`` when Azure has not signed it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -84,11 +84,11 @@ def _check_signer(path: Path) -> None:
         raise RefusedError("ForgedProof", "the attested document is not signed by Azure's metadata service")
 
 
-def _document(content: bytes) -> Document:
+def _document(content: bytes) -> AttestedDocument:
     try:
         said = json_object(content)
         created = datetime.strptime(str(said["timeStamp"]["createdOn"]), _CREATED).astimezone(UTC)
-        found = Document(
+        found = AttestedDocument(
             machine=str(said["vmId"]).lower(),
             subscription=str(said["subscriptionId"]).lower(),
             nonce=str(said["nonce"]),

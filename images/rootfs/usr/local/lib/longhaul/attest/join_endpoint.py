@@ -25,7 +25,7 @@ from controller.request import parse as parse_request
 from controller.requests import PATH as REQUESTS
 
 from attest.challenge import Challenges
-from attest.proof import OBJECTS, Question, Verifier
+from attest.proof import OBJECTS, ProofQuestion, Verifier
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class JoinAnswer:
     """Response to a machine, or to a laptop."""
 
     status: int
@@ -88,15 +88,15 @@ class JoinEndpoint:
         self._environment: Environment | None = None
         self._read_at = 0.0
 
-    def challenge(self, fingerprint: str, *, sender: str) -> Answer:
+    def challenge(self, fingerprint: str, *, sender: str) -> JoinAnswer:
         """Return a challenge for the holder of a key; ``sender`` is its address."""
         if not self._lookers.take(sender):
             return _TOO_OFTEN
         if not _FINGERPRINT.fullmatch(fingerprint):
             return _answer(400, "Malformed", "write the SHA-256 of the public key, hexadecimal")
-        return Answer(status=200, body={"challenge": self._challenges.make(fingerprint)})
+        return JoinAnswer(status=200, body={"challenge": self._challenges.make(fingerprint)})
 
-    def join(self, posted: bytes, *, sender: str) -> Answer:
+    def join(self, posted: bytes, *, sender: str) -> JoinAnswer:
         """Make a certificate request for the machine that ``posted`` proves to come from; ``sender`` is its address."""
         if not (self._senders.take(sender) and self._all.take("")):
             return _answer(429, "TooMany", "there is more to look at than this server does: ask again")
@@ -117,9 +117,9 @@ class JoinEndpoint:
             log.warning("%s as %s: not now: %s", sender, claimed or "nobody", error)
             return _answer(503, "NotNow", str(error))
         log.info("%s is %s of %s: asks as %s", sender, attested.machine, attested.site, request.node)
-        return Answer(status=202, body={})
+        return JoinAnswer(status=202, body={})
 
-    def look(self, fingerprint: str, *, sender: str) -> Answer:
+    def look(self, fingerprint: str, *, sender: str) -> JoinAnswer:
         """Return the state of a key's request; ``sender`` is the address that asks."""
         if not self._lookers.take(sender):
             return _TOO_OFTEN
@@ -136,8 +136,8 @@ class JoinEndpoint:
             return _answer(403, str(refused.get("reason", "Refused")), str(refused.get("message", "")))
         certificate = found.get("status", {}).get("certificate")
         if not certificate:
-            return Answer(status=202, body={})
-        return Answer(status=200, body={"certificate": base64.b64decode(certificate).decode()})
+            return JoinAnswer(status=202, body={})
+        return JoinAnswer(status=200, body={"certificate": base64.b64decode(certificate).decode()})
 
     def _attested(self, request: Request, proof: Mapping[str, object], challenge: str) -> Attested:
         if not self._challenges.knows(request.fingerprint, challenge):
@@ -145,7 +145,7 @@ class JoinEndpoint:
         verifier = self._verifiers.get(str(proof.get("kind")))
         if verifier is None:
             raise RefusedError("Malformed", f"kinds of proof that are known: {', '.join(self._verifiers)}")
-        question = Question(environment=self._known(), fingerprint=request.fingerprint, challenge=challenge)
+        question = ProofQuestion(environment=self._known(), fingerprint=request.fingerprint, challenge=challenge)
         return verifier.attested(proof, question)
 
     def _known(self) -> Environment:
@@ -227,8 +227,8 @@ def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else "?" for each in text[:500])
 
 
-_TOO_OFTEN = Answer(status=429, body={"reason": "TooMany", "message": "this address asks too often: ask again"})
+_TOO_OFTEN = JoinAnswer(status=429, body={"reason": "TooMany", "message": "this address asks too often: ask again"})
 
 
-def _answer(status: int, reason: str, text: str) -> Answer:
-    return Answer(status=status, body={"reason": reason, "message": text})
+def _answer(status: int, reason: str, text: str) -> JoinAnswer:
+    return JoinAnswer(status=status, body={"reason": reason, "message": text})

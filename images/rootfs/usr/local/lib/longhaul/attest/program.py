@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from node_config import PATH as NODE
-from node_config import PKI, Node
+from node_config import PKI, NodeConfig
 
 from attest.server import Server
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
 
 
-def run(about: str | None, made: Callable[[Node, Path, str], Server[Any]]) -> int:
+def run(about: str | None, made: Callable[[NodeConfig, Path, str], Server[Any]]) -> int:
     """Serve what ``made`` returns of the machine, the folder of its certificates and the address to listen at; return
     the exit code after SIGTERM. ``OSError`` when the port is not free or the certificate cannot be read."""
     parser = argparse.ArgumentParser(description=about)
@@ -31,7 +31,7 @@ def run(about: str | None, made: Callable[[Node, Path, str], Server[Any]]) -> in
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    server = made(Node.read(arguments.node), arguments.pki, arguments.address)
+    server = made(NodeConfig.read(arguments.node), arguments.pki, arguments.address)
     server.context()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stop.wait()

@@ -20,7 +20,7 @@ OBJECTS = "bring up the objects (`longhaul up --only objects`)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ProofQuestion:
     """Question that a proof must answer."""
 
     environment: Environment
@@ -32,7 +32,7 @@ class Question:
 class Verifier(Protocol):
     """Verifies the proofs of one cloud."""
 
-    def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
+    def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
         """Return the machine that the proof identifies. ``RefusedError`` when it is no machine of this environment,
         ``SourceError`` when this cannot be determined now. Neither message contains the proof's secrets."""
 

@@ -19,7 +19,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from attest.join_endpoint import Answer, JoinEndpoint
+from attest.join_endpoint import JoinAnswer, JoinEndpoint
 from attest.protocol import CHALLENGE, HEALTH, JOIN, LARGEST
 
 log = logging.getLogger(__name__)
@@ -102,11 +102,11 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         certificate: Path,
         healthy: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
-        handler: type[Connection] | None = None,
+        handler: type[HttpConnection] | None = None,
         patience_s: float | None = None,
     ) -> None:
         """``healthy`` returns whether this server can help a machine that asks; the load balancer's probe gets its
-        result. ``handler``: what talks to the endpoint, a :class:`Handler` if nothing else. ``patience_s``: seconds
+        result. ``handler``: what talks to the endpoint, a :class:`JoinHandler` if nothing else. ``patience_s``: seconds
         from a connection's beginning to its complete request (:meth:`heard`); with it, a server that is full ends the
         oldest connection that has sent none."""
         self._patience_s = patience_s
@@ -115,7 +115,7 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         self._open: dict[socket.socket, _Guest] = {}
         self._context: ssl.SSLContext | None = None
         self._version: tuple[int, ...] = ()
-        super().__init__(address, handler or Handler)
+        super().__init__(address, handler or JoinHandler)
 
     def context(self) -> ssl.SSLContext:
         """Return the TLS context with the present certificate; ``OSError`` when there is none."""
@@ -201,7 +201,7 @@ def _end(connection: socket.socket) -> None:
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
-class Connection(BaseHTTPRequestHandler):
+class HttpConnection(BaseHTTPRequestHandler):
     """Handles one connection. HTTP/1.1: several requests on it."""
 
     head = HEAD
@@ -227,7 +227,7 @@ class Connection(BaseHTTPRequestHandler):
     def _sender(self) -> str:
         return str(self.client_address[0])
 
-    def _say(self, answer: Answer) -> None:
+    def _say(self, answer: JoinAnswer) -> None:
         content = json.dumps(answer.body).encode()
         self.send_response(answer.status)
         self.send_header("Content-Type", "application/json")
@@ -241,7 +241,7 @@ class Connection(BaseHTTPRequestHandler):
         """Log nothing: endpoints log what matters."""
 
 
-class Handler(Connection):
+class JoinHandler(HttpConnection):
     """Handles one connection of a machine that joins."""
 
     server: Server[JoinEndpoint]
@@ -249,13 +249,13 @@ class Handler(Connection):
     def do_GET(self) -> None:
         """Answer with a challenge or with the state of a request."""
         if self.path == HEALTH:
-            self._say(Answer(status=200 if self.server.healthy() else 503, body={}))
+            self._say(JoinAnswer(status=200 if self.server.healthy() else 503, body={}))
         elif self.path.startswith(CHALLENGE):
             self._say(self.server.endpoint.challenge(self.path.removeprefix(CHALLENGE), sender=self._sender))
         elif self.path.startswith(f"{JOIN}/"):
             self._say(self.server.endpoint.look(self.path.removeprefix(f"{JOIN}/"), sender=self._sender))
         else:
-            self._say(Answer(status=404, body={"reason": "Unknown", "message": "there is nothing here"}))
+            self._say(JoinAnswer(status=404, body={"reason": "Unknown", "message": "there is nothing here"}))
 
     def do_POST(self) -> None:
         """Take a proof."""
@@ -264,7 +264,9 @@ class Handler(Connection):
             # The body was not read, so the position of the next request on this connection is unknown.
             self.close_connection = True
             status = 413 if length > LARGEST else 400
-            self._say(Answer(status=status, body={"reason": "Malformed", "message": f"post {LARGEST} bytes at most"}))
+            self._say(
+                JoinAnswer(status=status, body={"reason": "Malformed", "message": f"post {LARGEST} bytes at most"})
+            )
             return
         posted = self.rfile.read(length)
         if len(posted) == length:

@@ -24,7 +24,7 @@ class SettingsError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class BackupSettings:
     """Settings of the environment's backups."""
 
     environment: str
@@ -33,7 +33,7 @@ class Settings:
     every_s: float
 
     @classmethod
-    def parse(cls, text: str, *, vault: str) -> Settings:
+    def parse(cls, text: str, *, vault: str) -> BackupSettings:
         """Parse the secret of the vault at this address."""
         try:
             found = json.loads(text)

@@ -28,7 +28,7 @@ class SnapshotError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
+class SnapshotContent:
     """Content of a snapshot."""
 
     revision: int
@@ -59,13 +59,13 @@ def save(etcdctl: Etcdctl, endpoint: str, file: Path, *, size: int) -> None:
     _run([etcdctl.program, f"--endpoints={endpoint}", *trust, "snapshot", "save", str(file)])
 
 
-def check(file: Path, programs: Programs) -> Snapshot:
+def check(file: Path, programs: Programs) -> SnapshotContent:
     """Return what is in a snapshot whose hash is right."""
     recorded = _hash_behind(file)
     answer = _run([programs.etcdutl, "snapshot", "status", str(file), "--write-out=json"])
     try:
         found = json.loads(answer)
-        return Snapshot(
+        return SnapshotContent(
             revision=int(found["revision"]),
             keys=int(found["totalKey"]),
             size=int(found["totalSize"]),

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backup.counted import Counted, counted
-from backup.state import Newest, Seen
+from backup.state import Newest, StorageLook
 from backup.storage import Found
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class BackupStanding:
     """Backups of an etcd cluster, as one member counts them."""
 
     newest: Counted | None
     own: Mapping[str, datetime]
     """Time of the newest one that this member made, by class."""
     now: datetime
-    seen: Seen
+    seen: StorageLook
 
     @property
     def age_s(self) -> float | None:
@@ -33,7 +33,7 @@ class Standing:
         return None if made is None else (self.now - made).total_seconds()
 
 
-def standing(listed: Iterable[Found], *, environment: str, role: str, member: str, now: datetime) -> Standing:
+def standing(listed: Iterable[Found], *, environment: str, role: str, member: str, now: datetime) -> BackupStanding:
     """Return what this member counts of what is listed."""
     found = list(listed)
     good, rejected = counted(found, environment=environment, role=role, now=now)
@@ -46,14 +46,14 @@ def standing(listed: Iterable[Found], *, environment: str, role: str, member: st
         oldest[blob.kept] = min(blob.made.timestamp(), oldest.get(blob.kept, blob.made.timestamp()))
     newest = max(good, key=lambda one: one.found.made, default=None)
     name, why = next(iter(rejected.items()), ("", ""))
-    seen = Seen(
+    seen = StorageLook(
         newest=None if newest is None else _newest(newest.found),
         took_s=0.0 if newest is None else newest.took_s,
         rejected=len(rejected),
         rejected_why=f"{name}: {why}" if name else "",
         oldest=oldest,
     )
-    return Standing(newest=newest, own=own, now=now, seen=seen)
+    return BackupStanding(newest=newest, own=own, now=now, seen=seen)
 
 
 def _newest(found: Found) -> Newest:

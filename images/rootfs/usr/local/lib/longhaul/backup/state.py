@@ -30,7 +30,7 @@ class Newest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class StorageLook:
     """Content of the storage, as this member counts it."""
 
     newest: Newest | None = None
@@ -45,7 +45,7 @@ class Seen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(Seen):
+class BackupState(StorageLook):
     """Result of the last look. What was seen is kept when a later look sees nothing."""
 
     declared: bool
@@ -57,7 +57,7 @@ class State(Seen):
     """Reason why the last look or backup failed; empty when it did not."""
 
 
-def write(state: State, role: str, folder: Path = FOLDER) -> None:
+def write(state: BackupState, role: str, folder: Path = FOLDER) -> None:
     """Replace the state and the metrics."""
     _replace(folder / STATE, json.dumps(asdict(state)) + "\n")
     _replace(folder / METRICS, metrics(state, role))
@@ -72,17 +72,19 @@ def read(folder: Path = FOLDER) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def last_seen(folder: Path = FOLDER) -> Seen:
+def last_seen(folder: Path = FOLDER) -> StorageLook:
     """Return what the last look saw."""
     found = read(folder) or {}
     try:
         newest = Newest(**found["newest"]) if found.get("newest") else None
-        return Seen(**{one.name: found[one.name] for one in fields(Seen) if one.name in found} | {"newest": newest})
+        return StorageLook(
+            **{one.name: found[one.name] for one in fields(StorageLook) if one.name in found} | {"newest": newest}
+        )
     except TypeError:
-        return Seen()
+        return StorageLook()
 
 
-def metrics(state: State, role: str) -> str:
+def metrics(state: BackupState, role: str) -> str:
     """Return the state as metrics. Times are exported, not ages, so that they are right whenever they are read."""
     values: dict[str, tuple[str, float]] = {}
     if state.declared:

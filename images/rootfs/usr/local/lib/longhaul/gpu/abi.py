@@ -77,7 +77,7 @@ class Pci(ctypes.Structure):
     )
 
 
-class Memory(ctypes.Structure):
+class NvmlMemory(ctypes.Structure):
     """``nvmlMemory_t``, in bytes."""
 
     _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu.findings import Code, Finding, LookError
+from gpu.findings import Code, GpuFinding, LookError
 
 MODULES = ("nvidia", "nvidia-current")
 """Names of the module's file: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
@@ -48,7 +48,7 @@ class Driver:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paths:
+class DriverPaths:
     """Files in which the kernel's modules are found."""
 
     version: Path = Path("/proc/driver/nvidia/version")
@@ -67,9 +67,9 @@ def modinfo(name: str, kernel: str) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def read(paths: Paths | None = None, *, kernel: str = "", ask: Callable[[str, str], str] = modinfo) -> Driver:
+def read(paths: DriverPaths | None = None, *, kernel: str = "", ask: Callable[[str, str], str] = modinfo) -> Driver:
     """Read the driver's state on this machine; ``LookError`` when a part cannot be read."""
-    paths = paths or Paths()
+    paths = paths or DriverPaths()
     kernel = kernel or os.uname().release
     said = (parse(ask(name, kernel)) for name in MODULES)
     return Driver(
@@ -88,7 +88,7 @@ def parse(text: str) -> Module | None:
     return Module(version=facts.get("version", ""), kernel=vermagic[0]) if vermagic else None
 
 
-def _loaded(paths: Paths) -> str:
+def _loaded(paths: DriverPaths) -> str:
     try:
         found = _VERSION.search(paths.version.read_text() + "\n")
     except FileNotFoundError:
@@ -112,22 +112,22 @@ def _elsewhere(kernels: Path, running: str) -> Iterable[str]:
                 yield release
 
 
-def findings(driver: Driver, *, library: str) -> list[Finding]:
+def findings(driver: Driver, *, library: str) -> list[GpuFinding]:
     """Return the driver's problems. ``library``: version that the user-space libraries belong to; empty when it is
     unknown."""
     return list(_running(driver, library) if driver.loaded else _not_running(driver))
 
 
-def _running(driver: Driver, library: str) -> Iterable[Finding]:
+def _running(driver: Driver, library: str) -> Iterable[GpuFinding]:
     installed = driver.installed
     if installed is not None and installed.version and not agree(installed.version, driver.loaded):
         message = f"the kernel runs {driver.loaded}, {installed.version} is installed: reboot"
-        yield Finding(code=Code.DRIVER_MISMATCH, message=message)
+        yield GpuFinding(code=Code.DRIVER_MISMATCH, message=message)
     if library and not agree(library, driver.loaded):
         message = (
             f"the kernel runs {driver.loaded}, the libraries are of {library}: install both of one version, then reboot"
         )
-        yield Finding(code=Code.DRIVER_MISMATCH, message=message)
+        yield GpuFinding(code=Code.DRIVER_MISMATCH, message=message)
 
 
 def agree(library: str, module: str) -> bool:
@@ -135,10 +135,10 @@ def agree(library: str, module: str) -> bool:
     return module in (library, UNKNOWN) or module.startswith(f"{library}.")
 
 
-def _not_running(driver: Driver) -> Iterable[Finding]:
+def _not_running(driver: Driver) -> Iterable[GpuFinding]:
     if driver.nouveau:
         message = "nouveau has the GPUs, so NVIDIA's driver cannot: blacklist it, rebuild the initramfs, reboot"
-        yield Finding(code=Code.NOUVEAU_LOADED, message=message)
+        yield GpuFinding(code=Code.NOUVEAU_LOADED, message=message)
     installed = driver.installed
     if installed is None:
         others = f", only for {', '.join(driver.elsewhere)}" if driver.elsewhere else ""
@@ -146,10 +146,10 @@ def _not_running(driver: Driver) -> Iterable[Finding]:
             f"no NVIDIA module is installed for the running kernel {driver.kernel}{others}: install its headers and "
             f"build it (dkms autoinstall -k {driver.kernel}), or boot the kernel that the image pins"
         )
-        yield Finding(code=Code.DRIVER_NOT_FOR_KERNEL, message=message)
+        yield GpuFinding(code=Code.DRIVER_NOT_FOR_KERNEL, message=message)
     elif installed.kernel != driver.kernel:
         message = f"the NVIDIA module was built for {installed.kernel}, the kernel is {driver.kernel}: build it anew"
-        yield Finding(code=Code.DRIVER_NOT_FOR_KERNEL, message=message)
+        yield GpuFinding(code=Code.DRIVER_NOT_FOR_KERNEL, message=message)
     elif not driver.nouveau:
         message = f"module {installed.version} is installed and not loaded: modprobe nvidia, and see the kernel log"
-        yield Finding(code=Code.DRIVER_NOT_LOADED, message=message)
+        yield GpuFinding(code=Code.DRIVER_NOT_LOADED, message=message)

@@ -33,7 +33,7 @@ class Code(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class GpuFinding:
     """One problem."""
 
     code: Code

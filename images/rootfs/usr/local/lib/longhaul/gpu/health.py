@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gpu.findings import Code, Finding
+from gpu.findings import Code, GpuFinding
 from gpu.inventory import Gpu
 
 _RECOVERY = {
@@ -17,43 +17,43 @@ _RECOVERY = {
 """Advice by number of ``nvmlDeviceGpuRecoveryAction_t`` of nvml.h."""
 
 
-def memory(gpu: Gpu) -> Iterable[Finding]:
+def memory(gpu: Gpu) -> Iterable[GpuFinding]:
     """Yield the problems of a GPU's memory, and the action that the driver asks for."""
     yield from _ecc(gpu)
     if gpu.retirement_pending:
         message = "pages of its memory wait to be retired: reboot"
-        yield Finding(code=Code.ECC_RETIREMENT_PENDING, gpu=gpu.uuid, message=message)
+        yield GpuFinding(code=Code.ECC_RETIREMENT_PENDING, gpu=gpu.uuid, message=message)
     if gpu.remapped is not None and gpu.remapped.pending:
         message = "rows of its memory wait to be remapped: reset it (nvidia-smi --gpu-reset) or reboot"
-        yield Finding(code=Code.ROW_REMAP_PENDING, gpu=gpu.uuid, message=message)
+        yield GpuFinding(code=Code.ROW_REMAP_PENDING, gpu=gpu.uuid, message=message)
     if gpu.remapped is not None and gpu.remapped.failed:
         rows = f"{gpu.remapped.uncorrectable} rows are remapped for uncorrectable errors"
         message = f"a row of its memory could not be remapped ({rows}): have it replaced (NVIDIA's RMA policy)"
-        yield Finding(code=Code.ROW_REMAP_FAILED, gpu=gpu.uuid, message=message)
+        yield GpuFinding(code=Code.ROW_REMAP_FAILED, gpu=gpu.uuid, message=message)
     if gpu.recovery_action:
         todo = _RECOVERY.get(gpu.recovery_action, f"recovery action {gpu.recovery_action}: see nvidia-smi -q")
-        yield Finding(code=Code.GPU_RESET_REQUIRED, gpu=gpu.uuid, message=f"the driver says: {todo}")
+        yield GpuFinding(code=Code.GPU_RESET_REQUIRED, gpu=gpu.uuid, message=f"the driver says: {todo}")
 
 
-def _ecc(gpu: Gpu) -> Iterable[Finding]:
+def _ecc(gpu: Gpu) -> Iterable[GpuFinding]:
     if gpu.ecc is not None:
         on, later = gpu.ecc
         if not on:
             message = "ECC is off: " + ("reboot" if later else "nvidia-smi --ecc-config=1, then reboot")
-            yield Finding(code=Code.ECC_OFF, gpu=gpu.uuid, message=message)
+            yield GpuFinding(code=Code.ECC_OFF, gpu=gpu.uuid, message=message)
         elif not later:
             message = "ECC will be off after the next reboot: nvidia-smi --ecc-config=1"
-            yield Finding(code=Code.ECC_CHANGE_PENDING, gpu=gpu.uuid, message=message)
+            yield GpuFinding(code=Code.ECC_CHANGE_PENDING, gpu=gpu.uuid, message=message)
     if gpu.uncorrected:
         message = (
             f"{gpu.uncorrected} ECC errors that were not corrected since the driver was loaded "
             f"({gpu.uncorrected_ever if gpu.uncorrected_ever is not None else 'unknown'} in its life): "
             "reboot; have the GPU replaced if they come back"
         )
-        yield Finding(code=Code.ECC_UNCORRECTED, gpu=gpu.uuid, message=message)
+        yield GpuFinding(code=Code.ECC_UNCORRECTED, gpu=gpu.uuid, message=message)
 
 
-def links(gpus: list[Gpu], promised: int | None) -> Iterable[Finding]:
+def links(gpus: list[Gpu], promised: int | None) -> Iterable[GpuFinding]:
     """Yield the GPUs with inactive NVLinks. With ``promised``, each GPU must have at least that many active links.
     Without it, every link that a GPU knows must be active once any in the machine is: cards without a bridge know their
     links, too."""
@@ -69,10 +69,10 @@ def links(gpus: list[Gpu], promised: int | None) -> Iterable[Finding]:
                 f"{active} of {wanted} NVLinks are active{which}: see nvidia-smi nvlink --status, and "
                 "nvidia-fabricmanager.service where the machine has NVSwitches"
             )
-            yield Finding(code=Code.NVLINK_DOWN, gpu=gpu.uuid, message=message)
+            yield GpuFinding(code=Code.NVLINK_DOWN, gpu=gpu.uuid, message=message)
 
 
-def number(gpus: list[Gpu], promised: int) -> Iterable[Finding]:
+def number(gpus: list[Gpu], promised: int) -> Iterable[GpuFinding]:
     """Yield a problem when there are fewer or more GPUs than promised."""
     there = ", ".join(f"{gpu.uuid} at {gpu.pci}" for gpu in gpus) or "none"
     if len(gpus) < promised:
@@ -80,19 +80,19 @@ def number(gpus: list[Gpu], promised: int) -> Iterable[Finding]:
             f"{promised} promised, {len(gpus)} there: {there}. Compare with `lspci -d 10de:`: one that is not on the "
             "bus is loose, without power or broken; one that is, the driver refuses (kernel log: NVRM)"
         )
-        yield Finding(code=Code.GPU_MISSING, message=message)
+        yield GpuFinding(code=Code.GPU_MISSING, message=message)
     if len(gpus) > promised:
         message = f"{promised} promised, {len(gpus)} there: {there}. Correct what the environment says of this machine"
-        yield Finding(code=Code.GPU_UNEXPECTED, message=message)
+        yield GpuFinding(code=Code.GPU_UNEXPECTED, message=message)
 
 
-def model(gpus: list[Gpu], promised: str) -> Iterable[Finding]:
+def model(gpus: list[Gpu], promised: str) -> Iterable[GpuFinding]:
     """Yield the GPUs that are not of the promised model: each word of it must be a word of the GPU's name. Empty: any
     model. A GPU that does not report its name already has a finding for that."""
     for gpu in gpus:
         if gpu.name and not _words(promised) <= _words(gpu.name):
             message = f"is a {gpu.name}, {promised} was promised"
-            yield Finding(code=Code.GPU_WRONG_MODEL, gpu=gpu.uuid, message=message)
+            yield GpuFinding(code=Code.GPU_WRONG_MODEL, gpu=gpu.uuid, message=message)
 
 
 def _words(name: str) -> set[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gpu import abi
-from gpu.findings import Code, Finding
+from gpu.findings import Code, GpuFinding
 from gpu.nvml import Device, Nvml, NvmlError, Remapped
 
 T = TypeVar("T")
@@ -62,9 +62,9 @@ class _Reader:
                 self.refusals.setdefault(error.code, error)
             return None
 
-    def findings(self, uuid: str, what: str) -> list[Finding]:
+    def findings(self, uuid: str, what: str) -> list[GpuFinding]:
         return [
-            Finding(
+            GpuFinding(
                 code=_CODES.get(code, Code.NVML_FAILED),
                 message=f"{what}: {error}: {_ADVICE.get(code, 'see the kernel log (NVRM)')}",
                 gpu=uuid,
@@ -73,11 +73,11 @@ class _Reader:
         ]
 
 
-def read(nvml: Nvml) -> tuple[list[Gpu], list[Finding]]:
+def read(nvml: Nvml) -> tuple[list[Gpu], list[GpuFinding]]:
     """Return every GPU that can be queried, and the errors of all of them; ``NvmlError`` when they cannot even be
     counted."""
     gpus: list[Gpu] = []
-    findings: list[Finding] = []
+    findings: list[GpuFinding] = []
     for index in range(nvml.count()):
         reader = _Reader()
         gpu = _read(nvml, index, reader)

@@ -58,7 +58,7 @@ class Device:
         return f"{info.domain:04x}:{info.bus:02x}:{info.device:02x}"
 
     def memory_mib(self) -> int:
-        memory = abi.Memory()
+        memory = abi.NvmlMemory()
         self._call("nvmlDeviceGetMemoryInfo", ctypes.byref(memory))
         return int(memory.total) >> 20
 

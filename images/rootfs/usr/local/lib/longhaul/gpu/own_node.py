@@ -74,7 +74,7 @@ class OwnNode:
 def this_node(*, agent: str, component: str) -> OwnNode:
     """Return the Node of this machine, accessed as the kubelet; ``OSError``, ``ValueError``, ``TypeError`` or
     ``AttributeError`` while the machine does not know its place."""
-    paths, url = worker_checks.Paths(), urllib.parse.urlsplit(Worker.read(PATH).api)
+    paths, url = worker_checks.WorkerPaths(), urllib.parse.urlsplit(Worker.read(PATH).api)
     name = worker_checks.name(paths)
     if not name or not url.hostname:
         raise ValueError(f"{paths.environment}: no name yet: see longhaul-node-place.service")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpu import abi, driver, health, inventory, toolkit, trial, xid
 from gpu.driver import Driver
-from gpu.findings import Code, Finding, LookError
+from gpu.findings import Code, GpuFinding, LookError
 from gpu.inventory import Gpu
 from gpu.nvml import LIBRARY, Nvml, NvmlError, NvmlMissingError
 from gpu.promise import Promise
@@ -20,7 +20,7 @@ CANNOT_LOOK = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class PreflightReport:
     """Result of the checks."""
 
     promised: int = 0
@@ -29,7 +29,7 @@ class Report:
     cuda: str = ""
     """Newest CUDA version that the driver serves."""
     gpus: tuple[Gpu, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[GpuFinding, ...] = ()
     unseen: tuple[str, ...] = ()
     """Checks that could not be made, with the reasons."""
 
@@ -57,12 +57,12 @@ class _Look:
 
     def __init__(self, promise: Promise, sources: Sources) -> None:
         self.promise, self.sources = promise, sources
-        self.findings: list[Finding] = []
+        self.findings: list[GpuFinding] = []
         self.unseen: list[str] = []
         self.gpus: list[Gpu] = []
         self.driver = self.cuda = ""
 
-    def all(self) -> Report:
+    def all(self) -> PreflightReport:
         nvml = self._load()
         self._kernel(nvml)
         if nvml is not None:
@@ -70,7 +70,7 @@ class _Look:
         self._errors()
         if self.promise.check and self.gpus:
             self.findings += trial.run(self.promise.check)
-        return Report(
+        return PreflightReport(
             promised=self.promise.gpus,
             driver=self.driver,
             cuda=self.cuda,
@@ -84,7 +84,7 @@ class _Look:
             return Nvml(self.sources.library)
         except NvmlMissingError as error:
             message = f"{error}: install the driver's user-space libraries, of the kernel module's version"
-            self.findings.append(Finding(code=Code.NVML_MISSING, message=message))
+            self.findings.append(GpuFinding(code=Code.NVML_MISSING, message=message))
             return None
 
     def _kernel(self, nvml: Nvml | None) -> None:
@@ -123,12 +123,12 @@ class _Look:
         nothing is added."""
         if error.code == abi.LIB_RM_VERSION_MISMATCH:
             message = f"{error}: library and kernel module are of different versions: reboot"
-            found = Finding(code=Code.DRIVER_MISMATCH, message=message)
+            found = GpuFinding(code=Code.DRIVER_MISMATCH, message=message)
         elif error.code == abi.DRIVER_NOT_LOADED:
             message = f"{error}: the driver does not answer: is /dev/nvidiactl there (nvidia-modprobe)?"
-            found = Finding(code=Code.DRIVER_NOT_LOADED, message=message)
+            found = GpuFinding(code=Code.DRIVER_NOT_LOADED, message=message)
         else:
-            found = Finding(code=Code.NVML_FAILED, message=f"{error}: see the kernel log (NVRM)")
+            found = GpuFinding(code=Code.NVML_FAILED, message=f"{error}: see the kernel log (NVRM)")
         explained = {Code.DRIVER_NOT_FOR_KERNEL, Code.NOUVEAU_LOADED, found.code}
         known = {one.code for one in self.findings}
         if found.code is Code.NVML_FAILED or not known & explained:
@@ -143,7 +143,7 @@ class _Look:
         self.findings += xid.findings(log, {gpu.pci: gpu.uuid for gpu in self.gpus})
 
 
-def look(promise: Promise, sources: Sources | None = None) -> Report:
+def look(promise: Promise, sources: Sources | None = None) -> PreflightReport:
     """Make all checks; problems of the machine raise nothing. A machine that is promised no GPUs needs no driver: it is
     healthy unless there are GPUs, and nothing else is checked."""
     sources = sources or Sources()
@@ -153,5 +153,5 @@ def look(promise: Promise, sources: Sources | None = None) -> Report:
         with Nvml(sources.library) as nvml:
             gpus, _ = inventory.read(nvml)
     except (NvmlMissingError, NvmlError):
-        return Report()
-    return Report(gpus=tuple(gpus), findings=tuple(health.number(gpus, 0)))
+        return PreflightReport()
+    return PreflightReport(gpus=tuple(gpus), findings=tuple(health.number(gpus, 0)))

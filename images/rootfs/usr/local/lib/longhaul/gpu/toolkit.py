@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu.driver import agree
-from gpu.findings import Code, Finding, LookError
+from gpu.findings import Code, GpuFinding, LookError
 
 FOLDERS = (Path("/etc/cdi"), Path("/run/cdi"))
 """Folders in which container runtimes look for specifications (tags.cncf.io/container-device-interface, ``pkg/cdi``:
@@ -52,7 +52,7 @@ def _specification(path: Path) -> Specification | None:
     return Specification(path=str(path), versions=tuple(sorted(set(_LIBRARY.findall(text)))))
 
 
-def findings(specifications: Iterable[Specification], *, loaded: str) -> list[Finding]:
+def findings(specifications: Iterable[Specification], *, loaded: str) -> list[GpuFinding]:
     """Return the specifications that were made for another driver than the loaded one: containers would get files
     that no longer exist, or libraries that the kernel's module refuses. ``loaded``: version of the module; empty for
     none."""
@@ -64,5 +64,5 @@ def findings(specifications: Iterable[Specification], *, loaded: str) -> list[Fi
                 f"{one.path} gives containers the libraries of {', '.join(others)}, the kernel runs {loaded}: have it "
                 "made anew (systemctl restart longhaul-gpu-cdi; the device plugin's own by a restart of its pod)"
             )
-            found.append(Finding(code=Code.TOOLKIT_MISMATCH, message=message))
+            found.append(GpuFinding(code=Code.TOOLKIT_MISMATCH, message=message))
     return found

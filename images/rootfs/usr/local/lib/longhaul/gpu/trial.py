@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from gpu.findings import Code, Finding
+from gpu.findings import Code, GpuFinding
 
 LIMIT_S = 900.0
 """Time limit of a trial in seconds; beyond it, the trial hangs: a GPU that does not answer blocks its programs for
@@ -24,7 +24,7 @@ SAID_BYTES = 4096
 """Largest part of the trial's last output in the finding."""
 
 
-def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[Finding]:
+def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFinding]:
     """Run the command; return no finding when it ends with 0."""
     # A file for the output, not a pipe: a process that cannot be killed would keep a pipe open.
     with tempfile.TemporaryFile() as said:
@@ -77,5 +77,5 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.wait(KILLED_S)
 
 
-def _failed(command: tuple[str, ...], how: str) -> Finding:
-    return Finding(code=Code.CHECK_FAILED, message=f"{' '.join(command)}: {how}")
+def _failed(command: tuple[str, ...], how: str) -> GpuFinding:
+    return GpuFinding(code=Code.CHECK_FAILED, message=f"{' '.join(command)}: {how}")

@@ -28,7 +28,7 @@ _MISMATCHES = (Code.DRIVER_MISMATCH, Code.TOOLKIT_MISMATCH)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class GpuVerdict:
     """Contents of a condition."""
 
     status: str
@@ -41,35 +41,37 @@ class Verdict:
         return self.status == GOOD
 
 
-def judge(report: Mapping[str, Any]) -> Verdict:
+def judge(report: Mapping[str, Any]) -> GpuVerdict:
     """Return the verdict on the preflight's report, as its ``--json`` prints it. It is good only when every check was
     made and found no problem."""
     found = report["findings"]
     if found:
-        return Verdict(status=BAD, reason=found[0]["code"], message=_told(found))
+        return GpuVerdict(status=BAD, reason=found[0]["code"], message=_told(found))
     if report["unseen"]:
-        return Verdict(status=OPEN, reason=NOT_SEEN, message=_cut("; ".join(report["unseen"]), MESSAGE))
+        return GpuVerdict(status=OPEN, reason=NOT_SEEN, message=_cut("; ".join(report["unseen"]), MESSAGE))
     models = ", ".join(sorted({gpu["name"] for gpu in report["gpus"]}))
     said = f"{report['promised']} GPUs: {models}; driver {report['driver']}, CUDA {report['cuda']}"
-    return Verdict(status=GOOD, reason=PASSED, message=_cut(said, MESSAGE))
+    return GpuVerdict(status=GOOD, reason=PASSED, message=_cut(said, MESSAGE))
 
 
-def mismatch(report: Mapping[str, Any]) -> Verdict:
+def mismatch(report: Mapping[str, Any]) -> GpuVerdict:
     """Return whether the running driver, the installed one and what containers are given are of different versions."""
     found = [one for one in report["findings"] if one["code"] in _MISMATCHES]
     if found:
-        return Verdict(status=GOOD, reason=found[0]["code"], message=_told(found))
+        return GpuVerdict(status=GOOD, reason=found[0]["code"], message=_told(found))
     if not report["driver"]:
-        return Verdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
-    return Verdict(status=BAD, reason="OneVersion", message=f"all of {report['driver']}")
+        return GpuVerdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
+    return GpuVerdict(status=BAD, reason="OneVersion", message=f"all of {report['driver']}")
 
 
-def broke_off(why: str) -> Verdict:
+def broke_off(why: str) -> GpuVerdict:
     """Return the verdict on a look that gave no report: GPUs that block their callers are not healthy."""
-    return Verdict(status=BAD, reason=BROKE_OFF, message=_cut(why, MESSAGE))
+    return GpuVerdict(status=BAD, reason=BROKE_OFF, message=_cut(why, MESSAGE))
 
 
-def conditions(verdict: Verdict, differs: Verdict, *, before: Mapping[str, Any], now: str) -> list[dict[str, str]]:
+def conditions(
+    verdict: GpuVerdict, differs: GpuVerdict, *, before: Mapping[str, Any], now: str
+) -> list[dict[str, str]]:
     """Return both conditions, as the API takes them. ``before``: the Node's conditions by type; ``now`` is RFC 3339."""
     return [
         _condition(type_, one, before.get(type_, {}), now)
@@ -77,7 +79,7 @@ def conditions(verdict: Verdict, differs: Verdict, *, before: Mapping[str, Any],
     ]
 
 
-def _condition(type_: str, verdict: Verdict, before: Mapping[str, Any], now: str) -> dict[str, str]:
+def _condition(type_: str, verdict: GpuVerdict, before: Mapping[str, Any], now: str) -> dict[str, str]:
     stays = before.get("status") == verdict.status
     return {
         "type": type_,

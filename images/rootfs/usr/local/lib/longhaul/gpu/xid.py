@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpu.findings import Code, Finding, LookError
+from gpu.findings import Code, GpuFinding, LookError
 
 FATAL = {
     46: "the GPU stopped processing",
@@ -86,7 +86,7 @@ def parse(lines: Iterable[str]) -> Log:
     return Log(xids=tuple(xids), uuids=uuids)
 
 
-def findings(log: Log, uuids: Mapping[str, str]) -> list[Finding]:
+def findings(log: Log, uuids: Mapping[str, str]) -> list[GpuFinding]:
     """Return one finding for each GPU and fatal number. ``uuids``: identities by PCI address, of GPUs that are
     there."""
     met: dict[tuple[str, int], list[Xid]] = {}
@@ -94,7 +94,7 @@ def findings(log: Log, uuids: Mapping[str, str]) -> list[Finding]:
         if xid.number in FATAL:
             met.setdefault((xid.pci, xid.number), []).append(xid)
     return [
-        Finding(
+        GpuFinding(
             code=Code.XID_FATAL,
             gpu=uuids.get(pci) or log.uuids.get(pci, ""),
             message=f"Xid {number} at {pci}, {_times(len(found))} since boot: {FATAL[number]} «{found[-1].text}»: "

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backup import snapshot
-from backup.snapshot import Programs, Snapshot, SnapshotError
+from backup.snapshot import Programs, SnapshotContent, SnapshotError
 from backup.storage import Storage, StorageError
-from etcd_wal import Identity, WalError, identity
+from etcd_wal import WalError, WalIdentity, identity
 
 from restore.record import RestoreError, sync_folder
 
@@ -24,7 +24,7 @@ LIMIT_S = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class BackupSource:
     """A backup, and how it is opened."""
 
     kept: str
@@ -121,12 +121,12 @@ class Data:
 
     def rebuild(
         self,
-        source: Source,
+        source: BackupSource,
         membership: Membership,
         *,
         storage: Storage,
         key: Path,
-        note: Callable[[Identity], None],
+        note: Callable[[WalIdentity], None],
     ) -> None:
         """Make new data of the backup. ``note`` is told whose it is before it gets its name."""
         work = self.disk / "restore"
@@ -143,14 +143,14 @@ class Data:
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
-    def _require_room(self, source: Source) -> None:
+    def _require_room(self, source: BackupSource) -> None:
         # The sealed backup, the snapshot, and the data with its write-ahead log.
         needed = source.size + 2 * source.plain_size + snapshot.SPARE
         if (free := self.free()) < needed:
             kept = ", ".join(self.asides()) or "nothing of an earlier restore"
             raise RestoreError(f"the disk has {free} bytes left, and {needed} are needed; set aside are: {kept}")
 
-    def _opened(self, source: Source, work: Path, storage: Storage, key: Path) -> Path:
+    def _opened(self, source: BackupSource, work: Path, storage: Storage, key: Path) -> Path:
         sealed, plain = work / "sealed", work / "snapshot.db"
         try:
             found = storage.fetch(source.kept, source.name, sealed)
@@ -165,9 +165,9 @@ class Data:
         self._require_whole(plain, source)
         return plain
 
-    def _require_whole(self, plain: Path, source: Source) -> None:
+    def _require_whole(self, plain: Path, source: BackupSource) -> None:
         try:
-            inside: Snapshot = snapshot.check(plain, self.programs)
+            inside: SnapshotContent = snapshot.check(plain, self.programs)
         except SnapshotError as error:
             raise RestoreError(str(error)) from None
         if inside.sha256 != source.snapshot_sha256:
@@ -201,7 +201,7 @@ class Data:
         """Rewrite the database without its gaps: the quota counts the file, and a learner's is never rewritten."""
         _run([self.programs.etcdutl, "defrag", f"--data-dir={made}"])
 
-    def _into_place(self, made: Path, note: Callable[[Identity], None]) -> None:
+    def _into_place(self, made: Path, note: Callable[[WalIdentity], None]) -> None:
         found = identity(made)
         if found is None:
             raise RestoreError("etcdutl made no data")
@@ -217,7 +217,7 @@ class Data:
         os.sync()
 
 
-def _decrypt(sealed: Path, plain: Path, source: Source, *, key: Path, programs: Programs) -> None:
+def _decrypt(sealed: Path, plain: Path, source: BackupSource, *, key: Path, programs: Programs) -> None:
     command = [programs.age, "--decrypt", f"--identity={key}"]
     pipe = subprocess.PIPE
     with (

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}")
 """Name of a person, whose access can be revoked by it (components/model/access/revoked.py)."""
 
 
-class RefusedError(Exception):
+class PersonRefusedError(Exception):
     """The person is refused; ``status`` is the answer's."""
 
     def __init__(self, status: int, why: str) -> None:
@@ -41,7 +41,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Person:
+class VpnPerson:
     """A person who may use the VPN."""
 
     name: str
@@ -58,26 +58,26 @@ class People:
     right: str
     """Non-resource URL for which a person needs the verb ``get``."""
 
-    def find(self, token: str) -> Person:
-        """Return the person whose token it is; ``RefusedError`` when the token or the person is refused, ``OSError``
-        when the API does not answer."""
+    def find(self, token: str) -> VpnPerson:
+        """Return the person whose token it is; ``PersonRefusedError`` when the token or the person is refused,
+        ``OSError`` when the API does not answer."""
         user = self._ask(token, WHO, "SelfSubjectReview", "authentication.k8s.io/v1", {})
         name = str(_inside(user, "status", "userInfo").get("username", ""))
         asked = {"nonResourceAttributes": {"path": self.right, "verb": "get"}}
         found = self._ask(token, MAY, "SelfSubjectAccessReview", "authorization.k8s.io/v1", asked)
         if _inside(found, "status").get("allowed") is not True:
-            raise RefusedError(403, f"{name} is in no group with `vpn`")
+            raise PersonRefusedError(403, f"{name} is in no group with `vpn`")
         if name.startswith(OWN) or not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
-            raise RefusedError(403, f"{name!r} is not the name of a person in at most {LONGEST_NAME} characters")
-        return Person(name=name, token_ends=_end(token))
+            raise PersonRefusedError(403, f"{name!r} is not the name of a person in at most {LONGEST_NAME} characters")
+        return VpnPerson(name=name, token_ends=_end(token))
 
     def _ask(self, token: str, path: str, kind: str, version: str, spec: dict[str, Any]) -> dict[str, Any]:
         document = {"apiVersion": version, "kind": kind, **({"spec": spec} if spec else {})}
         status, answer = self._post(token, path, json.dumps(document))
         if status == 401:
-            raise RefusedError(401, "the API server does not believe the token: sign in again")
+            raise PersonRefusedError(401, "the API server does not believe the token: sign in again")
         if status == 403:
-            raise RefusedError(403, "the API server refuses this person")
+            raise PersonRefusedError(403, "the API server refuses this person")
         if status != 201:
             raise OSError(f"the API server answered {status}")
         try:
@@ -109,9 +109,9 @@ def _inside(found: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _end(token: str) -> float:
-    """Return the end of a token that the API server has believed; ``RefusedError`` when it tells none."""
+    """Return the end of a token that the API server has believed; ``PersonRefusedError`` when it tells none."""
     try:
         claims = token.split(".")[1]
         return float(json_object(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])
     except (ValueError, LookupError, TypeError, OverflowError):
-        raise RefusedError(401, "the token does not say when it ends") from None
+        raise PersonRefusedError(401, "the token does not say when it ends") from None

@@ -21,7 +21,7 @@ _WITH_MARK = re.compile(r"_[0-9a-f]{16}$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
+class LaptopSession:
     """One laptop's session."""
 
     person: str
@@ -29,7 +29,7 @@ class Session:
     """OpenVPN's number of it."""
 
 
-def sessions(path: Path = SOCKET) -> tuple[Session, ...]:
+def sessions(path: Path = SOCKET) -> tuple[LaptopSession, ...]:
     """Return the sessions that are open; ``OSError`` when OpenVPN does not answer."""
     with _Management(path) as asked:
         return tuple(_listed(asked.lines("status 3")))
@@ -52,7 +52,7 @@ def end_sessions(people: Collection[str], path: Path = SOCKET) -> int:
     return len(found)
 
 
-def _listed(lines: list[str]) -> Iterator[Session]:
+def _listed(lines: list[str]) -> Iterator[LaptopSession]:
     """Yield the sessions in an answer to ``status 3``, whose columns its headers name. Those that have not shown a
     certificate yet have no name."""
     columns: list[str] = []
@@ -63,7 +63,7 @@ def _listed(lines: list[str]) -> Iterator[Session]:
         elif words[0] == "CLIENT_LIST":
             told = dict(zip(columns, words[1:], strict=False))
             name = told.get("Common Name", "")
-            yield Session(person=_WITH_MARK.sub("", name), client=told.get("Client ID", ""))
+            yield LaptopSession(person=_WITH_MARK.sub("", name), client=told.get("Client ID", ""))
 
 
 class _Management:
