@@ -5,10 +5,10 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime import register_stack_transformation
 
+from components.environment.lean_sdk import forget_versions, lean, wait_once
+from components.guards.policies import enforcing
 from components.model import load, plan
 from components.model.loading.load import check_neighbours
-from components.policy_hooks import enforcing
-from components.sdk import forget_versions, lean, wait_once
 
 STACKS = Path(__file__).resolve().parent
 
@@ -23,10 +23,10 @@ def main() -> None:
         register_stack_transformation(enforcing(environment))
         declare(environment, folder=STACKS)
         return
-    from components.cluster import Cluster
     from components.control_plane.guard import confirmed
     from components.control_plane.hooks import machine_hooks
-    from components.immutable_guard import keeps
+    from components.environment.cluster import Cluster
+    from components.guards.immutable import keeps
 
     source = STACKS / f"Pulumi.{stack}.yaml"
     # Loaded from the file: the engine's configuration sorts keys, and sites get their blocks in the file's order.

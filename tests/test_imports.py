@@ -202,7 +202,7 @@ def test_imports_go_one_way() -> None:
         ("components.azure.vault", "import lab.state", True),
         ("components.azure.vault", "def f():\n    from longhaul import cli", True),
         ("components.azure.vault", "import stacks.__main__", True),
-        ("stacks.__main__", "from components.cluster import Cluster", False),
+        ("stacks.__main__", "from components.environment.cluster import Cluster", False),
         ("stacks.__main__", "from longhaul import cli", True),
         ("longhaul.cli.main", "from components.model import load", False),
         ("longhaul.cli.main", "from components.azure import vault", True),
@@ -219,7 +219,7 @@ def test_imports_go_one_way() -> None:
         ("longhaul.artifacts.build", "from longhaul.toolchain import tools", False),
         ("longhaul.artifacts.build", "from longhaul import cli", True),
         ("longhaul.artifacts.build", "from lab import base", True),
-        ("lab.daemon", "from components.cluster import Cluster", True),
+        ("lab.daemon", "from components.environment.cluster import Cluster", True),
         ("lab.daemon", "from pulumi.runtime.proto import provider_pb2", False),
     ],
 )
@@ -231,7 +231,7 @@ def test_the_model_and_the_components_are_looked_at() -> None:
     assert {
         "components.model.network.address_plan",
         "components.render.etcd",
-        "components.cluster",
+        "components.environment.cluster",
         "longhaul.cli.main",
     } <= set(MODULES)
     targets = {found.target for found in all_imports()}
@@ -265,7 +265,7 @@ def test_what_others_may_use_loads_no_pulumi(module: str) -> None:
 
 
 def test_pulumi_is_seen_where_it_is() -> None:
-    assert any(is_pulumi(name) for name in loaded("components.cluster"))
+    assert any(is_pulumi(name) for name in loaded("components.environment.cluster"))
 
 
 def circles(edges: dict[str, set[str]]) -> dict[str, set[str]]:

@@ -23,9 +23,9 @@ class AwsSiteParts(SiteParts[AwsSite]):
     def hourly_parts(self, place: Place[AwsSite], remote: int) -> Iterator[tuple[Part, int]]:
         """Yield the parts that AWS charges for by the hour. These are a NAT gateway with an address in each zone
         (``components/aws/network.py``), and one VPN connection for each address of remote gateways
-        (``components/links.py``), with an address for each tunnel. AWS charges for every public IPv4 address except
-        those that a customer brings (aws.amazon.com/blogs, "Identify and optimize public IPv4 address usage on AWS").
-        It counts a VPN's addresses too (``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""
+        (``components/environment/links.py``), with an address for each tunnel. AWS charges for every public IPv4
+        address except those that a customer brings (aws.amazon.com/blogs, "Identify and optimize public IPv4 address
+        usage on AWS"). It counts a VPN's addresses too (``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""
         zones = len(made_zones(place.site))
         yield "nat-gateway", zones
         yield "public-address", zones + remote * TUNNELS

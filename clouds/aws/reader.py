@@ -96,6 +96,6 @@ def vpc_blocks(vpc: dict[str, Any]) -> list[str]:
 
 
 def tagged(resource: dict[str, Any], environment: str) -> bool:
-    """Return whether a resource belongs to the environment (components/tags.py)."""
+    """Return whether a resource belongs to the environment (components/environment/tags.py)."""
     tags = {tag.get("Key"): tag.get("Value") for tag in resource.get("Tags", [])}
     return tags.get(ENVIRONMENT) == environment

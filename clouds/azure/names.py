@@ -74,6 +74,7 @@ class AzureResourceNames(ResourceNames[AzureSite]):
             yield Sized(what="a node", name=f"{group.name}-{'0' * INSTANCE}", most=NODE)
 
     def of_link(self, place: Place[AzureSite], link: str, end: str) -> Iterator[Sized]:
-        """Yield the name of the connection to an end of another site, as ``components/links.py`` makes it."""
+        """Yield the name of the connection to an end of another site, as ``components/environment/links.py`` makes
+        it."""
         name = place.cloud_name(f"{place.environment}-links-{link}-{end}")
         yield Sized(what="a connection", name=name, most=NETWORK_PART)

@@ -30,8 +30,8 @@ class TunnelView:
 
 
 def link_of(place: Place[SiteBase], resource: str, links: Iterable[str]) -> str | None:
-    """Return the link that a connection was made for, by the connection's name (`components/links.py`); None when it
-    does not belong to these links."""
+    """Return the link that a connection was made for, by the connection's name (`components/environment/links.py`);
+    None when it does not belong to these links."""
     prefix = place.cloud_name(f"{place.environment}-links-")
     fitting = [link for link in links if resource.startswith(f"{prefix}{link}-")]
     return max(fitting, key=len, default=None)

@@ -13,10 +13,10 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.scaling import AutoscalerRole
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.web_identity import RoleArgs
-from components.links import EndContext
+from components.environment.cloud_resources import UserDataMaker
+from components.environment.links import EndContext
+from components.environment.tags import environment_tags
 from components.model import AddressPlan, Environment
-from components.resources import UserDataMaker
-from components.tags import environment_tags
 
 
 class AwsCloud:

@@ -20,8 +20,8 @@ from components.aws.vpn import (
     AwsVpnPeer,
     AwsVpnPeerArgs,
 )
-from components.links import EndContext, Remote, Tunnel, VaultTunnelKeys, believed, used
-from components.tags import environment_tags, site_tags
+from components.environment.links import EndContext, Remote, Tunnel, VaultTunnelKeys, believed, used
+from components.environment.tags import environment_tags, site_tags
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,11 @@ from pulumi import ComponentResource, ResourceOptions
 from clouds.base.pool_checks import zones_of
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.aws.pools import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
+from components.environment.cloud_resources import UserDataMaker
+from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import pool_resource
 from components.model.sites.places import place_of
-from components.resources import UserDataMaker
-from components.tags import site_tags
 
 
 @dataclass(frozen=True, kw_only=True)

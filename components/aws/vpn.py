@@ -12,7 +12,7 @@ import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.base.ipsec import SUITE
-from components.links import VaultTunnelKeys
+from components.environment.links import VaultTunnelKeys
 from components.model.network.tunnel_keys import TunnelKeys
 
 UNUSED_ASN = "65000"

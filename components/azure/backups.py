@@ -21,10 +21,10 @@ from components.azure.roles import (
     role_definition_id,
 )
 from components.control_plane.secrets import VaultSetting
+from components.environment.tags import site_tags
 from components.model import Environment, Machine
 from components.model.backups.section import BackupClass, Backups
 from components.model.backups.storage import SECRET, account_name, settings
-from components.tags import site_tags
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,11 @@ from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pool_access import AzureControllerAccess, PoolAccessArgs, ScaleSetAccess
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.control_plane.plane import ControlPlaneArgs, ControlPlaneComponent
-from components.links import EndContext
+from components.environment.cloud_resources import UserDataMaker
+from components.environment.links import EndContext
+from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import pool_groups, pool_resource
-from components.resources import UserDataMaker
-from components.tags import site_tags
 
 
 class AzureCloud:

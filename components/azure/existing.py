@@ -17,7 +17,7 @@ from pulumi_azure_native import network, privatedns, resources
 from clouds.azure.existing import AzureVpn, group_of, name_of
 from clouds.azure.fitting import FoundGateway, gateway_faults, network_faults
 from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
-from components.existing import is_told, require
+from components.environment.existing import is_told, require
 from components.model import AddressPlan, Environment
 from components.model.sites.places import place_of, site_ranges
 

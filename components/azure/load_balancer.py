@@ -10,12 +10,12 @@ from pulumi_azure_native import network, privatedns
 
 from clouds.azure.zones import address_zones
 from components.azure.account import azure_site
+from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.control_plane.health import READY_PATH
 from components.model.network.address_plan import FRONTEND
 from components.model.nodes.joining import JOIN_PATH, JOIN_PORT
 from components.model.sites.cloud_names import cloud_name
-from components.tags import site_tags
 
 FRONT, BACK, PROBE, JOIN = "api", "api-servers", "ready", "join"
 

@@ -14,10 +14,10 @@ from clouds.base.tagging import MACHINE
 from components import render
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
+from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment, Machine, Role, vault_name
 from components.model.sites.cloud_names import cloud_name
 from components.render.etcd import LUN
-from components.tags import site_tags
 
 REPLACED_BY = [
     "osProfile.customData",

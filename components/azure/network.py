@@ -18,10 +18,10 @@ from clouds.azure.zones import address_zones
 from components.azure import existing
 from components.azure.account import azure_site
 from components.azure.rules import part_rules
+from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import cloud_name
 from components.model.sites.places import place_of
-from components.tags import site_tags
 
 _ENCRYPTION = network.VirtualNetworkEncryptionArgs(enabled=True, enforcement="AllowUnencrypted")
 """Machines that cannot encrypt speak plain. Azure takes no other value (learn.microsoft.com/rest/api/virtualnetwork,

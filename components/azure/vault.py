@@ -18,10 +18,10 @@ from components.azure.roles import (
     role_definition_id,
 )
 from components.control_plane.secrets import VaultAccess
+from components.environment.tags import site_tags
 from components.model import Environment, vault_name
 from components.model.secrets.certificates import administrators_secrets
 from components.model.secrets.vault import vault_url
-from components.tags import site_tags
 
 
 @dataclass(frozen=True, kw_only=True)

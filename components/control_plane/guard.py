@@ -1,6 +1,6 @@
 """Guards against accidental deletion.
 
-Two guards, both in the engine itself, regardless of who runs it (``components/immutable_guard.py`` guards what is in
+Two guards, both in the engine itself, regardless of who runs it (``components/guards/immutable.py`` guards what is in
 use):
 
 - a control-plane machine is deleted only when all others of its role are healthy, one at a time (``replacement.py``).

@@ -258,7 +258,7 @@ class ControlPlaneComponent(ComponentResource):
     def _learner(self, *, after: Sequence[pulumi.Resource]) -> list[Readiness]:
         """Make the learner where there is one, once the main etcd cluster is there, and return its readiness: nothing
         but the guard of the whole environment waits for that. Its disk goes only when it is taken out of the file, or
-        with the environment (``components/immutable_guard.py``)."""
+        with the environment (``components/guards/immutable.py``)."""
         ready = []
         for machine in learners(self._machines):
             group = self._args.network.resource_group

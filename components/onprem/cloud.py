@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import pulumi
 
 from clouds.onprem.site import OnpremSite
-from components.links import EndContext
+from components.environment.cloud_resources import UserDataMaker
+from components.environment.links import EndContext
 from components.model import AddressPlan, Environment
 from components.onprem.links import OnpremEnd
-from components.resources import UserDataMaker
 
 
 class OnpremCloud:

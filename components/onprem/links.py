@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pulumi import Output
 
 from clouds.onprem.site import OnpremSite
-from components.links import EndContext, LinkGateway, Tunnel
+from components.environment.links import EndContext, LinkGateway, Tunnel
 from components.onprem.vpn import Held, tunnel
 
 

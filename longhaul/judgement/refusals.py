@@ -172,7 +172,7 @@ def _addresses(case: Case) -> Iterator[Finding]:
 
 
 def _held(case: Case) -> Iterator[Finding]:
-    """Yield findings about the other immutable settings (``components/immutable_guard.py``). Ranges are reported with
+    """Yield findings about the other immutable settings (``components/guards/immutable.py``). Ranges are reported with
     the resources that have them."""
     for before, after in _settings(case):
         # Without a state, no other check sees that a zone's range moves.

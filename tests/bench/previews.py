@@ -23,7 +23,7 @@ MIB = 2**20
 IMPORTS = """
 import atexit, gc
 gc.disable(), atexit.register(gc.freeze)
-import pulumi, pulumi.dynamic, components.cluster, components.control_plane.guard
+import pulumi, pulumi.dynamic, components.environment.cluster, components.control_plane.guard
 from pulumi_azure_native import authorization, compute, keyvault, managedidentity, network, privatedns, resources
 from pulumi_aws import autoscaling, ec2, iam, vpc
 used = (authorization.RoleAssignment, compute.VirtualMachine, keyvault.Vault, managedidentity.UserAssignedIdentity)

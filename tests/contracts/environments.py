@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from components.cluster import Cluster
+from components.environment.cluster import Cluster
 from components.model import Environment, load
 from components.model.loading.load import parse
 from tests.contracts.there import aws_parts, azure_parts, teller

@@ -22,7 +22,7 @@ from pulumi.runtime.settings import SETTINGS
 from pulumi.runtime.stack import run_pulumi_func
 from pulumi.runtime.sync_await import _ensure_event_loop
 
-from components.sdk import FRAMES, _is_version
+from components.environment.lean_sdk import FRAMES, _is_version
 
 Outputs = Mapping[str, pulumi.Input[Any]]
 Answer = Callable[["Declared"], dict[str, Any]]
@@ -222,8 +222,9 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
 
 @contextmanager
 def _lean() -> Iterator[None]:
-    """Leave out meanwhile what the program itself leaves out (components/sdk.py): the collection of garbage, long call
-    stacks, and aliases for versions of Azure's interface. Together they take most of the time of a declaration."""
+    """Leave out meanwhile what the program itself leaves out (components/environment/lean_sdk.py): the collection of
+    garbage, long call stacks, and aliases for versions of Azure's interface. Together they take most of the time of a
+    declaration."""
     init = pulumi.CustomResource.__init__
 
     def without_versions(

@@ -16,7 +16,7 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.links import End, EndContext, Links, LinksArgs, VaultTunnelKeys
+from components.environment.links import End, EndContext, Links, LinksArgs, VaultTunnelKeys
 from components.model import Environment, load, plan
 from components.model.sites.cloud_names import pool_groups
 from components.onprem.links import OnpremEnd

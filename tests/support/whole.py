@@ -9,7 +9,7 @@ from unittest import mock
 
 from pulumi import Output
 
-from components.cluster import Cluster
+from components.environment.cluster import Cluster
 from components.model import Environment, plan
 from components.objects.cluster import ClusterObjects
 from tests.support import production
@@ -54,7 +54,7 @@ def without_hooks() -> Iterator[None]:
     """Declare a cluster without what only an engine can call."""
     with (
         mock.patch("components.control_plane.plane.machine_hooks", return_value={}),
-        mock.patch("components.immutable_guard.keeps", return_value=None),
+        mock.patch("components.guards.immutable.keeps", return_value=None),
     ):
         yield
 

@@ -68,8 +68,8 @@ def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
 
 
 def tunnels(environment: Environment, link: PlannedLink) -> int:
-    """Return the number of tunnels of an IPsec link, as ``components/links.py`` makes them: one from each end of the
-    first site to each end of the second, or to one end of a site that the other has a single connection to.
+    """Return the number of tunnels of an IPsec link, as ``components/environment/links.py`` makes them: one from each
+    end of the first site to each end of the second, or to one end of a site that the other has a single connection to.
 
     Raises:
         ValueError: the link has no tunnels.

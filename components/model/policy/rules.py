@@ -2,7 +2,7 @@
 admits.
 
 There are no side effects: the same resources and environment give the same findings. ``longhaul plan`` judges a
-preview's resources; the program judges each resource before it is made or changed (``components/policy_hooks.py``).
+preview's resources; the program judges each resource before it is made or changed (``components/guards/policies.py``).
 """
 
 from __future__ import annotations

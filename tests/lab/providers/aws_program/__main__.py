@@ -11,10 +11,10 @@ from components.aws.controller import NodeControllerAccess, NodeControllerAccess
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.vpn import AwsRoutes, AwsRoutesArgs, AwsVpnGateway, AwsVpnGatewayArgs, AwsVpnPeer, AwsVpnPeerArgs
-from components.links import VaultTunnelKeys, used
+from components.environment.links import VaultTunnelKeys, used
+from components.environment.tags import site_tags
 from components.model import plan
 from components.model.loading.load import load
-from components.tags import site_tags
 
 config = pulumi.Config()
 environment = load(Path(__file__).parent / "environment" / "Pulumi.aws.yaml")

@@ -11,10 +11,10 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
-from components.links import Links, LinksArgs, VaultTunnelKeys
+from components.environment.links import Links, LinksArgs, VaultTunnelKeys
+from components.environment.tags import site_tags
 from components.model import plan
 from components.model.loading.load import load
-from components.tags import site_tags
 
 environment = load(Path(__file__).parent / "environment" / "Pulumi.named.yaml")
 addresses = plan(environment)

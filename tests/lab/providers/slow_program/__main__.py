@@ -8,7 +8,7 @@ from clouds.onprem.site import OnpremSite
 from components.azure.account import azure_site
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
-from components.links import End, EndContext, Links, LinksArgs, VaultTunnelKeys
+from components.environment.links import End, EndContext, Links, LinksArgs, VaultTunnelKeys
 from components.model import plan
 from components.model.loading.load import load
 from components.onprem.links import OnpremEnd

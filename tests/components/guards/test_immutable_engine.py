@@ -9,7 +9,7 @@ import pytest
 
 from components.control_plane.guard import DESTROY_VARIABLE
 from lab import tools
-from tests.components.immutable_stack import Stack
+from tests.components.guards.immutable_stack import Stack
 
 pytestmark = pytest.mark.engine
 

@@ -9,12 +9,12 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.control_plane.plane import ControlPlaneComponent
 from components.control_plane.secrets import TunnelKey
-from components.immutable_guard import holding
-from components.links import Links, LinksArgs, VaultTunnelKeys
+from components.environment.cloud_resources import CloudResources, HasControlPlane
+from components.environment.links import Links, LinksArgs, VaultTunnelKeys
+from components.environment.registry import resources_of
+from components.guards.immutable import holding
 from components.model import Environment, plan
-from components.registry import resources_of
 from components.render import pool_user_data
-from components.resources import CloudResources, HasControlPlane
 
 
 class Cluster(ComponentResource):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.engine.locate import engine_environment
-from tests.components.immutable_program import ENVIRONMENT, PARTS
+from tests.components.guards.immutable_program import ENVIRONMENT, PARTS
 from tests.support.engine import printed
 from tests.support.project import REPOSITORY, hybrid
 
@@ -19,7 +19,7 @@ class Stack:
     def __init__(self, folder: Path, pulumi: Path) -> None:
         self._folder, self._pulumi = folder, pulumi
         (folder / "Pulumi.yaml").write_text("name: longhaul\nruntime: python\n")
-        (folder / "__main__.py").write_text("from tests.components.immutable_program import main\n\nmain()\n")
+        (folder / "__main__.py").write_text("from tests.components.guards.immutable_program import main\n\nmain()\n")
         self.environment = hybrid("dev", supernet="10.64.0.0/12")
         sites = self.environment["sites"]
         sites["usw2"] = {**sites["use1"], "region": "us-west-2"}

@@ -15,11 +15,11 @@ from clouds.base import policy_rules
 from clouds.base.kinds import Lasting
 from clouds.base.policy import Check, unaccounted_address
 from clouds.base.tagging import SITE
-from components import immutable_guard
 from components.control_plane.guard import DestructionGuard, confirmed
+from components.guards import immutable as immutable_guard
+from components.guards.policies import enforcing
 from components.model import Environment, parse, plan
 from components.model.policy import rules
-from components.policy_hooks import enforcing
 
 ENVIRONMENT = Path("environment.json")
 """File with the environment, in place of the stack file."""
@@ -67,7 +67,8 @@ class Address(Resource, module="stand-in", name="Address"):
 
 
 class Whole(ComponentResource):
-    """Component above all others, which waits for the guards as the one in ``components/cluster.py`` does."""
+    """Component above all others, which waits for the guards as the one in ``components/environment/cluster.py``
+    does."""
 
     def __init__(self, environment: Environment, parts: set[str]) -> None:
         addresses = plan(environment)

@@ -11,8 +11,8 @@ import pytest
 
 from components.model.policy.rules import PREVIEW_JUDGED
 from lab import tools
-from tests.components.immutable_program import RANGE
-from tests.components.immutable_stack import Stack
+from tests.components.guards.immutable_program import RANGE
+from tests.components.guards.immutable_stack import Stack
 
 pytestmark = pytest.mark.engine
 

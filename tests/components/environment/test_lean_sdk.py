@@ -10,11 +10,11 @@ import textwrap
 
 import pytest
 
-from components.sdk import DEBUG
+from components.environment.lean_sdk import DEBUG
 
 PROGRAM = """
 import gc, sys, traceback
-from components.sdk import FRAMES, lean
+from components.environment.lean_sdk import FRAMES, lean
 
 def deep(n):
     return deep(n - 1) if n else len(traceback.extract_stack())
@@ -36,7 +36,7 @@ STACK = """
 import pulumi
 from pulumi.runtime import mocks
 from pulumi_azure_native import privatedns
-from components.sdk import forget_versions, lean
+from components.environment.lean_sdk import forget_versions, lean
 
 class Cloud(mocks.Mocks):
     def new_resource(self, args):
@@ -69,7 +69,7 @@ FAILING = """
 import asyncio
 import pulumi
 from pulumi.runtime.stack import run_pulumi_func
-from components.sdk import wait_once
+from components.environment.lean_sdk import wait_once
 
 async def program():
     def declare():
@@ -86,7 +86,7 @@ import asyncio
 import pulumi
 from pulumi.runtime.settings import SETTINGS
 from pulumi.runtime.stack import wait_for_rpcs
-from components.sdk import wait_once
+from components.environment.lean_sdk import wait_once
 
 said = []
 
@@ -129,7 +129,7 @@ def test_the_stack_is_cut_and_an_error_is_not(done: subprocess.CompletedProcess[
 
 
 def test_importing_it_changes_nothing() -> None:
-    import components.sdk  # noqa: F401
+    import components.environment.lean_sdk  # noqa: F401
 
     assert gc.isenabled()
     assert not hasattr(sys, "tracebacklimit")

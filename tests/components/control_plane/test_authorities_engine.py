@@ -10,8 +10,8 @@ import pytest
 from components.control_plane import issuing
 from components.model.secrets.rotations import READ_VARIABLE
 from longhaul.rotate.kubernetes import users_in
-from tests.components.authorities_program import SIZE
-from tests.components.test_tunnel_keys_engine import Stack
+from tests.components.control_plane.authorities_program import SIZE
+from tests.components.control_plane.test_tunnel_keys_engine import Stack
 
 pytestmark = pytest.mark.engine
 

@@ -14,7 +14,7 @@ from components.control_plane import certificates
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
 from components.model import Authority, Certificate
 from components.model.secrets.certificates import KUBERNETES, Usage
-from tests.components.folder_vault import VAULT, Authorities, Issued
+from tests.components.control_plane.folder_vault import VAULT, Authorities, Issued
 
 SIZE = "SIZE"
 """Variable: something else of a pool, which the environment's file says."""

@@ -10,11 +10,11 @@ import pulumi
 from pulumi import Output, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from components import cluster
 from components.control_plane import secrets
 from components.control_plane.secrets import TunnelKey, TunnelKeyProvider
-from components.links import VaultTunnelKeys, believed, used
-from tests.components.folder_vault import VAULT, FolderVault, InFolder
+from components.environment import cluster
+from components.environment.links import VaultTunnelKeys, believed, used
+from tests.components.control_plane.folder_vault import VAULT, FolderVault, InFolder
 
 OWN = "the-cloud-s-own"
 

@@ -9,7 +9,7 @@ import pulumi
 from pulumi import Output
 
 from components.control_plane.plane import ControlPlaneComponent
-from components.links import End, EndContext
+from components.environment.links import End, EndContext
 
 
 class UserDataMaker(Protocol):

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from clouds.base.tagging import SITE
-from components import immutable_guard
 from components.control_plane.guard import DESTROY_VARIABLE
 from components.control_plane.replacement import GuardRefusedError
+from components.guards import immutable as immutable_guard
 from components.model import Environment, load
 from components.model.environment import EtcdLearner
 from tests.support.declared import Program, plain

@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from components import immutable_guard
-from components.cluster import Cluster
 from components.control_plane.replacement import GuardRefusedError
+from components.environment.cluster import Cluster
+from components.guards import immutable as immutable_guard
 from components.model import Environment, control_machines, load, plan
 from components.model.backups.section import Backups
 from components.model.control_plane.learner import learner_cautions

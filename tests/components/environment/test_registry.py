@@ -9,9 +9,9 @@ from typing import Any
 from clouds.registry import clouds
 from components.aws.cloud import AwsCloud
 from components.azure.links import AzureEnd, AzureLinked
-from components.links import LinkGateway, Links, LinksArgs, Remote, Tunnel, VaultTunnelKeys
+from components.environment.links import LinkGateway, Links, LinksArgs, Remote, Tunnel, VaultTunnelKeys
+from components.environment.registry import COMPONENTS, resources_of
 from components.model import Environment, plan
-from components.registry import COMPONENTS, resources_of
 from tests.support import production
 from tests.support.declared import Outputs, declare
 

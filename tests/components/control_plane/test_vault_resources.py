@@ -19,7 +19,7 @@ from components.model.network.tunnel_keys import READ_VARIABLE
 from components.model.secrets.encryption_keys import EncryptionKeys
 from components.model.secrets.rotations import READ_VARIABLE as READ_AUTHORITIES
 from components.model.secrets.vault import KEYS_IN_USE, SIGNING_KEYS
-from tests.components.fake_vault import URL, FakeVault
+from tests.components.control_plane.fake_vault import URL, FakeVault
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from unittest import mock
 import pytest
 
 from components.azure.roles import SECRETS_USER
-from components.cluster import Cluster
 from components.control_plane.guard import guards
+from components.environment.cluster import Cluster
 from components.model import load, plan
 from tests.support.declared import Declared, Program, declare
 from tests.support.hosts import STACKS

@@ -12,7 +12,7 @@ from pulumi import ResourceHookArgs
 
 from clouds.base.errors import CloudError
 from components.control_plane.replacement import GuardRefusedError
-from components.pool_size import check, never_lower
+from components.guards.pool_size import check, never_lower
 
 
 def update(live: Callable[[], int | None], capacity: int | None) -> None:

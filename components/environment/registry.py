@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from components.resources import MakesResources
+from components.environment.cloud_resources import MakesResources
 
 
 def resources_of(kind: str) -> MakesResources:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.existing import ExistingError
+from components.environment.existing import ExistingError
 from components.model import Environment
 from tests.model import make
 from tests.support.declared import Program, Told
