@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     """Type of a cloud for callers that do not know which one it is. :func:`cloud_of` returns the cloud of a site."""
 
 
+CLOUDS: tuple[type[AnyCloud], ...] = (Azure, Aws, Onprem)
+
+
 @cache
 def clouds() -> Mapping[str, AnyCloud]:
     """Return every cloud by its kind."""
-    every: tuple[AnyCloud, ...] = (Azure(), Aws(), Onprem())
-    return {cloud.kind: cloud for cloud in every}
+    return {cloud.kind: cloud() for cloud in CLOUDS}
 
 
 def cloud_of(site: SiteBase) -> AnyCloud:
