@@ -183,7 +183,7 @@ class Node:
         self.document = {"kind": "aws", "api": "https://10.64.3.5:6443", "join": join}
         patch.setattr(node_join, "NODE", world.folder / "node.json")
         patch.setattr(node_join, "CONSOLE", world.folder / "console")
-        patch.setattr(node_attest, "Paths", lambda: paths)
+        patch.setattr(node_attest, "JoinPaths", lambda: paths)
         patch.setattr("time.sleep", self.pauses.append)
         patch.setenv("NODE_NAME", NODE)
         patch.setattr(node_proofs, "prover", lambda kind: {"aws": grants(world)}[kind])

@@ -189,7 +189,7 @@ def test_a_node_that_is_answered_by_nobody_stays_as_it_is(
     paths.authority.write_text(authority().certificate)
     if joined:
         paths.certificate.touch()
-    monkeypatch.setattr(worker_checks, "Paths", lambda: paths)
+    monkeypatch.setattr(worker_checks, "WorkerPaths", lambda: paths)
     monkeypatch.setattr(Worker, "read", lambda: WORKER)
     assert node_authorities.main() == 0
     assert ("the authorities stay as they are" in capsys.readouterr().err) == joined

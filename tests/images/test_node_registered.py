@@ -71,7 +71,7 @@ def test_the_kubelet_is_restarted_only_then(monkeypatch: pytest.MonkeyPatch, tmp
         ran.append(argv)
         return subprocess.CompletedProcess(argv, int(check))
 
-    monkeypatch.setattr(worker_checks, "Paths", lambda: paths)
+    monkeypatch.setattr(worker_checks, "WorkerPaths", lambda: paths)
     monkeypatch.setattr(Worker, "read", lambda: WORKER)
     monkeypatch.setattr(node_registered, "stays_gone", lambda _gone, *, grace_s: state == "deleted" and grace_s == 120)
     monkeypatch.setattr(subprocess, "run", run)

@@ -39,7 +39,7 @@ class OpenedVault:
             assert url == vault_url(environment)
             return self
 
-        monkeypatch.setattr(control, "Vault", opened)
+        monkeypatch.setattr(control, "KeyVault", opened)
         monkeypatch.setattr(AzureControlAccess, "signed_in", staticmethod(lambda _place: self.signed_in))
 
 

@@ -77,7 +77,7 @@ def _node_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(own_node, "PATH", path)
     places = worker_checks.WorkerPaths(environment=tmp_path / "node.env")
     places.environment.write_text(f"NODE_NAME={NAME}\nNODE_ADDRESS=10.66.32.10\n")
-    monkeypatch.setattr(worker_checks, "Paths", lambda: places)
+    monkeypatch.setattr(worker_checks, "WorkerPaths", lambda: places)
     monkeypatch.setattr("sys.argv", ["gpu_report.py"])
     return path
 
