@@ -61,7 +61,7 @@ LANES = ((MACHINES, CLUSTER), (FAST, ENGINE), (DRILL,))
 
 @dataclass
 class Result:
-    """How a part ended."""
+    """End of a part."""
 
     part: Part
     status: int

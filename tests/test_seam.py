@@ -40,7 +40,7 @@ KNOWN = {
     "images/rootfs/": "machines' programs, which have neither the model nor packages",
     "lab/drill/aging.py": "the control plane's vault, which is Azure's",
     "lab/project.py": "regions that the lab's AWS has",
-    "longhaul/cli/main.py": "the name of a library's logger",
+    "longhaul/cli/__init__.py": "the name of a library's logger",
     "longhaul/destroy/command.py": "what a killed destruction leaves",
     "longhaul/init/": "questions about each cloud",
 }

@@ -17,7 +17,7 @@ from components.model.control_plane.size import SIZES, least_memory_gib, least_s
 from components.model.network.address_plan import POD_PREFIX
 from components.model.network.capacity import peered_room
 from components.model.nodes.nodes import MAX_PODS
-from longhaul.cli import main as cli
+from longhaul import cli
 from longhaul.init import ranges
 from longhaul.init.answers import CloudSite
 

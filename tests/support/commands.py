@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NoReturn
 
-from longhaul.cli.main import main
+from longhaul.cli import main
 
 
 def run_command(

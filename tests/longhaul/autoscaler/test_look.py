@@ -25,8 +25,8 @@ from longhaul.autoscaler.look import look
 from longhaul.autoscaler.memory import Memory, to_document
 from longhaul.autoscaler.pools import capacity, limits, pools
 from longhaul.autoscaler.text import line
+from longhaul.cli import main
 from longhaul.cli.examples import example
-from longhaul.cli.main import main
 from longhaul.cluster import api_access as cluster
 from longhaul.costs.book import PriceBook
 from longhaul.kubernetes.api import Api

@@ -43,6 +43,6 @@ class Nimbus(Cloud[NimbusSite]):
 if __name__ == "__main__":
     registry.CLOUDS = (*registry.CLOUDS, Nimbus)
     # What reads the clouds when it is imported comes after.
-    from longhaul.cli.main import main
+    from longhaul.cli import main
 
     sys.exit(main(sys.argv[1:]))

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.cli import main as cli
-from longhaul.cli.main import main
+from longhaul import cli
+from longhaul.cli import main
+from longhaul.cli.command_list import commands, groups, listing
 from longhaul.terminal.exits import Exit, meanings
 from tests.longhaul.conftest import Checkout, FakeEngine
 
-COMMANDS = tuple(cli.commands())
+COMMANDS = tuple(commands())
 SCREEN = (100, 43)
 """Columns and lines that ``--help`` may take."""
 
@@ -42,7 +43,7 @@ def test_without_a_command_it_shows_the_help_and_ends_with_2(capsys: pytest.Capt
     assert ended.value.code == Exit.USAGE
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert cli.listing() in shown.err
+    assert listing() in shown.err
 
 
 def test_help_has_a_line_for_each_command_by_its_task_and_fits_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +52,7 @@ def test_help_has_a_line_for_each_command_by_its_task_and_fits_on_a_screen(capsy
     text = capsys.readouterr().out
     listed = re.findall(r"^  (\w* +)(\w+) +\w.*", text.split("options:")[0], re.MULTILINE)
     assert [name for _, name in listed] == list(COMMANDS)
-    assert [task.strip() for task, _ in listed if task.strip()] == list(cli.groups())
+    assert [task.strip() for task, _ in listed if task.strip()] == list(groups())
     lines = text.splitlines()
     assert (max(map(len, lines)) <= SCREEN[0], len(lines) <= SCREEN[1]) == (True, True)
 
@@ -59,7 +60,7 @@ def test_help_has_a_line_for_each_command_by_its_task_and_fits_on_a_screen(capsy
 def test_the_readme_lists_every_command_by_its_task(root: Path) -> None:
     rows = re.findall(r"^\| ?([a-z]*) \| `longhaul ([a-z]+)", (root / "README.md").read_text(), re.MULTILINE)
     assert [name for _, name in rows] == list(COMMANDS)
-    assert [task for task, _ in rows if task] == list(cli.groups())
+    assert [task for task, _ in rows if task] == list(groups())
 
 
 @pytest.mark.parametrize(

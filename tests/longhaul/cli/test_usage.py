@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from components.model.loading.errors import ConfigurationError, Problem
-from longhaul.cli import main as cli
+from longhaul import cli
 from longhaul.project.checkout import find_project
 from longhaul.project.context import Context, state_folder
 from longhaul.terminal.exits import Exit

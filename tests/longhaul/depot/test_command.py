@@ -16,7 +16,7 @@ from longhaul.artifacts import contents
 from longhaul.artifacts.build import DepotParts
 from longhaul.artifacts.manifest import SUMS, digest_of, seal
 from longhaul.artifacts.wanted import DepotContent, Pull
-from longhaul.cli.main import main
+from longhaul.cli import main
 from longhaul.depot import gather
 from longhaul.depot.gather import DepotSources
 from longhaul.terminal.exits import Exit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from longhaul.cli import main as cli
+from longhaul import cli
 from longhaul.project.checkout import Project
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEV4YW1wbGVFeGFtcGxlRXhhbXBsZUV4YW1wbGVFeGFt ops@example"

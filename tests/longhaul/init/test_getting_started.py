@@ -19,7 +19,7 @@ from clouds.azure import permissions as azure
 from components.azure import roles
 from components.model.pools.machine_types import known_machine_types
 from lab.cloud.aws.actions import known_actions
-from longhaul.cli import main as cli
+from longhaul import cli
 from longhaul.init.answers import SIZES
 from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import KEY, Here

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from longhaul.cli import main as cli
+from longhaul import cli
 from longhaul.init.answers import SIZES
 from longhaul.init.document import SCHEMA
 from longhaul.terminal.exits import Exit

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.cli import main as cli
+from longhaul import cli
 from longhaul.hosts import scanning
 from longhaul.hosts.pinning import pin_hosts
 from longhaul.hosts.scan_keys import fingerprint

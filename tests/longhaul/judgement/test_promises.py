@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from components.model.loading.load import load
-from longhaul.cli.main import main
+from longhaul.cli import main
 from longhaul.judgement.plan import PlanTerms, make_plan
 from longhaul.judgement.text import to_text
 from longhaul.terminal.exits import Exit

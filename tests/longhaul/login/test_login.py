@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.cli.main import main
+from longhaul.cli import main
 from longhaul.client.kubeconfig import KUBELOGIN
 from longhaul.client.profile import Profile
 from longhaul.client.tokens import Tokens, TokenStore

@@ -17,7 +17,7 @@ from clouds.azure.session import AzureError
 from clouds.base.control import BackupView, CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.backups.section import Backups
-from longhaul.cli import main as cli
+from longhaul import cli
 from longhaul.etcd_backups.choice import bump, chosen, newest_known
 from longhaul.etcd_backups.listing import ListedBackup, control_of
 from longhaul.etcd_backups.opened import BUMP

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from clouds.base.errors import CloudError
-from longhaul.cli.main import main
+from longhaul.cli import main
 from longhaul.cluster import api_access as cluster
 from longhaul.kubernetes.connection import ApiError
 from longhaul.roll import hosts, pools, run

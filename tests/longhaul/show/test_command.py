@@ -128,7 +128,7 @@ def test_production_is_shown_without_pulumi_or_a_clouds_library(root: Path, tmp_
     """Checked are the modules that are loaded at the end of the command."""
     program = (
         "import json, sys\n"
-        "from longhaul.cli.main import main\n"
+        "from longhaul.cli import main\n"
         "code = main(sys.argv[1:])\n"
         "print(json.dumps({'code': code, 'loaded': sorted({name.split('.')[0] for name in sys.modules})}),"
         " file=sys.stderr)\n"

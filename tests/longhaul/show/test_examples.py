@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.model import load_directory
-from longhaul.cli import main as cli
+from longhaul import cli
 from longhaul.cli.examples import PROJECT, example, example_project
 from longhaul.project.checkout import example_names, examples_folder
 from longhaul.show.survey import survey

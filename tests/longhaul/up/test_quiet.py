@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.cli.main import parse, parser
+from longhaul.cli.parsing import parse, parser
 from longhaul.engine.outcome import PhaseResult
 from longhaul.engine.run_log import KEPT, new_log
 from longhaul.project.checkout import Project

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.cli.main import main
+from longhaul.cli import main
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 

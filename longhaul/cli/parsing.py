@@ -1,0 +1,115 @@
+"""The grammar of the command line, and its answers to wrong usage."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from longhaul.cli.command_list import OF_EXAMPLES, commands, listing
+from longhaul.cli.completion import SHELLS
+from longhaul.project.checkout import example_names
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import Exit, help_text
+
+
+def parser(first: str = "") -> argparse.ArgumentParser:
+    """Return the parser of the command line. When ``first`` is a command, the other commands' options are left out:
+    building them would slow down each start."""
+    top = argparse.ArgumentParser(
+        prog="longhaul",
+        usage="longhaul COMMAND [--env E] [option …]     longhaul COMMAND --help",
+        description="Build, look at and take down the cluster that an environment file describes:\n" + listing(),
+        epilog=help_text(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="store_true", help="say the version and exit")
+    shells = f"print a shell's script and exit: {', '.join(SHELLS)}"
+    top.add_argument("--completion", choices=SHELLS, metavar="SHELL", help=shells)
+    subparsers = top.add_subparsers(prog="longhaul", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
+    known = commands()
+    for name, command in known.items():
+        if first in known and name != first:
+            continue
+        sub = subparsers.add_parser(
+            name,
+            help=command.HELP.split(";")[0],
+            description=command.HELP[0].upper() + command.HELP[1:] + ".",
+            epilog=help_text(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        default = os.environ.get("LONGHAUL_ENV")
+        which = sub.add_mutually_exclusive_group()
+        which.add_argument("--env", metavar="E", default=default, help="the environment (default: $LONGHAUL_ENV)")
+        shown = f"in place of it an example: {', '.join(example_names())}" if name in OF_EXAMPLES else argparse.SUPPRESS
+        which.add_argument("--example", metavar="NAME", help=shown)
+        sub.add_argument("--project", metavar="DIR", help="the checkout (default: found from here upwards)")
+        command.add_arguments(sub)
+    return top
+
+
+def parse(argv: Sequence[str]) -> Invocation:
+    """Parse ``argv`` into an invocation; on wrong usage, exit with 2 and a message."""
+    split = list(argv).index("--") if "--" in argv else len(argv)
+    grammar = parser(*argv[:1])
+    if argv and not argv[0].startswith("-") and argv[0] not in commands():
+        grammar.exit(Exit.USAGE, f"longhaul {argv[0]}: no such command{_meant(argv[0], commands())}; longhaul --help\n")
+    options, unknown = grammar.parse_known_args(argv[:split])
+    if options.command is None:
+        _answer(options, grammar)
+        if argv:
+            grammar.error(f"no COMMAND in: {' '.join(argv)}")
+        grammar.print_help(sys.stderr)
+        grammar.exit(Exit.USAGE)
+    _take_late(options, unknown)
+    if unknown:
+        after = "; words for what it runs go after --" if commands()[options.command].TAKES_REST else ""
+        meant = _meant(unknown[0], _options_of(options.command))
+        grammar.error(f"unrecognized arguments: {' '.join(unknown)}{meant}{after}")
+    rest = tuple(argv[split + 1 :])
+    if rest and not commands()[options.command].TAKES_REST:
+        grammar.error(f"{options.command} takes nothing after --")
+    return Invocation(command=options.command, options=options, rest=rest, argv=tuple(argv))
+
+
+def _answer(options: argparse.Namespace, grammar: argparse.ArgumentParser) -> None:
+    """Answer what is asked of the program as a whole, and exit."""
+    if options.version:
+        from importlib.metadata import version
+
+        print(f"longhaul {version('longhaul')}")
+        grammar.exit(Exit.OK)
+    if options.completion:
+        from longhaul.cli.completion import script
+
+        print(script(grammar, options.completion))
+        grammar.exit(Exit.OK)
+
+
+def _take_late(options: argparse.Namespace, unknown: list[str]) -> None:
+    """Give a word that may be left out what stands behind an option: argparse has taken it for left out by then
+    (github.com/python/cpython, issue 59317)."""
+    own = argparse.ArgumentParser(add_help=False)
+    commands()[options.command].add_arguments(own)
+    for action in own._actions:
+        may_be_left_out = not action.option_strings and action.nargs == "?" and action.choices is None
+        if may_be_left_out and getattr(options, action.dest) is None and unknown and not unknown[0].startswith("-"):
+            setattr(options, action.dest, unknown.pop(0))
+
+
+def _options_of(command: str) -> list[str]:
+    """Return the options of a command."""
+    own = argparse.ArgumentParser(add_help=False)
+    commands()[command].add_arguments(own)
+    return ["--env", "--example", "--project", "--help", *own._option_string_actions]
+
+
+def _meant(given: str, known: Iterable[str]) -> str:
+    """Return a question about the known word that is most like ``given``; empty when none is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(given.partition("=")[0], list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
