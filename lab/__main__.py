@@ -69,7 +69,7 @@ def _add_start(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--supernet", required=True, metavar="RANGE", help="the environment's whole private range")
     verb.add_argument("--api-address", default="", metavar="ADDRESS:PORT", help="where the loopback port leads to")
     verb.add_argument("--tools", default="", metavar="FOLDER", help="pinned tools, for the operator's PATH")
-    verb.add_argument("--cloud", default="lab.cloud.app:Cloud", help=argparse.SUPPRESS)
+    verb.add_argument("--cloud", default="lab.cloud.app:LabClouds", help=argparse.SUPPRESS)
     verb.add_argument("--boot-timeout", type=float, default=600.0, metavar="SECONDS")
     verb.add_argument(
         "--delays", type=float, default=0.0, metavar="FACTOR", help="share of the clouds' own delays (default: 0, none)"

@@ -44,7 +44,7 @@ class LabConfig:
     """Maps image ids, as the clouds' users name them, to root file systems."""
     tools: str = ""
     """Folder of the pinned tools, for the operator's PATH; empty for none."""
-    cloud: str = "lab.cloud.app:Cloud"
+    cloud: str = "lab.cloud.app:LabClouds"
     """``module:class`` of the clouds; tests use their own."""
     boot_timeout_s: float = 600.0
     delays: float = 0.0

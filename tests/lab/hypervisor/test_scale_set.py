@@ -24,7 +24,7 @@ print(place.name, place.provider_id, sum(one.num_addresses for one in place.pods
 @pytest.fixture(name="lab", scope="module")
 def _lab(make_lab: Callable[[str], Lab]) -> Lab:
     lab = make_lab("test-set")
-    lab.start("--image", f"{IMAGE}={lab.rootfs}", "--cloud", "lab.cloud.app:Cloud")
+    lab.start("--image", f"{IMAGE}={lab.rootfs}", "--cloud", "lab.cloud.app:LabClouds")
     return lab
 
 
