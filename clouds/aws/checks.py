@@ -8,9 +8,9 @@ from clouds.aws.pool_checks import pool_faults
 from clouds.aws.ranges import LARGEST_BLOCK, LARGEST_RANGE
 from clouds.aws.site import AwsSite
 from clouds.base.checks import SiteChecks
-from clouds.base.fault import Fault
+from clouds.base.faults import Fault
+from clouds.base.phrases import suggestion
 from clouds.base.place import Place
-from clouds.base.words import choices
 
 
 class AwsSiteChecks(SiteChecks[AwsSite]):
@@ -60,7 +60,7 @@ def _named(name: str, site: AwsSite) -> Iterator[Fault]:
         if zone not in site.zones:
             wrong = f"{zone!r} is not a zone of {name}"
             basis = (("sites", name, "zones"), *(("sites", name, "zones", index) for index in range(len(site.zones))))
-            yield Fault(at=place, wrong=wrong, write=choices(site.zones, zone), basis=basis)
+            yield Fault(at=place, wrong=wrong, write=suggestion(site.zones, zone), basis=basis)
         earlier = first.setdefault(named.subnet, zone)
         if earlier != zone:
             wrong = f"{named.subnet} is the subnet of zone {earlier} already"

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from clouds.aws.site import AwsSite
-from clouds.base.cloud import MADE, Cloud
-from clouds.base.picture import Picture
+from clouds.base.cloud import MADE, Cloud, Picture
 
 if TYPE_CHECKING:
     from clouds.aws.checks import AwsSiteChecks
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
     from clouds.aws.prices import AwsPriceList
     from clouds.aws.quarantine import AwsPoolQuarantine
     from clouds.aws.resources import AwsResourceTypes
-    from clouds.aws.tags import AwsTagLimits
+    from clouds.aws.tags import AwsTagRules
     from clouds.aws.tunnels import AwsSiteTunnels
-    from clouds.base.fitting import SiteRanges
-    from clouds.base.fleet import LiveGroup
+    from clouds.base.live_groups import LiveGroup
     from clouds.base.machine_access import OwnAccess
     from clouds.base.place import Place
+    from clouds.base.ranges import SiteRanges
 
 
 class Aws(Cloud[AwsSite]):
@@ -57,7 +56,7 @@ class Aws(Cloud[AwsSite]):
 
     def live_groups(self, place: Place[AwsSite], pool: str) -> Mapping[str, LiveGroup]:
         """Return the pool's auto scaling group."""
-        from clouds.aws.fleet import live_groups
+        from clouds.aws.live_groups import live_groups
 
         return live_groups(place, pool)
 
@@ -152,10 +151,10 @@ class Aws(Cloud[AwsSite]):
         return AwsResourceTypes()
 
     @property
-    def tags(self) -> AwsTagLimits:
-        from clouds.aws.tags import AwsTagLimits
+    def tags(self) -> AwsTagRules:
+        from clouds.aws.tags import AwsTagRules
 
-        return AwsTagLimits()
+        return AwsTagRules()
 
     @property
     def tunnels(self) -> AwsSiteTunnels:

@@ -7,7 +7,7 @@ from functools import partial
 
 from clouds.aws import session
 from clouds.aws.images import AwsMachineImages
-from clouds.aws.looked_up import named_parts
+from clouds.aws.named_parts import named_parts
 from clouds.aws.offers import offers
 from clouds.aws.parts import AwsSiteParts
 from clouds.aws.permissions import permissions
@@ -16,7 +16,7 @@ from clouds.aws.reader import AwsReader, asked, endpoints, tagged, vpc_blocks
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
-from clouds.base.outside import clock
+from clouds.base.local_machine import clock
 
 SERVICES = ("sts", "ec2", "autoscaling", "iam")
 """AWS services that are needed in each region."""

@@ -8,9 +8,8 @@ from typing import Any
 
 from clouds.aws import session
 from clouds.aws.site import AwsSite
-from clouds.base.baking import BakeOptions, Recipe
 from clouds.base.errors import CloudError
-from clouds.base.images import MachineImages
+from clouds.base.images import BakeOptions, MachineImages, Recipe
 
 PLACEHOLDER = "ami-" + 17 * "0"
 """Image id that no image has."""

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from clouds.aws.ranges import node_capacity
 from clouds.aws.site import AwsSite
-from clouds.base.caution import Caution
-from clouds.base.fitting import SiteRanges
-from clouds.base.limits import SiteLimits
+from clouds.base.faults import Caution
+from clouds.base.limits import Room, SiteLimits
 from clouds.base.place import Place
-from clouds.base.region_cautions import region_cautions
-from clouds.base.regions import read_regions
-from clouds.base.room import Room
+from clouds.base.ranges import SiteRanges
+from clouds.base.regions import read_regions, region_cautions
 
 
 class AwsSiteLimits(SiteLimits[AwsSite]):

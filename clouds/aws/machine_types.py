@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineProperties, built_in
-from clouds.base.machine_types import MachineTypes
+from clouds.base.machine_types import A100_BOARD, H100_BOARD, MachineProperties, MachineTypes, Rdma, built_in
 from clouds.base.pool import Pool
-from clouds.base.rdma import Rdma
 
 _type = partial(built_in, "aws")
 

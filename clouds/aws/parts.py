@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from clouds.aws.site import AwsSite
 from clouds.aws.tunnels import TUNNELS
 from clouds.base.parts import SiteParts
+from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.prices import Part
-from clouds.base.words import listed
 
 
 def made_zones(site: AwsSite) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ class AwsSiteParts(SiteParts[AwsSite]):
         said = (
             ("VPC", existing.vpc),
             ("internet gateway", existing.internet_gateway),
-            (f"node subnet{'s' if len(zones) > 1 else ''} {listed(zones)}", zones),
+            (f"node subnet{'s' if len(zones) > 1 else ''} {word_list(zones)}", zones),
             ("VPN gateway", existing.vpn_gateway),
         )
         return tuple(words for words, there in said if there)

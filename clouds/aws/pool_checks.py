@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from clouds.aws.site import AwsSite
-from clouds.base.fault import Fault, Location
+from clouds.base.checks import unknown_zones, zones_basis, zones_of
+from clouds.base.faults import Fault, Location
 from clouds.base.place import Place
 from clouds.base.pool import Pool, Reservation
-from clouds.base.pool_checks import unknown_zones, zones_basis, zones_of
 
 RESERVATION = re.compile(r"cr-[0-9a-f]{8,17}")
 """Id of an On-Demand Capacity Reservation or of a Capacity Block."""

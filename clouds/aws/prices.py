@@ -22,7 +22,19 @@ from urllib.parse import urljoin
 
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
-from clouds.base.prices import Asking, Batch, Key, MachineKey, Part, PartKey, PriceAnswer, PriceList, Say, joined, only
+from clouds.base.prices import (
+    Key,
+    MachineKey,
+    Part,
+    PartKey,
+    PriceAnswer,
+    PriceBatch,
+    PriceList,
+    PriceRequest,
+    Say,
+    joined,
+    only,
+)
 from clouds.base.web import Web, WebError
 
 URL = "https://pricing.us-east-1.amazonaws.com"
@@ -62,7 +74,7 @@ class AwsPriceList(PriceList[AwsSite]):
         """Return whether a price was read from these files, from their mirror at ``url``, or from EC2."""
         return source == spot.SOURCE or source.startswith(tuple(f"{place}/" for place in (URL, url) if place))
 
-    def batches(self, keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
+    def batches(self, keys: tuple[Key, ...], asking: PriceRequest[AwsSite]) -> list[PriceBatch]:
         """Return the batches to read: quick requests first, large files last."""
         return [
             *spot.batches(keys, asking),
@@ -70,7 +82,7 @@ class AwsPriceList(PriceList[AwsSite]):
         ]
 
 
-def files(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[Batch]:
+def files(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[PriceBatch]:
     """Return one batch for each offer and region of the AWS keys among ``keys``. Spot prices are in no file."""
     ours = [
         key
@@ -80,7 +92,7 @@ def files(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> li
     ]
     ours.sort(key=_file)
     return [
-        Batch(
+        PriceBatch(
             name=f"AWS {region}, {offer}",
             keys=tuple(group),
             read=_reader(tuple(group), offer=offer, region=region, web=web, today=today, url=url),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from clouds.aws.fleet import live_groups
+from clouds.aws.live_groups import live_groups
 from clouds.aws.names import quarantine_group
 from clouds.aws.session import AwsError, asked, shared
 from clouds.aws.site import AwsSite

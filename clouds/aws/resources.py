@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.base.kinds import Lasting, ResourceKind
-from clouds.base.resources import ResourceTypes
+from clouds.base.resources import Lasting, ResourceKind, ResourceTypes
 
 
 class AwsResourceTypes(ResourceTypes):

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from clouds.aws.existing import AwsExisting, ZoneLetter
-from clouds.base.gateway import Gateway
-from clouds.base.site import ZONES, SiteBase
+from clouds.base.site import ZONES, Gateway, SiteBase
 
 
 class AwsSite(SiteBase):

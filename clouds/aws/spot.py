@@ -17,7 +17,7 @@ from typing import Any
 
 from clouds.aws.session import AwsError, asked, shared
 from clouds.aws.site import AwsSite
-from clouds.base.prices import Asking, Batch, Key, MachineKey, Price, PriceAnswer, Say
+from clouds.base.prices import Key, MachineKey, Price, PriceAnswer, PriceBatch, PriceRequest, Say
 
 SOURCE = "ec2:DescribeSpotPriceHistory"
 
@@ -49,13 +49,13 @@ def client() -> Client | None:
     return partial(session.client, "ec2") if session.signed_in() else None
 
 
-def batches(keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
+def batches(keys: tuple[Key, ...], asking: PriceRequest[AwsSite]) -> list[PriceBatch]:
     """Return one batch for each region with AWS spot keys among ``keys``."""
     ours = [key for key in keys if isinstance(key, MachineKey) and key.cloud == "aws" and key.spot]
     # The search for credentials may take seconds, and only spot prices need them.
     spot = Spot(client=client() if ours else None, zones=_zones(asking.sites), now=asking.now)
     return [
-        Batch(
+        PriceBatch(
             name=f"AWS {region}, spot",
             keys=tuple(key for key in ours if key.region == region),
             read=_reader(tuple(key for key in ours if key.region == region), region, spot),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
-from clouds.base.tags import OF_A_RESOURCE, Most, TagLimits
+from clouds.base.tags import OF_A_RESOURCE, TagLimit, TagRules
 
 NAME = 128
 """Largest number of characters of a tag's name in AWS ("Tag restrictions")."""
@@ -20,7 +20,7 @@ RESERVED = "aws:"
 """Prefix that a tag's name in AWS must not have, in upper or lower case ("Tag restrictions")."""
 
 
-class AwsTagLimits(TagLimits[AwsSite]):
+class AwsTagRules(TagRules[AwsSite]):
     """Tags that AWS accepts."""
 
     def fault(self, key: str, value: str, places: Sequence[Place[AwsSite]]) -> tuple[str, str] | None:
@@ -34,7 +34,7 @@ class AwsTagLimits(TagLimits[AwsSite]):
                 return f"has {what} that AWS does not take", f"{what} of letters, digits, spaces and {MARKS}"
         return None
 
-    def limit(self, places: Sequence[Place[AwsSite]]) -> Most:
+    def limit(self, places: Sequence[Place[AwsSite]]) -> TagLimit:
         """Return the limit of a resource."""
         return OF_A_RESOURCE
 

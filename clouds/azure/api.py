@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from clouds.azure.session import AzureError, ResourceManager, asked, credentials, kept_credential, retries, transport
 from clouds.base.control import CommandOutput, MachineView
-from clouds.base.once import once
+from clouds.base.locked_cache import locked_cache
 
 if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient
@@ -265,7 +265,7 @@ class _Door:
         self.until = max(self.until, time.monotonic() + limit_s)
 
 
-@once
+@locked_cache
 def _door(url: str, _credentials: tuple[str | None, ...]) -> _Door:
     """Return one way into a vault for all callers with the same credentials, as for the resource manager."""
     from azure.keyvault.secrets import SecretClient

@@ -9,10 +9,10 @@ from clouds.azure.pool_checks import pool_faults
 from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite
 from clouds.base.checks import SiteChecks
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
+from clouds.base.phrases import suggestion
 from clouds.base.place import Place
 from clouds.base.ranges import is_public
-from clouds.base.words import choices
 
 LARGEST_PREFIX = 19
 """Largest prefix length of a site's block with a VPN gateway: its gateway subnet is then a /27, the smallest that Azure
@@ -87,7 +87,7 @@ def _region(place: Place[AzureSite]) -> Iterator[Fault]:
     region = place.site.region
     if place.is_control and region not in regions():
         wrong = f"{region!r} is no region whose service tag is known: Azure would refuse the control plane's rules"
-        write = f"{choices(regions(), region)}; a newer region first needs its tag in clouds/azure/service_tags.py"
+        write = f"{suggestion(regions(), region)}; a newer region first needs its tag in clouds/azure/service_tags.py"
         yield Fault(at=("sites", place.name, "region"), wrong=wrong, write=write, basis=(("control_plane", "site"),))
 
 

@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clouds.azure.site import AzureSite
-from clouds.base.cloud import MADE, Cloud
-from clouds.base.picture import Picture
+from clouds.base.cloud import MADE, Cloud, Picture
 
 if TYPE_CHECKING:
     from clouds.azure.checks import AzureSiteChecks
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
     from clouds.azure.prices import AzurePriceList
     from clouds.azure.quarantine import AzurePoolQuarantine
     from clouds.azure.resources import AzureResourceTypes
-    from clouds.azure.tags import AzureTagLimits
+    from clouds.azure.tags import AzureTagRules
     from clouds.azure.tunnels import AzureSiteTunnels
-    from clouds.base.fitting import SiteRanges
-    from clouds.base.fleet import LiveGroup
+    from clouds.base.live_groups import LiveGroup
     from clouds.base.place import Place
+    from clouds.base.ranges import SiteRanges
 
 
 class Azure(Cloud[AzureSite]):
@@ -71,7 +70,7 @@ class Azure(Cloud[AzureSite]):
 
     def live_groups(self, place: Place[AzureSite], pool: str) -> Mapping[str, LiveGroup]:
         """Return the pool's scale sets."""
-        from clouds.azure.fleet import live_groups
+        from clouds.azure.live_groups import live_groups
 
         return live_groups(place, pool)
 
@@ -177,10 +176,10 @@ class Azure(Cloud[AzureSite]):
         return AzureResourceTypes()
 
     @property
-    def tags(self) -> AzureTagLimits:
-        from clouds.azure.tags import AzureTagLimits
+    def tags(self) -> AzureTagRules:
+        from clouds.azure.tags import AzureTagRules
 
-        return AzureTagLimits()
+        return AzureTagRules()
 
     @property
     def tunnels(self) -> AzureSiteTunnels:

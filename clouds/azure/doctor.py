@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from clouds.azure.images import AzureMachineImages
-from clouds.azure.looked_up import named_parts
+from clouds.azure.named_parts import named_parts
 from clouds.azure.names import resource_group
 from clouds.azure.offers import offers
 from clouds.azure.parts import AzureSiteParts
@@ -19,7 +19,7 @@ from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_region, by_subscription, is_example
 from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
-from clouds.base.outside import clock
+from clouds.base.local_machine import clock
 
 SIGN_IN = "https://login.microsoftonline.com"
 """Address at which Azure issues tokens."""

@@ -6,8 +6,8 @@ import re
 
 from clouds.azure.site import AzureSite
 from clouds.base.groups import PoolGroup, PoolGroups
-from clouds.base.kinds import without_version
 from clouds.base.place import Place
+from clouds.base.resources import without_version
 
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
 """Type of a scale set's resource in the program."""

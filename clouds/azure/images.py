@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from clouds.azure.site import AzureSite
-from clouds.base.baking import BakeOptions, Recipe
 from clouds.base.errors import CloudError
-from clouds.base.images import MachineImages
+from clouds.base.images import BakeOptions, MachineImages, Recipe
 
 PLACEHOLDER_VERSION = "0.0.0"
 """Version that no image has: `longhaul image build` uses the date as version."""

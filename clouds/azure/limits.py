@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 from clouds.azure import service_tags
 from clouds.azure.site import AzureSite
-from clouds.base.caution import Caution
-from clouds.base.fitting import SiteRanges
-from clouds.base.limits import SiteLimits
+from clouds.base.faults import Caution
+from clouds.base.limits import Room, SiteLimits
+from clouds.base.phrases import word_list
 from clouds.base.place import Place
-from clouds.base.region_cautions import region_cautions
-from clouds.base.regions import Regions
-from clouds.base.room import Room
-from clouds.base.words import listed
+from clouds.base.ranges import SiteRanges
+from clouds.base.regions import Regions, region_cautions
 
 KEPT = 5
 """Addresses of a subnet that Azure keeps for itself (learn.microsoft.com, "Azure Virtual Network FAQ")."""
@@ -58,9 +56,9 @@ class AzureSiteLimits(SiteLimits[AzureSite]):
                 name="zones",
                 site=place.name,
                 at=("sites", place.name, "zones"),
-                wrong=f"no region of Azure is known to have the zone {listed(unknown)}: "
-                f"they are called {listed(ZONES)}",
-                write=f"some of {listed(ZONES)}",
+                wrong=f"no region of Azure is known to have the zone {word_list(unknown)}: "
+                f"they are called {word_list(ZONES)}",
+                write=f"some of {word_list(ZONES)}",
             )
         if place.is_control and place.site.region not in service_tags.regions():
             return

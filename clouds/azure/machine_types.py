@@ -9,10 +9,16 @@ from __future__ import annotations
 from functools import partial
 
 from clouds.azure.groups import has_infiniband
-from clouds.base.machine_type import A100_BOARD, H100_BOARD, NVLINKS_UNCHECKED, MachineProperties, built_in
-from clouds.base.machine_types import MachineTypes
+from clouds.base.machine_types import (
+    A100_BOARD,
+    H100_BOARD,
+    NVLINKS_UNCHECKED,
+    MachineProperties,
+    MachineTypes,
+    Rdma,
+    built_in,
+)
 from clouds.base.pool import Pool
-from clouds.base.rdma import Rdma
 
 _type = partial(built_in, "azure")
 

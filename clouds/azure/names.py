@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from clouds.azure.existing import name_of
 from clouds.azure.groups import AzurePoolGroups
 from clouds.azure.site import AzureSite
-from clouds.base.names import NODE, Main, ResourceNames, Sized
+from clouds.base.names import NODE, LimitedName, MainName, ResourceNames
 from clouds.base.place import Place
 
 GATEWAY_SUBNET = "GatewaySubnet"
@@ -54,27 +54,27 @@ def subnet_name(place: Place[AzureSite], part: str) -> str:
 class AzureResourceNames(ResourceNames[AzureSite]):
     """Names in Azure."""
 
-    def main(self, place: Place[AzureSite]) -> Iterator[Main]:
+    def main(self, place: Place[AzureSite]) -> Iterator[MainName]:
         """Yield the names of the site's resource group and virtual network."""
         there = place.site.existing
-        yield Main(what="resource group", name=resource_group(place), existing=there.resource_group is not None)
+        yield MainName(what="resource group", name=resource_group(place), existing=there.resource_group is not None)
         network = name_of(there.network) if there.network else place.cloud_name(f"{place.environment}-{place.name}")
-        yield Main(what="virtual network", name=network, existing=there.network is not None)
+        yield MainName(what="virtual network", name=network, existing=there.network is not None)
 
-    def of_site(self, place: Place[AzureSite]) -> Iterator[Sized]:
+    def of_site(self, place: Place[AzureSite]) -> Iterator[LimitedName]:
         """Yield the names of the site's resource group and virtual network."""
         network = place.cloud_name(f"{place.environment}-{place.name}")
-        yield Sized(what="a resource group", name=resource_group(place), most=GROUP)
-        yield Sized(what="a virtual network", name=network, most=NETWORK)
+        yield LimitedName(what="a resource group", name=resource_group(place), most=GROUP)
+        yield LimitedName(what="a virtual network", name=network, most=NETWORK)
 
-    def of_pool(self, place: Place[AzureSite], pool: str) -> Iterator[Sized]:
+    def of_pool(self, place: Place[AzureSite], pool: str) -> Iterator[LimitedName]:
         """Yield the names of the pool's scale sets, and of the nodes in them."""
         for group in AzurePoolGroups().of_pool(place, pool):
-            yield Sized(what="a scale set", name=group.name, most=MACHINE)
-            yield Sized(what="a node", name=f"{group.name}-{'0' * INSTANCE}", most=NODE)
+            yield LimitedName(what="a scale set", name=group.name, most=MACHINE)
+            yield LimitedName(what="a node", name=f"{group.name}-{'0' * INSTANCE}", most=NODE)
 
-    def of_link(self, place: Place[AzureSite], link: str, end: str) -> Iterator[Sized]:
+    def of_link(self, place: Place[AzureSite], link: str, end: str) -> Iterator[LimitedName]:
         """Yield the name of the connection to an end of another site, as ``components/environment/links.py`` makes
         it."""
         name = place.cloud_name(f"{place.environment}-links-{link}-{end}")
-        yield Sized(what="a connection", name=name, most=NETWORK_PART)
+        yield LimitedName(what="a connection", name=name, most=NETWORK_PART)

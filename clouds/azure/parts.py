@@ -8,9 +8,9 @@ from clouds.azure.existing import CONTROL_PLANE_SUBNETS, VPN_SUBNET
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import gateway_addresses
 from clouds.base.parts import SiteParts
+from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.prices import Part
-from clouds.base.words import listed
 
 
 def control_subnets(place: Place[AzureSite]) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class AzureSiteParts(SiteParts[AzureSite]):
         said = (
             ("resource group", existing.resource_group),
             ("network", existing.network),
-            (f"subnet{'s' if len(named) > 1 else ''} {listed(named)}", named),
+            (f"subnet{'s' if len(named) > 1 else ''} {word_list(named)}", named),
             ("DNS zone", existing.dns_zone),
             ("VPN gateway", existing.vpn_gateway),
         )

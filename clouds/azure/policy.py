@@ -16,7 +16,7 @@ from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts, 
 from clouds.base.place import Place
 from clouds.base.policy import Breach, Check, Declared, PolicyChecks, Resource, unaccounted_address
 from clouds.base.ranges import parse_range
-from clouds.base.secrets import user_data_check
+from clouds.base.secret_checks import user_data_check
 from clouds.base.tagging import MACHINE, POOL, SITE, missing_tags
 
 BALANCER: Final = "azure-native:network:LoadBalancer"

@@ -21,7 +21,18 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from clouds.azure.site import AzureSite
-from clouds.base.prices import Asking, Batch, Key, MachineKey, Part, PartKey, PriceAnswer, PriceList, Say, only
+from clouds.base.prices import (
+    Key,
+    MachineKey,
+    Part,
+    PartKey,
+    PriceAnswer,
+    PriceBatch,
+    PriceList,
+    PriceRequest,
+    Say,
+    only,
+)
 from clouds.base.web import Web, WebError
 
 URL = "https://prices.azure.com/api/retail/prices"
@@ -67,11 +78,13 @@ class AzurePriceList(PriceList[AzureSite]):
         """Return whether a price was read from the Retail Prices API, or from its mirror at ``url``."""
         return source.startswith(tuple(f"{place}?" for place in (URL, url) if place))
 
-    def batches(self, keys: tuple[Key, ...], asking: Asking[AzureSite]) -> list[Batch]:
+    def batches(self, keys: tuple[Key, ...], asking: PriceRequest[AzureSite]) -> list[PriceBatch]:
         """Return one batch for each of the Azure keys among ``keys``."""
         url = asking.url or URL
         return [
-            Batch(name=key.named("Azure"), keys=(key,), read=_reader(key, web=asking.web, today=asking.today, url=url))
+            PriceBatch(
+                name=key.named("Azure"), keys=(key,), read=_reader(key, web=asking.web, today=asking.today, url=url)
+            )
             for key in keys
             if isinstance(key, MachineKey | PartKey) and key.cloud == "azure"
         ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.azure.fleet import COMPUTE_VERSION, live_groups
+from clouds.azure.live_groups import COMPUTE_VERSION, live_groups
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from clouds.azure.refusals import refuses_machines
 from clouds.azure.tokens import KeptTokens, default_credential
 from clouds.base.errors import CloudError
-from clouds.base.once import once
+from clouds.base.locked_cache import locked_cache
 
 if TYPE_CHECKING:
     from azure.core import PipelineClient
@@ -202,17 +202,17 @@ def kept_credential() -> KeptTokens:
     return _kept(credentials())
 
 
-@once
+@locked_cache
 def _kept(_credentials: tuple[str | None, ...]) -> KeptTokens:
     return default_credential()
 
 
-@once
+@locked_cache
 def _shared(_credentials: tuple[str | None, ...]) -> AzureSession:
     return AzureSession(MANAGEMENT)
 
 
-@once
+@locked_cache
 def _prompt(_credentials: tuple[str | None, ...]) -> AzureSession:
     return AzureSession(MANAGEMENT, prompt=True)
 

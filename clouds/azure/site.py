@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from clouds.azure.existing import AzureExisting
-from clouds.base.gateway import Gateway
 from clouds.base.section import Uuid
-from clouds.base.site import ZONES, SiteBase
+from clouds.base.site import ZONES, Gateway, SiteBase
 
 
 class AzureSite(SiteBase):

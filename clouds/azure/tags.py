@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clouds.azure.site import AzureSite
 from clouds.base.place import Place
-from clouds.base.tags import MOST_OF_A_ZONE, OF_A_RESOURCE, ZONES_OWN, Most, TagLimits
+from clouds.base.tags import MOST_OF_A_ZONE, OF_A_RESOURCE, ZONES_OWN, TagLimit, TagRules
 
 NAME = 512
 """Largest number of characters of a tag's name in Azure (learn.microsoft.com, "Use tags to organize your Azure
@@ -26,7 +26,7 @@ page). Other characters, such as a colon, may be dropped without an error (hashi
 6129), and every `longhaul up` would add them again."""
 
 
-class AzureTagLimits(TagLimits[AzureSite]):
+class AzureTagRules(TagRules[AzureSite]):
     """Tags that Azure accepts."""
 
     def fault(self, key: str, value: str, places: Sequence[Place[AzureSite]]) -> tuple[str, str] | None:
@@ -42,10 +42,10 @@ class AzureTagLimits(TagLimits[AzureSite]):
             return wrong, "letters, digits, `-`, `_` and `.`, no digit first; or name a zone under `existing`"
         return None
 
-    def limit(self, places: Sequence[Place[AzureSite]]) -> Most:
+    def limit(self, places: Sequence[Place[AzureSite]]) -> TagLimit:
         """Return the limit of a resource, or the lower limit of a DNS zone when Longhaul makes one."""
         if _makes_zone(places):
-            return Most(count=MOST_OF_A_ZONE - ZONES_OWN, whose="a private DNS zone of Azure")
+            return TagLimit(count=MOST_OF_A_ZONE - ZONES_OWN, whose="a private DNS zone of Azure")
         return OF_A_RESOURCE
 
 

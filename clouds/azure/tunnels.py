@@ -9,11 +9,10 @@ from typing import Any
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
+from clouds.base.phrases import word_list
 from clouds.base.place import Place
-from clouds.base.risks import Risk
 from clouds.base.site import SiteBase
-from clouds.base.tunnels import SiteTunnels, TunnelView, link_of
-from clouds.base.words import listed
+from clouds.base.tunnels import Risk, SiteTunnels, TunnelView, link_of
 
 NETWORK_VERSION = "2024-05-01"
 
@@ -55,7 +54,7 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
         if not _holds_all(place.site, others):
             yield _undefined(place, others)
             return
-        to = listed(list(others))
+        to = word_list(list(others))
         if gateway_addresses(place.site) == 1:
             yield Risk(
                 name="vpn-instance",
@@ -134,7 +133,7 @@ def _holds_all(site: AzureSite, others: Mapping[str, SiteBase]) -> bool:
 def _undefined(place: Place[AzureSite], others: Mapping[str, SiteBase]) -> Risk:
     return Risk(
         name="vpn-active-active",
-        what=f"Both instances of the VPN gateway of {place.name} are active, without BGP to {listed(list(others))}.",
+        what=f"Both instances of the VPN gateway of {place.name} are active, without BGP to {word_list(list(others))}.",
         where=f"sites.{place.name}.existing.vpn_gateway",
         why="Azure gives each instance a share of the traffic, and an instance without a tunnel drops it; of several "
         f"connections to one site, which one carries is documented with BGP only ({_HIGHLY_AVAILABLE}).",

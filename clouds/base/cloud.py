@@ -1,8 +1,9 @@
-"""Base class of every cloud."""
+"""The base class of every cloud."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Generic
 
@@ -15,24 +16,41 @@ from clouds.base.listing import ResourceListing
 from clouds.base.machine_types import MachineTypes
 from clouds.base.names import ResourceNames
 from clouds.base.parts import SiteParts
-from clouds.base.picture import Picture
 from clouds.base.place import Place, SiteT
 from clouds.base.policy import PolicyChecks
 from clouds.base.prices import PriceList
 from clouds.base.resources import ResourceTypes
 from clouds.base.site import SiteBase
-from clouds.base.tags import TagLimits
+from clouds.base.tags import TagRules
 from clouds.base.tunnels import SiteTunnels
 
 if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
-    from clouds.base.fitting import SiteRanges
-    from clouds.base.fleet import LiveGroup
+    from clouds.base.live_groups import LiveGroup
     from clouds.base.machine_access import OwnAccess
     from clouds.base.quarantine import PoolQuarantine
+    from clouds.base.ranges import SiteRanges
 
 MADE = "made by Longhaul"
 """Value of an immutable setting whose part Longhaul makes, instead of an existing part that the file names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """Texts and colours of a cloud's sites on the map."""
+
+    title: str
+    """Title above the sites."""
+    light: str
+    """Colour on a light page. Text in this colour must be readable."""
+    dark: str
+    """Colour on a dark page. Text in this colour must be readable."""
+    zones_have_ranges: bool
+    """True when each zone has subnets of its own, which the map lists."""
+    gateway: str = ""
+    """Text about the VPN gateway that the cloud makes; empty where it makes none."""
+    gateway_in_subnet: bool = False
+    """True when the VPN gateway is in the site's gateway subnet, which the map then shows."""
 
 
 class Cloud(Generic[SiteT]):
@@ -166,9 +184,9 @@ class Cloud(Generic[SiteT]):
         return ResourceTypes()
 
     @property
-    def tags(self) -> TagLimits[SiteT]:
+    def tags(self) -> TagRules[SiteT]:
         """Tags that the cloud accepts."""
-        return TagLimits()
+        return TagRules()
 
     @property
     def tunnels(self) -> SiteTunnels[SiteT]:

@@ -8,9 +8,9 @@ from ipaddress import IPv4Network, ip_network
 from typing import Any, Generic
 
 from clouds.base.findings import Finding, ok, problem, warning
-from clouds.base.fitting import SiteRanges
-from clouds.base.outside import Outside
+from clouds.base.local_machine import LocalMachine
 from clouds.base.place import Place, SiteT, SiteT_co
+from clouds.base.ranges import SiteRanges
 
 PAGE = "docs/getting-started.md"
 """Page that says what an account needs."""
@@ -63,7 +63,7 @@ class CloudShare(Generic[SiteT_co]):
     """Path of the stack file, as the user would write it."""
     lab: bool
     """True when a lab stands in for the clouds."""
-    here: Outside
+    here: LocalMachine
     supernet: IPv4Network
     places: Mapping[str, Place[SiteT_co]]
     """Sites in this cloud, by name."""

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Generic
 
-from clouds.base.caution import Caution
-from clouds.base.fitting import SiteRanges
+from clouds.base.faults import Caution
 from clouds.base.place import Place, SiteT
-from clouds.base.room import Room
+from clouds.base.ranges import SiteRanges
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """One range of a site from which nodes of pools get their addresses."""
+
+    zones: tuple[str, ...]
+    """Zones whose nodes are in it."""
+    range: IPv4Network
+    nodes: int
+    """Largest number of nodes in it, each with its pods' addresses."""
 
 
 class SiteLimits(Generic[SiteT]):

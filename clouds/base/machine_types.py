@@ -1,10 +1,83 @@
-"""Machine types that clouds offer."""
+"""Machine types that clouds offer, with the data that the address and capacity plans need."""
 
 from __future__ import annotations
 
-from clouds.base.machine_type import MachineProperties
+from enum import StrEnum
+
+from pydantic import Field
+
 from clouds.base.pool import Pool
-from clouds.base.rdma import Rdma
+from clouds.base.section import GpuModel, GpuNvlinks, Section
+
+
+class Rdma(StrEnum):
+    """A kind of RDMA network."""
+
+    EFA = "efa"
+    """Elastic Fabric Adapters of AWS."""
+    INFINIBAND = "infiniband"
+    ROCE = "roce"
+    """RDMA over Converged Ethernet."""
+
+
+class MachineProperties(Section):
+    """Properties of one machine of a type."""
+
+    cloud: str
+    """Kind of the cloud that offers the type."""
+    vcpus: int = Field(ge=1, le=10_000)
+    """Number of virtual cores."""
+    memory_gib: int = Field(ge=1, le=1_000_000)
+    """Memory in GiB."""
+    gpus: int = Field(default=0, ge=0, le=100)
+    """Number of whole GPUs."""
+    gpu_model: GpuModel = ""
+    """Words that every GPU's name must contain, such as `H100` or `A100 80GB`. Left out, any GPU is accepted."""
+    gpu_nvlinks: GpuNvlinks | None = None
+    """Least number of active NVLinks of each GPU; 0 turns this check off. Left out, all NVLinks that a GPU knows must
+    be active as soon as one NVLink of the machine is active."""
+    local_ssd_gb: int = Field(default=0, ge=0, le=10_000_000)
+    """Local NVMe storage in GB (10⁹ bytes), all disks together; 0 when the type has none."""
+    efa_cards: int = Field(default=0, ge=0, le=32)
+    """Number of network cards that can have an Elastic Fabric Adapter, the first among them; 0 when the type has none.
+    EC2 tells it as `MaximumEfaInterfaces`."""
+    rdma_gbps: int = Field(default=0, ge=0, le=1_000_000)
+    """Bandwidth of one machine's RDMA network in Gbit/s as its cloud publishes it, all adapters together; 0 when it is
+    not known. `longhaul acceptance --all-reduce` compares with it."""
+
+
+def built_in(
+    cloud: str,
+    vcpus: int,
+    memory_gib: int,
+    *,
+    ssd: int = 0,
+    gpus: tuple[int, str, int | None] | None = None,
+    efa_cards: int = 0,
+    rdma_gbps: int = 0,
+) -> MachineProperties:
+    """Return a type that needs no declaration. ``ssd`` is the size of all its disks in GB; ``gpus`` is their number,
+    their model and the NVLinks of each."""
+    count, model, nvlinks = gpus or (0, "", None)
+    return MachineProperties(
+        cloud=cloud,
+        vcpus=vcpus,
+        memory_gib=memory_gib,
+        gpus=count,
+        gpu_model=model,
+        gpu_nvlinks=nvlinks,
+        local_ssd_gb=ssd,
+        efa_cards=efa_cards,
+        rdma_gbps=rdma_gbps,
+    )
+
+
+A100_BOARD, H100_BOARD = 12, 18
+"""Number of NVLinks of each GPU on NVIDIA's boards with NVSwitches (docs/gpus.md)."""
+
+NVLINKS_UNCHECKED = 0
+"""Value of ``gpu_nvlinks`` for a type with one GPU of a larger board. Its NVLinks lead to GPUs of other machines, so
+they are not checked."""
 
 
 class MachineTypes:

@@ -14,7 +14,7 @@ and may have 64 characters (RFC 5280, A.1, ``ub-common-name``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sized:
+class LimitedName:
     """Name of a resource in a cloud, with its maximum length."""
 
     what: str
@@ -25,7 +25,7 @@ class Sized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Main:
+class MainName:
     """Name of one of a site's main resources in its cloud."""
 
     what: str
@@ -40,20 +40,20 @@ class ResourceNames(Generic[SiteT]):
     """Names in a cloud that could become too long, with the maximum length there. Of several names of one kind, the
     longest is enough. There are none by default."""
 
-    def main(self, place: Place[SiteT]) -> Iterator[Main]:
+    def main(self, place: Place[SiteT]) -> Iterator[MainName]:
         """Yield the names of a site's main resources, without its pools, of any length. The user sees them before
         anything is made."""
         yield from ()
 
-    def of_site(self, place: Place[SiteT]) -> Iterator[Sized]:
+    def of_site(self, place: Place[SiteT]) -> Iterator[LimitedName]:
         """Yield names of the site's own resources."""
         yield from ()
 
-    def of_pool(self, place: Place[SiteT], pool: str) -> Iterator[Sized]:
+    def of_pool(self, place: Place[SiteT], pool: str) -> Iterator[LimitedName]:
         """Yield names of resources and nodes of one of the site's pools."""
         yield from ()
 
-    def of_link(self, place: Place[SiteT], link: str, end: str) -> Iterator[Sized]:
+    def of_link(self, place: Place[SiteT], link: str, end: str) -> Iterator[LimitedName]:
         """Yield names of the resources of one tunnel. ``link`` is the link's name and ``end`` is an end of the other
         site (:meth:`SiteTunnels.ends`)."""
         yield from ()

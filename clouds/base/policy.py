@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any, Generic
 
-from clouds.base.kinds import without_version
 from clouds.base.place import Place, SiteT
 from clouds.base.ranges import Network
+from clouds.base.resources import without_version
 
 
 @dataclass(frozen=True, kw_only=True)

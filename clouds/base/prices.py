@@ -116,7 +116,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking(Generic[SiteT_co]):
+class PriceRequest(Generic[SiteT_co]):
     """Settings for reading a cloud's prices."""
 
     now: datetime
@@ -143,7 +143,7 @@ class PriceAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch:
+class PriceBatch:
     """Prices that are read together. The price file is written after each batch."""
 
     name: str
@@ -182,7 +182,7 @@ class PriceList(Generic[SiteT]):
         is empty when there is no mirror."""
         return False
 
-    def batches(self, keys: tuple[Key, ...], asking: Asking[SiteT]) -> list[Batch]:
+    def batches(self, keys: tuple[Key, ...], asking: PriceRequest[SiteT]) -> list[PriceBatch]:
         """Return batches that read the prices of the cloud's own ``keys``. Leave out keys of other clouds, and keys for
         which the cloud publishes no price."""
         return []

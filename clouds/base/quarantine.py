@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic
 
-from clouds.base.fleet import LiveGroup
+from clouds.base.live_groups import LiveGroup
 from clouds.base.place import Place, SiteT
 
 

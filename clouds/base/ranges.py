@@ -1,7 +1,9 @@
-"""Address ranges as text and as networks."""
+"""Address ranges as text and as networks, and the ranges of a site."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 
 Network = IPv4Network | IPv6Network
@@ -49,3 +51,20 @@ def parse_range(text: str) -> Network | None:
         return ip_network(text, strict=False)
     except ValueError:
         return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteRanges:
+    """Ranges that the address plan gives a site, in the form that clouds use."""
+
+    supernet: IPv4Network
+    """Supernet of the environment."""
+    block: IPv4Network
+    """Block of the site."""
+    parts: Mapping[str, IPv4Network]
+    """Range of each subnet, by the part of the site that uses it."""
+    zones: tuple[IPv4Network, ...]
+    """Ranges for nodes and pods of each zone, where a zone has a subnet of its own. The order is that of the site's
+    zones."""
+    pods_each: int = 16
+    """Number of addresses for pods on one node."""

@@ -1,14 +1,19 @@
-"""The dated table of a cloud's regions and of the machine types that it sells in them."""
+"""The dated table of a cloud's regions and of the machine types that it sells in them, and doubts by that table."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from clouds.base.faults import Caution
+from clouds.base.phrases import word_list
+from clouds.base.place import Place
 
 FILE = "regions.json"
 """Name of a cloud's table, beside its modules. Its ``region_table`` module writes it; nobody edits it."""
@@ -49,3 +54,49 @@ def write_regions(package: str, table: Regions) -> None:
     head = json.dumps(raw, indent=1).removesuffix("\n}")
     sold = "".join(f"{',' if index else ''}\n  {entry}" for index, entry in enumerate(entries))
     Path(package).with_name(FILE).write_text(f'{head},\n "sold": [{sold}\n ]\n}}\n', encoding="utf-8")
+
+
+def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterator[Caution]:
+    """Yield a caution if the table has no such region or not so many zones; else one for each pool whose type the table
+    lacks in it. If the table lacks a region's zones, it lacks its machine types too."""
+    region, at = place.site.region, ("sites", place.name, "region")
+    if region not in table.regions:
+        yield Caution(
+            name="unknown-region",
+            at=at,
+            site=place.name,
+            wrong=f"{region!r} is no region of {title} in its table of {table.day}",
+            write=f"{_closest(table, region)}; or keep it, if {title} has opened it since",
+        )
+        return
+    zones, named = table.regions[region], place.site.zones
+    # Accounts differ in which letters they have, so one that the table lacks in between is in no doubt.
+    if zones and (len(named) > len(zones) or max(named) > max(zones)):
+        yield Caution(
+            name="unknown-zones",
+            at=("sites", place.name, "zones"),
+            site=place.name,
+            wrong=f"{region} has the zones {word_list(zones)} in {title}'s table of {table.day}; "
+            f"{word_list(named)} are named",
+            write=f"some of these; or keep yours, if {title} has opened more since",
+        )
+    for name, pool in place.pools.items() if zones else ():
+        sold = table.types.get(pool.machine_type)
+        if sold is None or region not in sold:
+            told = "of no such type" if sold is None else f"of {', '.join(sorted(sold))} alone"
+            yield Caution(
+                name=f"unsold-{name}",
+                at=("pools", name, "machine_type"),
+                site=place.name,
+                pool=name,
+                wrong=f"{pool.machine_type} is not known to be sold in {region}: "
+                f"{title}'s table of {table.day} tells {told}",
+                write=f"a type that is sold there, or a site where it is; or keep it, if {title} has begun to sell it",
+                basis=(("pools", name, "site"), at),
+            )
+
+
+def _closest(table: Regions, region: str) -> str:
+    """Return a few regions whose names are the closest."""
+    close = get_close_matches(region, sorted(table.regions), n=3, cutoff=0)
+    return f"a region of the table, such as {', '.join(close)}"

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from clouds.base.section import Range, Section
-
-if TYPE_CHECKING:
-    from clouds.base.gateway import Gateway
+from clouds.base.section import HostKey, Name, Range, Section
 
 ZONES = 4
 """Largest number of availability zones of a site. The address plan gives each zone a quarter of the node and pod
 ranges."""
+
+
+class Gateway(Section):
+    """A machine that ends the site's IPsec tunnels."""
+
+    name: Name = Field(examples=["gw-0"])
+    """Last part of its host name; the machine is called `<env>-<name>`."""
+    public_address: IPv4Address = Field(examples=["198.51.100.20"])
+    """Static public address at which the other sites' gateways reach it."""
+    host_key: HostKey | None = None
+    """The machine's SSH host key, which connections must match. Leave it out until the machine is prepared."""
 
 
 class SiteBase(Section):

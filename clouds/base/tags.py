@@ -23,7 +23,7 @@ VALUE = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class Most:
+class TagLimit:
     """Largest number of tags that an environment may declare."""
 
     count: int
@@ -31,10 +31,10 @@ class Most:
     """Kind of the cloud's resource that allows the fewest tags."""
 
 
-OF_A_RESOURCE = Most(count=MOST - OWN)
+OF_A_RESOURCE = TagLimit(count=MOST - OWN)
 
 
-class TagLimits(Generic[SiteT]):
+class TagRules(Generic[SiteT]):
     """Tags that a cloud accepts. It accepts all by default."""
 
     def fault(self, key: str, value: str, places: Sequence[Place[SiteT]]) -> tuple[str, str] | None:
@@ -43,6 +43,6 @@ class TagLimits(Generic[SiteT]):
         follows the tag's name in a sentence, such as ``has 130 characters``."""
         return None
 
-    def limit(self, places: Sequence[Place[SiteT]]) -> Most | None:
+    def limit(self, places: Sequence[Place[SiteT]]) -> TagLimit | None:
         """Return the largest number of tags that an environment may declare; None when there is no limit."""
         return None

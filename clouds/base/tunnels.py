@@ -1,4 +1,4 @@
-"""Tunnels between sites as their gateways see them."""
+"""Tunnels between sites as their gateways see them, and the risks of these gateways."""
 
 from __future__ import annotations
 
@@ -7,8 +7,26 @@ from dataclasses import dataclass
 from typing import Generic
 
 from clouds.base.place import Place, SiteT
-from clouds.base.risks import Risk
 from clouds.base.site import SiteBase
+
+
+@dataclass(frozen=True, kw_only=True)
+class Risk:
+    """One risk of a site."""
+
+    name: str
+    """Name, unique in the site, by which two files of an environment are compared."""
+    what: str
+    """The risk, in one sentence."""
+    where: str
+    """Key of the file that decides about it."""
+    why: str
+    """Consequence, how long it lasts, and the source."""
+    do: str
+    pool: str = ""
+    """Pool that has the risk; empty when it is the site's own."""
+    refused: bool = False
+    """True when it must not be made, because the cloud does not document that it works."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clouds.base.cloud import Cloud
-from clouds.base.picture import Picture
+from clouds.base.cloud import Cloud, Picture
 from clouds.onprem.site import OnpremSite
 
 if TYPE_CHECKING:

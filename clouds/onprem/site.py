@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from clouds.base.gateway import Gateway
-from clouds.base.site import SiteBase
+from clouds.base.site import Gateway, SiteBase
 
 
 class OnpremSite(SiteBase):

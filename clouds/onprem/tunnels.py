@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from clouds.base.phrases import word_list
 from clouds.base.place import Place
-from clouds.base.risks import Risk
 from clouds.base.site import SiteBase
-from clouds.base.tunnels import SiteTunnels
-from clouds.base.words import listed
+from clouds.base.tunnels import Risk, SiteTunnels
 from clouds.onprem.site import OnpremSite
 
 
@@ -30,6 +29,6 @@ class OnpremSiteTunnels(SiteTunnels[OnpremSite]):
                 name="one-gateway",
                 what=f"All tunnels of {place.name} end at one gateway, {place.site.gateways[0].name}.",
                 where=f"sites.{place.name}.gateways",
-                why=f"Without it, nothing passes between {place.name} and {listed(list(others))} (docs/hosts.md).",
+                why=f"Without it, nothing passes between {place.name} and {word_list(list(others))} (docs/hosts.md).",
                 do="Give the site a second gateway, and its routers a way to see which one works.",
             )

@@ -15,9 +15,9 @@ import pulumi_aws as aws
 from pulumi import InvokeOutputOptions, Output
 
 from clouds.aws.existing import AwsNodeSubnet
-from clouds.aws.fitting import attachment_faults, subnet_faults, table_faults
+from clouds.aws.existing_networks import attachment_faults, subnet_faults, table_faults
 from clouds.aws.site import AwsSite
-from clouds.base.fitting import FoundNetwork, FoundSubnet, network_faults, ranges_of
+from clouds.base.existing_networks import FoundNetwork, FoundSubnet, network_faults, ranges_of
 from components.environment.existing import is_told, require
 from components.model import AddressPlan
 from components.model.sites.places import site_ranges

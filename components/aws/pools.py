@@ -170,8 +170,8 @@ class AwsPool(ComponentResource):
             # Rebalancing between zones would end machines that are in the middle of a job.
             suspended_processes=["AZRebalance"],
             # A size that turns out lower than what exists would have AWS choose whom it ends, by age and zone. Machines
-            # are ended by name (clouds/aws/fleet.py), which this does not prevent, nor does it a failed health check
-            # (docs.aws.amazon.com, "Use instance scale-in protection"). Upon deletion the provider lifts it.
+            # are ended by name (clouds/aws/live_groups.py), which this does not prevent, nor does it a failed health
+            # check (docs.aws.amazon.com, "Use instance scale-in protection"). Upon deletion the provider lifts it.
             protect_from_scale_in=True,
             # It would end machines that may run for hours yet, and not wait for their pods. A node that is taken back
             # says so itself (interruption.py).

@@ -7,7 +7,7 @@ import json
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from clouds.aws.fleet import SCALES
+from clouds.aws.live_groups import SCALES
 from clouds.base.tagging import ENVIRONMENT
 from components.aws.web_identity import RoleArgs, role
 from components.model import Environment

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pulumi import ComponentResource, ResourceOptions
 
-from clouds.base.pool_checks import zones_of
+from clouds.base.checks import zones_of
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.aws.pools import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.environment.cloud_resources import UserDataMaker

@@ -15,8 +15,8 @@ from pulumi import InvokeOutputOptions, Output
 from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import AzureVpn, group_of, name_of
-from clouds.azure.fitting import FoundGateway, gateway_faults, network_faults
-from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
+from clouds.azure.existing_networks import FoundGateway, gateway_faults, network_faults
+from clouds.base.existing_networks import FoundNetwork, FoundSubnet, ranges_of
 from components.environment.existing import is_told, require
 from components.model import AddressPlan, Environment
 from components.model.sites.places import place_of, site_ranges

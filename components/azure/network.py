@@ -11,7 +11,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import group_of, name_of
-from clouds.azure.fitting import BACKUP_SUBNETS, STORAGE_ENDPOINT, VAULT_ENDPOINT
+from clouds.azure.existing_networks import BACKUP_SUBNETS, STORAGE_ENDPOINT, VAULT_ENDPOINT
 from clouds.azure.names import resource_group, subnet_name
 from clouds.azure.parts import control_subnets
 from clouds.azure.zones import address_zones

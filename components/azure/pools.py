@@ -10,12 +10,12 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceHookArgs, ResourceOptions
 from pulumi_azure_native import compute
 
-from clouds.azure.fleet import live_groups
 from clouds.azure.groups import has_infiniband
+from clouds.azure.live_groups import live_groups
 from clouds.azure.session import AzureError
+from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup
 from clouds.base.pool import Pool
-from clouds.base.pool_checks import zones_of
 from clouds.base.tagging import POOL
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.guards.pool_size import never_lower

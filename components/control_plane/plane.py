@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from clouds.azure.fitting import BACKUP_SUBNETS
+from clouds.azure.existing_networks import BACKUP_SUBNETS
 from clouds.azure.parts import control_subnets
 from components.azure.account import azure_site
 from components.azure.backups import BackupStorage, BackupStorageArgs

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from clouds.base import machine_type
+from clouds.base.machine_types import MachineProperties
 from clouds.base.pool import Pool
 from clouds.base.section import FileName, LeftOut, Name, Principal, Range, Section
 from components.model.autoscaler.section import Autoscaler
@@ -271,11 +271,11 @@ class Environment(Section):
     """Bare-metal hosts, read from the `bare_metal` file; they are not written in the stack file."""
 
     @property
-    def known_types(self) -> dict[str, machine_type.MachineProperties]:
+    def known_types(self) -> dict[str, MachineProperties]:
         """Machine types by name: Longhaul's own, and the environment's, which come first."""
         return {**known_machine_types(), **self.machine_types}
 
-    def machine_type(self, name: str) -> machine_type.MachineProperties:
+    def machine_type(self, name: str) -> MachineProperties:
         """Return the type called ``name``; raise ``KeyError`` when neither the environment nor Longhaul knows it."""
         return self.known_types[name]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
 
-from clouds.base.rdma import Rdma
+from clouds.base.machine_types import Rdma
 from components.objects.device_plugins import PLUGINS, daemon_set, device_plugin, of_host
 from components.objects.rdma import DEVICES, PART, nodes_with
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
-from clouds.base.rdma import Rdma
+from clouds.base.machine_types import Rdma
 from components.model.nodes.nodes import MAX_PODS
 from components.model.nodes.rdma import hosts_with, pools_with
 from components.model.versions.section import pinned

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from clouds.base.fault import Location
+from clouds.base.faults import Location
 from components.model.environment import Environment
 from components.model.hosts.section import Hosts
 from components.model.loading.document import Document, parse_document

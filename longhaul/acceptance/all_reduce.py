@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from clouds.base.machine_type import MachineProperties
+from clouds.base.machine_types import MachineProperties
 from longhaul.acceptance.outcome import StepResult
 
 ENOUGH = 0.75

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from clouds.base.fleet import Scaled
+from clouds.base.live_groups import Scaled
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.sites.places import place_of

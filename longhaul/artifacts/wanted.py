@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clouds.base.rdma import Rdma
+from clouds.base.machine_types import Rdma
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.nodes.rdma import SHARED, host_rdma, pool_rdma

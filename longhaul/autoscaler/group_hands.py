@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Life, LiveGroup
+from clouds.base.live_groups import Life, LiveGroup
 from components.model.autoscaler.leases import ROLLS
 from components.model.nodes.nodes import on_nodes
 from longhaul.autoscaler.actions import Action, Verb

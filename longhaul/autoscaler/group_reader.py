@@ -9,10 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clouds.base import fleet
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Life, LiveGroup
 from clouds.base.groups import PoolGroup
+from clouds.base.live_groups import GroupState, Life, LiveGroup
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
@@ -34,7 +33,7 @@ class Asked:
     """Answer of a cloud about one group."""
 
     declared: PoolGroup
-    group: fleet.GroupState | None = None
+    group: GroupState | None = None
     made: Mapping[str, str] | None = None
     """Times at which machines that are no nodes were made, by their ids."""
     refusals: Sequence[Refusal] = ()

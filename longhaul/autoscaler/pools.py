@@ -8,9 +8,9 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from clouds.base.fleet import Life
+from clouds.base.live_groups import Life
+from clouds.base.machine_types import Rdma
 from clouds.base.prices import MachineKey
-from clouds.base.rdma import Rdma
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model import plan

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
 from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
 from components.model.loading.document import Document, read_document
 from components.model.loading.errors import ConfigurationError, Problem

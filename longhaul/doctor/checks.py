@@ -7,7 +7,7 @@ from functools import partial
 
 from clouds.base.doctor import DoctorQuestion
 from clouds.base.findings import Finding, unknown
-from clouds.base.outside import Outside
+from clouds.base.local_machine import LocalMachine
 from clouds.registry import clouds
 from longhaul.doctor import NAMES, hosts, machine, recovery, size, state
 from longhaul.doctor.target import DoctorTarget
@@ -19,7 +19,7 @@ ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 """Checks that ask something outside this machine."""
 
 
-def checks(target: DoctorTarget, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[DoctorQuestion, ...]:
+def checks(target: DoctorTarget, here: LocalMachine, *, only: tuple[str, ...] = ()) -> tuple[DoctorQuestion, ...]:
     """Return all of them, or those of these names, in the order of the report."""
     found = (*_of_clouds(target, here), *_here(target, here))
     chosen = [_of_a_lab(check) if target.lab else check for check in found if not only or check.name in only]
@@ -33,7 +33,7 @@ def _of_a_lab(check: DoctorQuestion) -> DoctorQuestion:
     return DoctorQuestion(name=check.name, where=check.where, run=lambda: (said,))
 
 
-def _of_clouds(target: DoctorTarget, here: Outside) -> Iterator[DoctorQuestion]:
+def _of_clouds(target: DoctorTarget, here: LocalMachine) -> Iterator[DoctorQuestion]:
     """Yield the questions of each cloud's doctor."""
     for kind, cloud in clouds().items():
         share = target.share(kind, here)
@@ -41,7 +41,7 @@ def _of_clouds(target: DoctorTarget, here: Outside) -> Iterator[DoctorQuestion]:
             yield from cloud.doctor.questions(share)
 
 
-def _here(target: DoctorTarget, here: Outside) -> Iterator[DoctorQuestion]:
+def _here(target: DoctorTarget, here: LocalMachine) -> Iterator[DoctorQuestion]:
     """Yield the checks that belong to no cloud."""
     local: tuple[tuple[str, Callable[[DoctorTarget], Iterable[Finding]]], ...] = (
         ("state", state.backend),

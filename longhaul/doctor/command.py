@@ -45,13 +45,13 @@ def run(invocation: Invocation) -> int:
         enter_lab(where, environment, invocation)
 
     from longhaul.doctor.checks import checks
-    from longhaul.doctor.machine import outside
+    from longhaul.doctor.machine import local_machine
     from longhaul.doctor.run import run_checks
     from longhaul.doctor.text import exit_code, to_json, to_text
     from longhaul.report.programs import document
 
     options = invocation.options
-    chosen = checks(_subject(where, environment), outside(), only=tuple(options.only or ()))
+    chosen = checks(_subject(where, environment), local_machine(), only=tuple(options.only or ()))
     findings = run_checks(chosen, limit_s=options.timeout)
     if options.json:
         print(document(to_json(environment.name, findings)))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from clouds.base.findings import Finding, NotAskedError, ok, problem, unknown
-from clouds.base.outside import Outside
+from clouds.base.local_machine import LocalMachine
 from clouds.registry import clouds
 from longhaul.doctor.target import DoctorTarget
 
@@ -16,9 +16,9 @@ ANSWER_S = 10.0
 """Time limit for a cloud to tell the time, seconds."""
 
 
-def outside() -> Outside:
+def local_machine() -> LocalMachine:
     """Return the real means to ask the outside."""
-    return Outside(
+    return LocalMachine(
         resolve=lambda name: socket.getaddrinfo(name, 443, type=socket.SOCK_STREAM),
         date=_date,
         now=lambda: datetime.now(UTC),
@@ -45,7 +45,7 @@ def _proxied(url: str) -> bool:
     return bool(found.get(urlsplit(url).scheme) or found.get("all"))
 
 
-def addresses(target: DoctorTarget, here: Outside) -> dict[str, tuple[str, ...]]:
+def addresses(target: DoctorTarget, here: LocalMachine) -> dict[str, tuple[str, ...]]:
     """Return the addresses of the clouds that are needed, each with the sites that need it."""
     found: dict[str, tuple[str, ...]] = {}
     for kind, cloud in clouds().items():
@@ -54,7 +54,7 @@ def addresses(target: DoctorTarget, here: Outside) -> dict[str, tuple[str, ...]]
     return found
 
 
-def dns(target: DoctorTarget, here: Outside) -> Iterator[Finding]:
+def dns(target: DoctorTarget, here: LocalMachine) -> Iterator[Finding]:
     """Check that the clouds' names have addresses."""
     good = 0
     for url, sites in addresses(target, here).items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clouds.base.doctor import CloudShare
-from clouds.base.outside import Outside
+from clouds.base.local_machine import LocalMachine
 from components.model import Environment, plan
 from components.model.network.links import remote_addresses
 from components.model.sites.places import place_of, site_ranges
@@ -39,7 +39,7 @@ class DoctorTarget:
         """Return a key of the environment with its file, for messages."""
         return f"{'.'.join(map(str, key))} in {self.file}"
 
-    def share(self, kind: str, here: Outside) -> CloudShare[Any]:
+    def share(self, kind: str, here: LocalMachine) -> CloudShare[Any]:
         """Return the part of the environment that is in one cloud, for that cloud's doctor."""
         environment, addresses = self.environment, plan(self.environment)
         names = tuple(name for name, site in environment.sites.items() if site.kind == kind)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from clouds.base.baking import BakeOptions
+from clouds.base.images import BakeOptions
 from clouds.registry import cloud_of
 from longhaul.terminal.exits import CommandError, Exit
 

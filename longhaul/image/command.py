@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     """Bake, and print the image's id; exit code 0 only when there is an image."""
     options = invocation.options
-    from clouds.base.baking import BakeOptions
+    from clouds.base.images import BakeOptions
     from longhaul.image.bake import cloud_site, plan_bake
     from longhaul.image.sources import left_out
 

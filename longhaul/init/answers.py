@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from clouds.base.machine_type import MachineProperties
+    from clouds.base.machine_types import MachineProperties
     from clouds.base.pool import Reservation
 
 PrincipalKind = Literal["user", "service"]

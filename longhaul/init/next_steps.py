@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clouds.base.words import listed
+from clouds.base.phrases import word_list
 from longhaul.init.answers import Answers
 from longhaul.init.document import hosts_name, image_kind
 
@@ -28,7 +28,7 @@ def _image(env: str, bakes: Sequence[tuple[str, str]]) -> Iterator[tuple[str, st
     site, wanted = bakes[0]
     option = "" if wanted == "node" else f" --kind {wanted}"
     others = [name for name, _ in bakes[1:]]
-    more = f"; {listed(others)} need{'s' if len(others) == 1 else ''} one too" if others else ""
+    more = f"; {word_list(others)} need{'s' if len(others) == 1 else ''} one too" if others else ""
     yield f"longhaul image build {env} --site {site}{option}", f"its id goes into the file{more}"
 
 

@@ -176,12 +176,12 @@ def _zones(text: str, *, pattern: str, least: int, example: str) -> tuple[str, .
 
 def machine_type(text: str, *, cloud: str) -> str:
     """Parse a machine type of a cloud that Longhaul knows."""
-    from clouds.base.words import choices
+    from clouds.base.phrases import suggestion
     from components.model.pools.machine_types import known_machine_types
 
     fitting = [known for known, kind in known_machine_types().items() if kind.cloud == cloud]
     if text not in fitting:
-        raise ValueError(f"{text!r} is not a machine type on {cloud} that Longhaul knows: {choices(fitting, text)}")
+        raise ValueError(f"{text!r} is not a machine type on {cloud} that Longhaul knows: {suggestion(fitting, text)}")
     return text
 
 
@@ -282,7 +282,7 @@ def host(text: str) -> HostAnswer:
 
 
 def _host_key(words: Sequence[str], *, of: str) -> str | None:
-    from clouds.base.gateway import Gateway as Declared
+    from clouds.base.site import Gateway as Declared
 
     if not words:
         return None

@@ -13,7 +13,7 @@ from longhaul.init.answers import CloudSite, HostAnswer, HostsAnswer, Places, Po
 from longhaul.init.interview import Interview
 
 if TYPE_CHECKING:
-    from clouds.base.machine_type import MachineProperties
+    from clouds.base.machine_types import MachineProperties
 
 RACK = "rack"
 """Name of the on-premises site of `--gateway`; sites in clouds are named after their region."""

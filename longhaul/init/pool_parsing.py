@@ -9,7 +9,7 @@ from longhaul.init.answers import PoolAnswer
 from longhaul.init.parsing import machines, of_field
 
 if TYPE_CHECKING:
-    from clouds.base.machine_type import MachineProperties
+    from clouds.base.machine_types import MachineProperties
     from clouds.base.pool import Reservation
 
 SPOT = "spot"
@@ -20,8 +20,8 @@ _RESERVED = ("reservation", "capacity-block")
 def pool(text: str, *, declared: Mapping[str, MachineProperties]) -> PoolAnswer:
     """Parse ``SITE TYPE MAX [NAME] [spot] [min=N] [zones=a,b] [reservation=ID | capacity-block=ID]``. ``declared`` are
     types beside the built-in ones."""
+    from clouds.base.phrases import suggestion
     from clouds.base.pool import Pool as Declared
-    from clouds.base.words import choices
     from components.model.pools.machine_types import known_machine_types
 
     more = [word for word in text.split() if word == SPOT or "=" in word]
@@ -32,8 +32,8 @@ def pool(text: str, *, declared: Mapping[str, MachineProperties]) -> PoolAnswer:
     types = {**known_machine_types(), **declared}
     if type_ not in types:
         raise ValueError(
-            f"{type_!r} is not a machine type that Longhaul knows: {choices(types, type_)}, or one that --machine-type "
-            "declares"
+            f"{type_!r} is not a machine type that Longhaul knows: {suggestion(types, type_)}, or one that "
+            "--machine-type declares"
         )
     keys = _keys([word for word in more if word != SPOT], _KEYS)
     most_machines = machines(most)
@@ -52,13 +52,13 @@ def pool(text: str, *, declared: Mapping[str, MachineProperties]) -> PoolAnswer:
 
 def _keys(words: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     """Return the words ``KEY=VALUE`` by their keys."""
-    from clouds.base.words import choices
+    from clouds.base.phrases import suggestion
 
     found: dict[str, str] = {}
     for word in words:
         key, _, value = word.partition("=")
         if key not in known:
-            raise ValueError(f"{word!r}: {key!r} is no key: {choices(list(known), key)}")
+            raise ValueError(f"{word!r}: {key!r} is no key: {suggestion(list(known), key)}")
         if key in found or not value:
             raise ValueError(f"{word!r} is given twice" if key in found else f"{word!r} has no value")
         found[key] = value

@@ -23,7 +23,7 @@ from longhaul.init.answers import (
 )
 
 if TYPE_CHECKING:
-    from clouds.base.machine_type import MachineProperties
+    from clouds.base.machine_types import MachineProperties
 
 AnswerT = TypeVar("AnswerT")
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import ResourceKind
+from clouds.base.resources import ResourceKind
 from clouds.registry import clouds
 from components.model import Role
 from longhaul.judgement.case import Case

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clouds.base.kinds import ResourceKind
+from clouds.base.resources import ResourceKind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from clouds.base.caution import Caution
+from clouds.base.faults import Caution
 from clouds.base.findings import Finding, Severity
 from components.model.loading.cautions import cautions
 from longhaul.judgement.case import Case

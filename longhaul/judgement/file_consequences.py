@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import ResourceKind
+from clouds.base.resources import ResourceKind
 from components.model import Environment, Role, control_machines, plan
 from components.model.control_plane.machines import members
 from components.model.control_plane.size import api_arguments, declared_nodes, raft_times

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import ResourceKind
+from clouds.base.resources import ResourceKind
 from components.model import Environment
 from components.model.control_plane.machines import learner_name
 from components.model.environment import EtcdLearner

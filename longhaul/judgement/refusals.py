@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import ResourceKind, without_version
+from clouds.base.resources import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import Role, plan
 from components.model.policy.immutable import Settings, changes, instead, settings

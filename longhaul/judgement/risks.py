@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.base.findings import Finding, Severity
-from clouds.base.kinds import ResourceKind
-from clouds.base.rdma import Rdma
-from clouds.base.risks import Risk
+from clouds.base.machine_types import Rdma
+from clouds.base.resources import ResourceKind
+from clouds.base.tunnels import Risk
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.network.links import LinkKind, links

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from clouds.base.prices import Asking, Batch, Key, Price, Say
+from clouds.base.prices import Key, Price, PriceBatch, PriceRequest, Say
 from clouds.base.web import Web, WebError
 from clouds.registry import clouds
 from components.model import Environment
@@ -70,7 +70,7 @@ def _stays(price: Price | None, sources: PriceSources, *, again: bool) -> bool:
     return not sources.ours(price) or (price.read == sources.now.date() and not again)
 
 
-def _take(batch: Batch, result: Gathered, to: Path, say: Say) -> None:
+def _take(batch: PriceBatch, result: Gathered, to: Path, say: Say) -> None:
     try:
         answer = batch.read(say)
     except WebError as error:
@@ -83,8 +83,8 @@ def _take(batch: Batch, result: Gathered, to: Path, say: Say) -> None:
         save(result.book, to)
 
 
-def _batches(keys: tuple[Key, ...], environment: Environment, sources: PriceSources) -> Iterator[Batch]:
+def _batches(keys: tuple[Key, ...], environment: Environment, sources: PriceSources) -> Iterator[PriceBatch]:
     for kind, cloud in clouds().items():
         sites = tuple(site for site in environment.sites.values() if site.kind == kind)
         url = sources.urls.get(kind, "")
-        yield from cloud.prices.batches(keys, Asking(now=sources.now, web=sources.web, url=url, sites=sites))
+        yield from cloud.prices.batches(keys, PriceRequest(now=sources.now, web=sources.web, url=url, sites=sites))

@@ -15,7 +15,7 @@ from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
-    from clouds.base.fleet import Rolled
+    from clouds.base.live_groups import Rolled
     from components.model import Environment
     from longhaul.kubernetes.api import Api
     from longhaul.roll.events import RollReport

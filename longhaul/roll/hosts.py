@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import GroupState, LiveMachine
+from clouds.base.live_groups import GroupState, LiveMachine
 from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
 from longhaul.drain import NODES
 from longhaul.kubernetes.api import Api, path_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from clouds.base.fleet import GroupState, Life, LiveMachine, Rolled
+from clouds.base.live_groups import GroupState, Life, LiveMachine, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from contract.taints import CORDON
 from longhaul.drain import NODES, DrainPod, pods_on

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from clouds.base.fleet import Life
+from clouds.base.live_groups import Life
 from longhaul.drain import DrainPod
 from longhaul.roll.observed import REBUILDING, ObservedMachine, View
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clouds.base.fleet import GroupState, LiveMachine, Rolled
+from clouds.base.live_groups import GroupState, LiveMachine, Rolled
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:

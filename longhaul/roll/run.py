@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Life, Rolled
+from clouds.base.live_groups import Life, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from longhaul.drain import NODES, annotate, cordon, evict_all, told, uncordon
 from longhaul.kubernetes.api import Api, path_of

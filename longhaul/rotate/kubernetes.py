@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from clouds.base.kinds import ResourceKind, without_version
+from clouds.base.resources import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model.access.quarantine import Quarantine
 from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETES, Authority

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import GroupState, Life, LiveGroup, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveGroup, LiveMachine
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
 from longhaul.status.observed import ClusterView, ReportedGroups

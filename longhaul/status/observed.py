@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from clouds.base.fleet import LiveMachine
+from clouds.base.live_groups import LiveMachine
 from clouds.base.tunnels import TunnelView
 from components.model.access.quarantine import Quarantine
 from components.model.secrets.rotations import RotationStanding

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clouds.base.fleet import Life, LiveMachine
+from clouds.base.live_groups import Life, LiveMachine
 from components.model.nodes.nodes import HOSTS
 from longhaul.kubernetes.api import moment
 from longhaul.report.text import counted

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from clouds.aws import fleet as aws
-from clouds.azure import fleet as azure
-from clouds.base.fleet import GroupState, LiveMachine
+from clouds.aws import live_groups as aws
+from clouds.azure import live_groups as azure
+from clouds.base.live_groups import GroupState, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal
 from lab import tools

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from clouds.aws import fleet as aws
-from clouds.base.fleet import GroupState, LiveMachine
+from clouds.aws import live_groups as aws
+from clouds.base.live_groups import GroupState, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model import Environment

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure.fleet import SCALES
+from clouds.azure.live_groups import SCALES
 from clouds.azure.permissions import AUTOSCALER, AUTOSCALER_ROLE
 from components.aws.account import account_provider
 from components.aws.scaling import AutoscalerRole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clouds.aws.site import AwsSite
-from clouds.azure.fitting import VAULT_ENDPOINT
+from clouds.azure.existing_networks import VAULT_ENDPOINT
 from clouds.azure.site import AzureSite
 from components.aws.ranges import node_subnet
 from components.model import Environment, SitePlan, plan

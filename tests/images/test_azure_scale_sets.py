@@ -20,9 +20,9 @@ from controller.identity import ManagedIdentity
 from controller.request import RefusedError
 from node_attest import ProofRequest
 
-from clouds.azure.fleet import AzureGroup
+from clouds.azure.live_groups import AzureGroup
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Life
+from clouds.base.live_groups import Life
 from lab.cloud.app import SUBSCRIPTION, TENANT
 from tests.lab.cloud import sets
 from tests.lab.cloud.conftest import GROUP, Live, running

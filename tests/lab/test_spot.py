@@ -29,7 +29,7 @@ CHECKPOINT_S = 5
 EVICT = """
 import sys
 from pathlib import Path
-from clouds.azure.fleet import live_groups
+from clouds.azure.live_groups import live_groups
 from components.model import load
 from components.model.sites.places import place_of
 group = live_groups(place_of(load(Path(sys.argv[1])), "weu"), "spare")["spot-spare"]

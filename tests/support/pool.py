@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveMachine
 from longhaul.kubernetes.connection import ApiError
 
 BEGIN = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, collapse_addresses
 
-from clouds.base.fault import Fault
+from clouds.base.faults import Fault
 from clouds.base.ranges import PRIVATE
 from clouds.registry import cloud_of
 from components.model.environment import Environment

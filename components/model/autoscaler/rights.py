@@ -1,5 +1,5 @@
 """Rights that the autoscaler's user needs in Kubernetes, as rules of RBAC. What it needs of clouds is ``SCALES`` in
-``clouds/aws/fleet.py`` and ``clouds/azure/fleet.py``."""
+``clouds/aws/live_groups.py`` and ``clouds/azure/live_groups.py``."""
 
 from __future__ import annotations
 

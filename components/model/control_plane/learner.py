@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clouds.base.caution import Caution
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Caution, Fault, Location
+from clouds.base.phrases import suggestion, word_list
 from clouds.base.site import ZONES
-from clouds.base.words import choices, listed
 from clouds.registry import cloud_of
 from components.model.control_plane.machines import MOST_MEMBERS, Role, zone_of
 from components.model.environment import Environment, EtcdLearner
@@ -29,7 +28,7 @@ def check_learner(environment: Environment) -> Iterator[Fault]:
         yield Fault(
             at=(*AT, "zone"),
             wrong=wrong,
-            write=choices(site.zones, learner.zone),
+            write=suggestion(site.zones, learner.zone),
             basis=(("control_plane", "site"), zones, *((*zones, index) for index in range(ZONES))),
         )
     if not plan_errors(environment):
@@ -87,6 +86,6 @@ def _zone(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
             name="learner-zone",
             at=(*AT, "zone"),
             basis=(("control_plane", "etcd", "members"),),
-            wrong=f"zone {learner.zone} has {held[learner.zone]} voting members, and {listed(better)} only {fewest}",
-            write=f"{listed(better)}: what takes a zone then takes fewer members along with it",
+            wrong=f"zone {learner.zone} has {held[learner.zone]} voting members, and {word_list(better)} only {fewest}",
+            write=f"{word_list(better)}: what takes a zone then takes fewer members along with it",
         )

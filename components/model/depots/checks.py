@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-from clouds.base.caution import Caution
-from clouds.base.fault import Fault
+from clouds.base.faults import Caution, Fault
 from components.model.depots.section import key_fault
 from components.model.environment import Environment
 from components.model.secrets.authority_pem import authority_fault, last_days

@@ -6,7 +6,7 @@ import base64
 import binascii
 from collections.abc import Iterator
 
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
 from components.model.environment import Environment
 
 _LENGTHS = {"ssh-ed25519": (32,), "ecdsa-sha2-nistp256": (8, 65)}

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from clouds.base.fault import Fault, Location
-from clouds.base.words import choices
+from clouds.base.faults import Fault, Location
+from clouds.base.phrases import suggestion
 from components.model.access.revoked import NAME
 from components.model.environment import Environment
 from components.model.identity.section import ClaimName, Issuer
@@ -174,7 +174,7 @@ def prefix_fault(environment: Environment, group: str, at: Location) -> Iterator
     if prefix not in prefixes:
         prefixed = (("identity", "issuers", name, "groups", "prefix") for name in issuers)
         wrong = f"no issuer gives groups the prefix {prefix!r}"
-        write = f"a name that begins with {choices(prefixes, prefix)}"
+        write = f"a name that begins with {suggestion(prefixes, prefix)}"
         yield Fault(at=at, wrong=wrong, write=write, basis=(("identity", "issuers"), *prefixed))
 
 

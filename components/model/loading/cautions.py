@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 
-from clouds.base.caution import Caution
-from clouds.base.fault import Location
+from clouds.base.faults import Caution, Location
+from clouds.base.phrases import word_list
 from clouds.base.pool import Pool
-from clouds.base.words import listed
 from clouds.registry import cloud_of
 from components.model.control_plane.learner import learner_cautions
 from components.model.control_plane.size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers
@@ -234,7 +233,7 @@ def _shared_keys(environment: Environment) -> Iterator[Caution]:
 
 def _few(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
-    return listed([*names[:_NAMED], f"{more} more"] if more > 1 else names)
+    return word_list([*names[:_NAMED], f"{more} more"] if more > 1 else names)
 
 
 def _name(environment: Environment, at: tuple[str | int, ...]) -> str:

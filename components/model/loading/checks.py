@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clouds.base.fault import Fault, Location
-from clouds.base.machine_type import MachineProperties
+from clouds.base.faults import Fault, Location
+from clouds.base.machine_types import MachineProperties
 from clouds.base.names import NODE
+from clouds.base.phrases import suggestion
 from clouds.base.pool import Pool
-from clouds.base.words import choices
 from clouds.registry import cloud_of, clouds
 from components.model.access.aws_provider import check_identity
 from components.model.access.checks import check_access, check_operators_inside
@@ -122,7 +122,7 @@ def _check_control_plane(environment: Environment) -> Iterator[Fault]:
     else:
         return
     basis: tuple[Location, ...] = (("sites",), ("sites", name, "kind"))
-    yield Fault(at=("control_plane", "site"), wrong=wrong, write=choices(possible, name), basis=basis)
+    yield Fault(at=("control_plane", "site"), wrong=wrong, write=suggestion(possible, name), basis=basis)
 
 
 def _check_api_port(environment: Environment) -> Iterator[Fault]:
@@ -141,7 +141,7 @@ def _check_pools(environment: Environment) -> Iterator[Fault]:
             yield Fault(
                 at=(*at, "site"),
                 wrong=f"{pool.site!r} {wrong}",
-                write=choices(rented, pool.site),
+                write=suggestion(rented, pool.site),
                 basis=(("sites",), ("sites", pool.site, "kind")),
             )
         if pool.min > pool.max:
@@ -155,7 +155,7 @@ def _check_pools(environment: Environment) -> Iterator[Fault]:
             if fallback not in others:
                 wrong = f"{fallback!r} is not another pool"
                 place = (*at, "fallbacks", index)
-                yield Fault(at=place, wrong=wrong, write=choices(others, fallback), basis=(("pools",),))
+                yield Fault(at=place, wrong=wrong, write=suggestion(others, fallback), basis=(("pools",),))
             elif fallback in pool.fallbacks[:index]:
                 wrong = f"{fallback!r} is named before"
                 yield Fault(at=(*at, "fallbacks", index), wrong=wrong, write="each pool once, in order")
@@ -228,7 +228,7 @@ def _check_machine_types(environment: Environment) -> Iterator[Fault]:
 
 def _check_machine_type(types: dict[str, MachineProperties], *, wanted: _Wanted, cloud: str) -> Iterator[Fault]:
     fitting = [name for name, t in types.items() if t.cloud == cloud and (t.local_ssd_gb > 0 or not wanted.needs_ssd)]
-    write = choices(fitting, wanted.name)
+    write = suggestion(fitting, wanted.name)
     machine_type = types.get(wanted.name)
     if machine_type is None:
         wrong = "is not a machine type that Longhaul knows"
@@ -256,7 +256,7 @@ def _check_hosts(environment: Environment) -> Iterator[Fault]:
             yield Fault(
                 at=("hosts", index, "site"),
                 wrong=f"{host.site!r} is not an on-prem site",
-                write=choices(onprem, host.site),
+                write=suggestion(onprem, host.site),
                 basis=(("sites",), ("sites", host.site, "kind")),
             )
         earlier = first.setdefault(host.name, index)
@@ -315,7 +315,7 @@ def _check_links(environment: Environment) -> Iterator[Fault]:
         at = ("links", index, "between")
         for end, site in enumerate(link.between):
             if site not in environment.sites:
-                wrong, write = f"{site!r} is not a site", choices(environment.sites, site)
+                wrong, write = f"{site!r} is not a site", suggestion(environment.sites, site)
                 yield Fault(at=(*at, end), wrong=wrong, write=write, basis=(("sites",),))
         if link.between[0] == link.between[1]:
             yield Fault(at=at, wrong=f"{link.between[0]!r} is both ends", write="two different sites")

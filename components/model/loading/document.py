@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from clouds.base.fault import Location
+from clouds.base.faults import Location
 from components.model.loading.document_error import DocumentError
 from components.model.loading.errors import ConfigurationError, Problem
 from components.model.loading.text_file import read_text

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
 from clouds.base.section import FILE_NAME, Range
 from components.model.environment import FORMAT, Environment
 from components.model.hosts.section import Hosts

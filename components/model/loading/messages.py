@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
 from clouds.base.inputs import PRIVATE_KEY
 from components.model.loading.document import parse_document
 from components.model.loading.document_error import DocumentError

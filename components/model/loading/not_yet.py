@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clouds.base.fault import Location
+from clouds.base.faults import Location
 
 ANY = "*"
 """Stands for any name or index in a key."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from clouds.base.fault import Location
+from clouds.base.faults import Location
 from clouds.base.section import Section
 from components.model.environment import Environment
 from components.model.hosts.section import Hosts

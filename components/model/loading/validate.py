@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
 from clouds.base.section import Section
 from components.model.loading.messages import describe
 from components.model.loading.schema import Schema, sample, schema_of, walk

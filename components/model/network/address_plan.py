@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from clouds.base.fault import Location
+from clouds.base.faults import Location
 from clouds.base.ranges import PRIVATE
 from components.model.environment import Environment
 

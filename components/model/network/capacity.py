@@ -8,11 +8,11 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from clouds.base.fault import Fault, Location
-from clouds.base.fitting import SiteRanges
+from clouds.base.faults import Fault, Location
+from clouds.base.limits import Room
+from clouds.base.phrases import word_list
 from clouds.base.pool import Pool
-from clouds.base.room import Room
-from clouds.base.words import listed
+from clouds.base.ranges import SiteRanges
 from clouds.registry import cloud_of
 from components.model.control_plane.size import promised_nodes
 from components.model.environment import Environment
@@ -86,7 +86,7 @@ def check_peered(environment: Environment) -> Iterator[Fault]:
         nodes, most = sum(pool.max for pool in pools.values()), peered_room(cloud_of(site), len(names))
         if most is not None and nodes > most:
             wrong = (
-                f"the pools of {listed(names)} may have {nodes:,} nodes, and peered networks have addresses for "
+                f"the pools of {word_list(names)} may have {nodes:,} nodes, and peered networks have addresses for "
                 f"{most:,} together: {', '.join(f'{name} {pool.max:,}' for name, pool in pools.items())}"
             )
             basis: tuple[Location, ...] = (("sites",), ("links",), *(("pools", name, "max") for name in pools))

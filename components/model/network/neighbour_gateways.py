@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-from clouds.base.fault import Location
+from clouds.base.faults import Location
 
 
 @dataclass(frozen=True, kw_only=True)

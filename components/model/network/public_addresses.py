@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
 from clouds.base.ranges import OPERATORS, is_public, why_not_operators
 from components.model.environment import Environment
 from components.model.vpn.section import ANYWHERE

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
 from contract.taints import PREFLIGHT_TAINT
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clouds.base.rdma import Rdma
+from clouds.base.machine_types import Rdma
 from clouds.registry import cloud_of
 
 if TYPE_CHECKING:

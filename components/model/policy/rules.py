@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 
-from clouds.base import secrets
+from clouds.base import secret_checks
 from clouds.base.findings import Finding, Severity
 from clouds.base.policy import Check, Declared, Resource
 from clouds.base.policy_rules import RULES, THEMES
@@ -90,7 +90,7 @@ class Policies:
 
 def checks() -> tuple[Check, ...]:
     """Return every check of a resource, of all clouds."""
-    return (*(check for cloud in clouds().values() for check in cloud.policy.checks()), *secrets.CHECKS)
+    return (*(check for cloud in clouds().values() for check in cloud.policy.checks()), *secret_checks.CHECKS)
 
 
 def policies(environment: Environment, *, today: date | None = None) -> Policies:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-from clouds.base.caution import Caution
-from clouds.base.fault import Fault
+from clouds.base.faults import Caution, Fault
+from clouds.base.phrases import suggestion
 from clouds.base.policy_rules import RULES
-from clouds.base.words import choices
 from components.model.environment import Environment
 from components.model.policy.rules import refusal
 
@@ -18,7 +17,7 @@ def check_waivers(environment: Environment) -> Iterator[Fault]:
     for index, waiver in enumerate(environment.waivers):
         wrong = refusal(waiver)
         if wrong:
-            write = choices([rule.id for rule in RULES if rule.waivable], waiver.rule)
+            write = suggestion([rule.id for rule in RULES if rule.waivable], waiver.rule)
             yield Fault(at=("waivers", index, "rule"), wrong=wrong, write=write)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.fault import Fault
+from clouds.base.faults import Fault
 from components.model.environment import Environment
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.fault import Fault
+from clouds.base.faults import Fault
 from clouds.base.groups import PoolGroup
 from clouds.registry import cloud_of
 from components.model.environment import Environment

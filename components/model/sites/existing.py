@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from clouds.base.fault import Fault, Location
+from clouds.base.faults import Fault, Location
 from clouds.base.place import Place
 from clouds.registry import cloud_of
 from components.model.environment import Environment

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import permutations
 
-from clouds.base.fault import Fault
-from clouds.base.names import Sized
+from clouds.base.faults import Fault
+from clouds.base.names import LimitedName
 from clouds.registry import cloud_of
 from components.model.control_plane.machines import learner_name, role_sizes
 from components.model.environment import Environment
@@ -21,7 +21,7 @@ and of the root (RFC 1035, 2.3.4)."""
 def check_lengths(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for names that are too long for their cloud: for the longest name of each kind only; and for a
     domain that is too long."""
-    longest: dict[str, Sized] = {}
+    longest: dict[str, LimitedName] = {}
     for one in _names(environment):
         before = longest.setdefault(one.what, one)
         if len(one.name) > len(before.name):
@@ -51,7 +51,7 @@ def _domain(environment: Environment) -> Iterator[Fault]:
         yield Fault(at=("domain",), wrong=wrong, write=f"a domain that is {over} shorter", basis=(("name",),))
 
 
-def _names(environment: Environment) -> Iterator[Sized]:
+def _names(environment: Environment) -> Iterator[LimitedName]:
     places = {name: place_of(environment, name) for name in environment.sites}
     for place in places.values():
         yield from cloud_of(place.site).names.of_site(place)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import Any
 
-from clouds.base.fitting import SiteRanges
 from clouds.base.place import Place
+from clouds.base.ranges import SiteRanges
 from clouds.base.site import ZONES
 from clouds.registry import cloud_of
 from components.model.environment import Environment

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from clouds.base.fault import Fault, Location
-from clouds.base.words import choices
+from clouds.base.faults import Fault, Location
+from clouds.base.phrases import suggestion
 from components.model.environment import Environment
 from components.model.identity.sign_in import prefix_fault
 from components.model.pools.capacity_kinds import CapacityKind, kinds, pool_kinds
@@ -92,7 +92,7 @@ def _no_kind(environment: Environment, at: Location, known: Mapping[str, Capacit
     if own is not None:
         return Fault(at=at, wrong=f"{name!r} is a pool, of the kind {own}", write=own, basis=basis)
     wrong = f"neither a pool nor a host is of the kind {name!r}"
-    return Fault(at=at, wrong=wrong, write=choices(known, name), basis=basis)
+    return Fault(at=at, wrong=wrong, write=suggestion(known, name), basis=basis)
 
 
 def _check_share(at: Location, share: Share, kind: CapacityKind, *, basis: tuple[Location, ...]) -> Iterator[Fault]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from clouds.base.fault import Fault
-from clouds.base.words import listed
+from clouds.base.faults import Fault
+from clouds.base.phrases import word_list
 from components.model.environment import Environment
 
 SKEW = 3
@@ -103,7 +103,7 @@ def image_faults(environment: Environment, images: Mapping[str, Mapping[str, str
         newer = (major, number) > (api_major, api_number)
         yield Fault(
             at=("sites", site, "image"),
-            wrong=f"holds kubelet {kubelet}, which API servers of {wanted} do not serve, for {listed(pools)}: it is "
+            wrong=f"holds kubelet {kubelet}, which API servers of {wanted} do not serve, for {word_list(pools)}: it is "
             + ("newer" if newer else f"more than {SKEW} minor versions older"),
             write=f"an image with {wanted} (`longhaul image build --site {site}`)"
             + ("; or raise versions.kubernetes first" if newer else "; bring the pools to it before (`longhaul roll`)"),

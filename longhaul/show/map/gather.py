@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clouds.base.words import listed
+from clouds.base.phrases import word_list
 from clouds.registry import clouds
 from components.model import AddressPlan, Environment, plan
 from components.model.control_plane.machines import control_machines
@@ -42,7 +42,7 @@ def gather(environment: Environment) -> MapFacts:
 
 def _summary(environment: Environment) -> str:
     kinds = Counter[str](site.kind for site in environment.sites.values())
-    where = listed([f"{kinds[kind]} × {cloud.picture.title}" for kind, cloud in clouds().items() if kinds[kind]])
+    where = word_list([f"{kinds[kind]} × {cloud.picture.title}" for kind, cloud in clouds().items() if kinds[kind]])
     control = environment.control_plane.site
     pools, hosts = counted(len(environment.pools), "pool"), counted(len(environment.hosts), "bare-metal host")
     return (

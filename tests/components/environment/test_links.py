@@ -11,7 +11,7 @@ from unittest import mock
 from clouds.aws.site import AwsSite
 from clouds.azure.existing import AzureVpn
 from clouds.azure.site import AzureSite
-from clouds.base.gateway import Gateway
+from clouds.base.site import Gateway
 from clouds.onprem.site import OnpremSite
 from components.azure import links as azure_links
 from components.model import Environment, plan

@@ -12,8 +12,8 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 from pulumi.runtime import register_stack_transformation
 
 from clouds.base import policy_rules
-from clouds.base.kinds import Lasting
 from clouds.base.policy import Check, unaccounted_address
+from clouds.base.resources import Lasting
 from clouds.base.tagging import SITE
 from components.control_plane.guard import DestructionGuard, confirmed
 from components.guards import immutable as immutable_guard

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.base.rdma import Rdma
+from clouds.base.machine_types import Rdma
 from components.objects import rdma
 from lab import tools
 

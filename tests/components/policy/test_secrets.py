@@ -7,7 +7,7 @@ import gzip
 
 import pytest
 
-from clouds.base.secrets import LARGEST, PATTERNS, plain_texts, secrets_in
+from clouds.base.secret_checks import LARGEST, PATTERNS, plain_texts, secrets_in
 from tests.components.policy.samples import KEY, cloud_config, packed
 
 FOUND = {

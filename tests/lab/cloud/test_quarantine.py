@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clouds.azure import quarantine
-from clouds.azure.fleet import AzureGroup
+from clouds.azure.live_groups import AzureGroup
 from clouds.azure.quarantine import AzurePoolQuarantine
 from clouds.azure.session import ResourceManager
 from clouds.base.quarantine import Suspect

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure.fleet import AzureGroup, refusal_of
+from clouds.azure.live_groups import AzureGroup, refusal_of
 from clouds.base.errors import CloudError
 from clouds.base.refusals import Cause
 from lab.desired import MachineState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from clouds.azure.fleet import COMPUTE_VERSION, AzureGroup
+from clouds.azure.live_groups import COMPUTE_VERSION, AzureGroup
 from clouds.azure.session import ResourceManager
 from tests.lab.cloud import estate, sets
 from tests.lab.cloud.conftest import GROUP, NETWORK

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.base.machine_type import MachineProperties
+from clouds.base.machine_types import MachineProperties
 from components.model.pools.machine_types import known_machine_types
 from longhaul.acceptance.all_reduce import judge, read
 from longhaul.acceptance.outcome import StepResult

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from clouds.aws import fleet as aws
-from clouds.aws.fleet import AwsGroup
-from clouds.azure import fleet as azure
-from clouds.azure.fleet import AzureGroup
-from clouds.base.fleet import GroupState, Life, LiveGroup, LiveMachine
+from clouds.aws import live_groups as aws
+from clouds.aws.live_groups import AwsGroup
+from clouds.azure import live_groups as azure
+from clouds.azure.live_groups import AzureGroup
+from clouds.base.live_groups import GroupState, Life, LiveGroup, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model import Environment

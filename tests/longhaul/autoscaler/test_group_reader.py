@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from clouds.aws import fleet as aws
-from clouds.azure import fleet as azure
+from clouds.aws import live_groups as aws
+from clouds.azure import live_groups as azure
 from clouds.base.errors import CloudError
-from clouds.base.fleet import GroupState
+from clouds.base.live_groups import GroupState
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from longhaul.autoscaler.group_reader import GroupReader

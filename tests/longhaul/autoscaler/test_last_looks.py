@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import LiveMachine
+from clouds.base.live_groups import LiveMachine
 from longhaul.autoscaler import group_hands, passes
 from longhaul.autoscaler.actions import Action, Verb
 from longhaul.autoscaler.ending import Ending

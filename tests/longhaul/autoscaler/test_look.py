@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from clouds.aws import fleet as aws
-from clouds.azure import fleet as azure
+from clouds.aws import live_groups as aws
+from clouds.azure import live_groups as azure
 from clouds.base.errors import CloudError
-from clouds.base.fleet import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveMachine
 from clouds.base.place import Place
 from clouds.base.prices import MachineKey, Price
 from clouds.base.refusals import Cause, Refusal

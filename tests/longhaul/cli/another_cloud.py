@@ -6,10 +6,8 @@ import sys
 from typing import Literal
 
 from clouds import registry
-from clouds.base.cloud import Cloud
-from clouds.base.gateway import Gateway
-from clouds.base.picture import Picture
-from clouds.base.site import SiteBase
+from clouds.base.cloud import Cloud, Picture
+from clouds.base.site import Gateway, SiteBase
 
 
 class NimbusSite(SiteBase):

@@ -41,7 +41,7 @@ def _cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut off: no cloud can be asked."""
     monkeypatch.setattr(azure, "shared", lambda _: Nobody())
     monkeypatch.setattr(aws, "_signed_in", no_clients)
-    monkeypatch.setattr(machine, "outside", alone)
+    monkeypatch.setattr(machine, "local_machine", alone)
     for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_ACCESS_TOKEN"):
         monkeypatch.delenv(name, raising=False)
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from clouds.aws import doctor as aws_doctor
-from clouds.aws import looked_up as in_aws
+from clouds.aws import named_parts as in_aws
 from clouds.aws.reader import AwsReader
 from clouds.azure import doctor as azure_doctor
-from clouds.azure import looked_up as in_azure
+from clouds.azure import named_parts as in_azure
 from clouds.base.findings import NotAllowedError, Severity
 from tests.longhaul.doctor.world import (
     FILE,

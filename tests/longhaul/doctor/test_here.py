@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from clouds.azure.doctor import durations
-from clouds.base import outside
+from clouds.base import local_machine
 from clouds.base.findings import Finding, NotAskedError, Severity
 from clouds.onprem.doctor import gateways
 from components.model.hosts.section import Host
@@ -27,14 +27,14 @@ NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 URL = "https://management.azure.com"
 
 
-def here(**ways: Any) -> outside.Outside:
+def here(**ways: Any) -> local_machine.LocalMachine:
     usual: dict[str, Any] = {
         "resolve": lambda name: [name],
         "date": lambda url: format_datetime(NOW, usegmt=True),
         "now": lambda: NOW,
         "proxied": lambda url: False,
     }
-    return outside.Outside(**{**usual, **ways})
+    return local_machine.LocalMachine(**{**usual, **ways})
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def here(**ways: Any) -> outside.Outside:
     ],
 )
 def test_the_clock_is_compared_with_the_clouds(behind: timedelta, severity: Severity, words: str) -> None:
-    (found,) = outside.clock(here(date=lambda url: format_datetime(NOW + behind, usegmt=True)), URL)
+    (found,) = local_machine.clock(here(date=lambda url: format_datetime(NOW + behind, usegmt=True)), URL)
     assert found.severity is severity
     assert words in found.what
 
@@ -72,13 +72,13 @@ def test_api_servers_are_held_against_the_declared_nodes(nodes: int, severity: S
 
 def test_a_slow_answer_is_no_wrong_clock() -> None:
     times = iter((NOW - timedelta(minutes=10), NOW + timedelta(minutes=10)))
-    (found,) = outside.clock(here(now=lambda: next(times)), URL)
+    (found,) = local_machine.clock(here(now=lambda: next(times)), URL)
     assert found.severity is Severity.OK
 
 
 def test_an_answer_without_a_date_tells_no_time() -> None:
     with pytest.raises(NotAskedError, match="without a date"):
-        list(outside.clock(here(date=lambda url: ""), URL))
+        list(local_machine.clock(here(date=lambda url: ""), URL))
 
 
 def failing(code: int) -> Callable[[str], object]:
@@ -189,7 +189,7 @@ def test_the_figures_are_those_of_their_sources(root: Path) -> None:
     assert "take up to ten minutes to come into force" in secrets
     issuing = (control / "issuing.py").read_text(encoding="utf-8")
     assert "CLOCK_SKEW = timedelta(minutes=5)" in issuing
-    assert timedelta(minutes=5) == outside.WRONG
+    assert timedelta(minutes=5) == local_machine.WRONG
 
 
 def test_a_finding_says_what_to_do_unless_all_is_well() -> None:

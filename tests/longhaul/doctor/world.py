@@ -19,7 +19,7 @@ from clouds.azure.reader import AzureReader
 from clouds.azure.session import MANAGEMENT, AzureSession
 from clouds.base.doctor import CloudShare
 from clouds.base.findings import Finding, NotAskedError
-from clouds.base.outside import Outside
+from clouds.base.local_machine import LocalMachine
 from components.model import parse
 from longhaul.doctor.target import DoctorTarget
 from longhaul.engine.backend import Backend
@@ -84,9 +84,9 @@ def silent(url: str) -> str:
     raise NotAskedError(f"{url} does not answer")
 
 
-def alone() -> Outside:
+def alone() -> LocalMachine:
     """Return a machine whose requests nothing answers."""
-    return Outside(resolve=lambda name: [], date=silent, now=lambda: datetime.now(UTC), proxied=lambda url: True)
+    return LocalMachine(resolve=lambda name: [], date=silent, now=lambda: datetime.now(UTC), proxied=lambda url: True)
 
 
 def share(kind: str, raw: dict[str, Any] | None = None, **more: Any) -> CloudShare[Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.base.baking import BakeOptions
+from clouds.base.images import BakeOptions
 from components.model import load
 from longhaul.image.bake import Bake, plan_bake
 from longhaul.image.sources import commit, sources_digest

@@ -11,7 +11,7 @@ import pytest
 
 from clouds.aws.site import AwsSite
 from clouds.azure.site import AzureSite
-from clouds.base.baking import BakeOptions
+from clouds.base.images import BakeOptions
 from clouds.onprem.site import OnpremSite
 from longhaul.image.bake import plan_bake
 from longhaul.terminal.exits import Exit

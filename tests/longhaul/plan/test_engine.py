@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from clouds.base.kinds import ResourceKind
+from clouds.base.resources import ResourceKind
 from lab import tools
 from longhaul.judgement.changes import read_changes
 from longhaul.judgement.document import read_document

@@ -10,7 +10,7 @@ import pytest
 
 from clouds.azure import prices as azure
 from clouds.azure.site import AzureSite
-from clouds.base.prices import Asking, Key, MachineKey, Part, PartKey, PriceAnswer
+from clouds.base.prices import Key, MachineKey, Part, PartKey, PriceAnswer, PriceRequest
 from clouds.base.web import WebError
 from longhaul.prices.gather import PriceSources
 from tests.longhaul.prices.price_server import RETAIL, PriceServer, sample_items
@@ -18,8 +18,8 @@ from tests.longhaul.prices.price_server import RETAIL, PriceServer, sample_items
 L8S = MachineKey(cloud="azure", region="westeurope", machine_type="Standard_L8s_v3")
 
 
-def asking(sources: PriceSources) -> Asking[AzureSite]:
-    return Asking(now=sources.now, web=sources.web, url=sources.urls["azure"], sites=())
+def asking(sources: PriceSources) -> PriceRequest[AzureSite]:
+    return PriceRequest(now=sources.now, web=sources.web, url=sources.urls["azure"], sites=())
 
 
 def ask(key: Key, sources: PriceSources) -> PriceAnswer:

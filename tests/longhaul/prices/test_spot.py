@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
-from clouds.base.prices import Asking, MachineKey, PriceAnswer
+from clouds.base.prices import MachineKey, PriceAnswer, PriceRequest
 from clouds.base.web import Web
 from tests.longhaul.prices.conftest import NOW
 
@@ -63,7 +63,7 @@ def _ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
 
     def ask(client: spot.Client | None) -> PriceAnswer:
         monkeypatch.setattr(spot, "client", lambda: client)
-        (batch,) = spot.batches(KEYS, Asking(now=NOW, web=Web(), url="", sites=(site,)))
+        (batch,) = spot.batches(KEYS, PriceRequest(now=NOW, web=Web(), url="", sites=(site,)))
         return batch.read(lambda _: None)
 
     return ask

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from clouds.aws import fleet as aws
-from clouds.aws.fleet import AwsGroup
-from clouds.azure import fleet as azure
-from clouds.azure.fleet import COMPUTE_VERSION, AzureGroup
+from clouds.aws import live_groups as aws
+from clouds.aws.live_groups import AwsGroup
+from clouds.azure import live_groups as azure
+from clouds.azure.live_groups import COMPUTE_VERSION, AzureGroup
 from clouds.azure.session import AzureError
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Life, LiveMachine
+from clouds.base.live_groups import Life, LiveMachine
 from components.model import load
 from longhaul.roll.pools import Several, rolled_of
 from longhaul.terminal.exits import CommandError, Exit

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.fleet import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveMachine
 from contract.annotations import CHECKPOINT
 from lab import tools
 from longhaul.cluster.api_access import kubeconfig

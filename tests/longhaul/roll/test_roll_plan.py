@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.fleet import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveMachine
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from longhaul.drain import DrainPod
 from longhaul.roll.observed import ObservedMachine, View

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clouds.base.errors import CloudError
-from clouds.base.fleet import LiveMachine
+from clouds.base.live_groups import LiveMachine
 from contract.annotations import ROLL, ROLL_STAGE
 from longhaul.kubernetes.connection import ApiError
 from longhaul.roll.events import RollEventKind

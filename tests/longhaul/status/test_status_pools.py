@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.fleet import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveMachine
 from components.model import Environment, load, plan
 from longhaul.racks.inventory import Reach, machines
 from longhaul.status import groups

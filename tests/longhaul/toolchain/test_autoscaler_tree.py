@@ -20,8 +20,8 @@ import longhaul.autoscaler.unit
 from clouds.aws import session as aws
 from clouds.azure import session as azure
 from clouds.registry import clouds
-from clouds.aws import fleet, machine_access
-from clouds.azure import fleet
+from clouds.aws import live_groups, machine_access
+from clouds.azure import live_groups
 for cloud in clouds().values():
     cloud.groups, cloud.limits
 for service in ("autoscaling", "ec2"):

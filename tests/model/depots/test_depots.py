@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clouds.base.caution import Caution
+from clouds.base.faults import Caution
 from components.model import ConfigurationError, load
 from components.model.depots.section import EXAMPLE_AUTHORITY, key_fault
 from components.model.loading.cautions import cautions

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from clouds.base.fault import Location
+from clouds.base.faults import Location
 from components.model import ConfigurationError, Environment, Problem, load
 from components.model.hosts.section import Hosts
 from components.model.loading.schema import CONFIG_KEY, hosts_schema, sample, schema_of, stack_schema, walk

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clouds.aws.names import node_role
-from clouds.azure.fitting import network_faults
+from clouds.azure.existing_networks import network_faults
 from clouds.azure.names import resource_group, subnet_name
-from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
+from clouds.base.existing_networks import FoundNetwork, FoundSubnet, ranges_of
 from components.model import Environment, plan, vault_name
 from components.model.sites.cloud_names import pool_group
 from components.model.sites.places import place_of, site_ranges

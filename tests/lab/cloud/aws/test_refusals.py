@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clouds.aws.fleet import AwsGroup, refused
+from clouds.aws.live_groups import AwsGroup, refused
 from clouds.base.errors import CloudError
 from clouds.base.refusals import Cause
 from tests.lab.cloud.aws.site import REGIONS, Site, client

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from clouds.aws.fleet import AwsGroup
+from clouds.aws.live_groups import AwsGroup
 from clouds.base.errors import CloudError
-from clouds.base.fleet import Life
+from clouds.base.live_groups import Life
 from tests.lab.cloud.aws.site import REGIONS, Site, client, until
 from tests.lab.cloud.conftest import AMI
 

@@ -7,22 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, collapse_addresses, ip_network
 
-
-@dataclass(frozen=True, kw_only=True)
-class SiteRanges:
-    """Ranges that the address plan gives a site, in the form that clouds use."""
-
-    supernet: IPv4Network
-    """Supernet of the environment."""
-    block: IPv4Network
-    """Block of the site."""
-    parts: Mapping[str, IPv4Network]
-    """Range of each subnet, by the part of the site that uses it."""
-    zones: tuple[IPv4Network, ...]
-    """Ranges for nodes and pods of each zone, where a zone has a subnet of its own. The order is that of the site's
-    zones."""
-    pods_each: int = 16
-    """Number of addresses for pods on one node."""
+from clouds.base.ranges import SiteRanges
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
 """Checks existing parts of a site that the environment names, by asking Azure. Every preview looks them up as well
-(components/azure/existing.py); both use the verdicts of :mod:`clouds.azure.fitting`."""
+(components/azure/existing.py); both use the verdicts of :mod:`clouds.azure.existing_networks`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clouds.azure.existing import AzureVpn, name_of
-from clouds.azure.fitting import FoundGateway, gateway_faults, network_faults
+from clouds.azure.existing_networks import FoundGateway, gateway_faults, network_faults
 from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION, AzureReader
 from clouds.azure.site import AzureSite
 from clouds.base.doctor import CloudShare, fitted
+from clouds.base.existing_networks import FoundNetwork, FoundSubnet, ranges_of
 from clouds.base.findings import Finding
-from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
 
 
 def named_parts(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 
 from clouds.aws.site import AwsSite
-from clouds.base.fitting import FoundSubnet, ranges_text
+from clouds.base.existing_networks import FoundSubnet, ranges_text
 
 
 def subnet_faults(found: FoundSubnet, wanted: IPv4Network, site: AwsSite, *, zone: str) -> Iterator[str]:

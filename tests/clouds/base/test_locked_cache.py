@@ -6,13 +6,13 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, BrokenBarrierError
 
-from clouds.base.once import once
+from clouds.base.locked_cache import locked_cache
 
 
 def test_threads_that_come_at_the_same_time_get_the_same_value() -> None:
     together, inside = Barrier(2), Barrier(2)
 
-    @once
+    @locked_cache
     def make(_name: str) -> object:
         # Passed at once by two that are in here at the same time.
         with contextlib.suppress(BrokenBarrierError):

@@ -18,7 +18,7 @@ from clouds.aws.groups import AwsPoolGroups
 from clouds.aws.session import AwsError, asked, prompt, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
-from clouds.base.fleet import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal, cause_of
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def once(make: Callable[..., T]) -> Callable[..., T]:
+def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
     """Keep what ``make`` returns for the same arguments, as ``functools.cache`` does. Threads that come together wait
     for the first, whereas ``cache`` lets each of them make a value of its own."""
     lock, kept = Lock(), cache(make)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
-def listed(words: Sequence[str]) -> str:
+def word_list(words: Sequence[str]) -> str:
     """Return the words as ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def choices(known: Iterable[str], given: str) -> str:
+def suggestion(known: Iterable[str], given: str) -> str:
     """Return what to write instead of ``given``, with the closest known name first."""
     names = sorted(known)
     if not names:

@@ -1,5 +1,5 @@
 """Checks existing parts of a site that the environment names, by asking AWS. Every preview looks them up as well
-(components/aws/existing.py); both use the verdicts of :mod:`clouds.aws.fitting`."""
+(components/aws/existing.py); both use the verdicts of :mod:`clouds.aws.existing_networks`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clouds.aws.existing import AwsNodeSubnet
-from clouds.aws.fitting import attachment_faults, subnet_faults, table_faults
+from clouds.aws.existing_networks import attachment_faults, subnet_faults, table_faults
 from clouds.aws.reader import AwsReader, asked, vpc_blocks
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudShare, fitted
+from clouds.base.existing_networks import FoundNetwork, FoundSubnet, network_faults, ranges_of
 from clouds.base.findings import Finding
-from clouds.base.fitting import FoundNetwork, FoundSubnet, network_faults, ranges_of
 
 
 def named_parts(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[Finding]:

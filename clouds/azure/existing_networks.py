@@ -10,9 +10,10 @@ from clouds.azure.existing import AzureVpn
 from clouds.azure.names import subnet_name
 from clouds.azure.parts import control_subnets, makes_vpn_gateway
 from clouds.azure.site import AzureSite
-from clouds.base import fitting
-from clouds.base.fitting import FoundNetwork, FoundSubnet, SiteRanges, ranges_text
+from clouds.base import existing_networks
+from clouds.base.existing_networks import FoundNetwork, FoundSubnet, ranges_text
 from clouds.base.place import Place
+from clouds.base.ranges import SiteRanges
 
 VAULT_ENDPOINT = "Microsoft.KeyVault"
 """Service endpoint through which a subnet reaches vaults without leaving Azure's network."""
@@ -40,7 +41,7 @@ class FoundGateway:
 
 def network_faults(found: FoundNetwork, place: Place[AzureSite], ranges: SiteRanges) -> Iterator[str]:
     """Yield the reasons why a virtual network and its named subnets cannot be those of a site."""
-    yield from fitting.network_faults(found, ranges, region=place.site.region)
+    yield from existing_networks.network_faults(found, ranges, region=place.site.region)
     wanted, named = ranges.parts, place.site.existing.subnets.named()
     for part, name in named.items():
         subnet = found.subnets.get(name.lower())

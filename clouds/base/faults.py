@@ -1,4 +1,4 @@
-"""Describes a fault in a file that the user wrote."""
+"""Faults and doubts about a file that the user wrote."""
 
 from __future__ import annotations
 
@@ -28,3 +28,19 @@ class Fault:
         """Return whether everything that the fault is based on could be read. ``broken`` holds the locations that could
         not."""
         return not any(place[: len(part)] == part for place in (self.at, *self.basis) for part in broken)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caution(Fault):
+    """One doubt about a file that is valid. Files with it keep working: it is shown by ``validate`` and ``plan``."""
+
+    name: str
+    """Name, unique for its place, by which two files of an environment are compared."""
+    pool: str = ""
+    """Pool that it is about; empty for a site's or the environment's own."""
+    site: str = ""
+    """Site that it is about; empty for the environment's own."""
+    never_safe: bool = False
+    """True when no plan of the file is safe, whatever changes."""
+    refused: bool = False
+    """True when a plan is refused that brings it. Where it was before, it needs care and blocks no other change."""

@@ -19,7 +19,7 @@ components/control_plane/issuing.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outside:
+class LocalMachine:
     """Functions through which checks use this machine's network and clock."""
 
     resolve: Callable[[str], object]
@@ -32,7 +32,7 @@ class Outside:
     """Returns whether a URL is reached through a proxy."""
 
 
-def clock(here: Outside, url: str) -> Iterator[Finding]:
+def clock(here: LocalMachine, url: str) -> Iterator[Finding]:
     """Compare this machine's clock with the clock of the server at ``url``, to a second."""
     before = here.now()
     said = here.date(url)

@@ -21,7 +21,7 @@ from clouds.azure.refusals import SIGNS
 from clouds.azure.session import RequestSender, ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.base.errors import CloudError
-from clouds.base.fleet import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal, cause_of
 
