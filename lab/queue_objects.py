@@ -90,9 +90,9 @@ def definition(full: Object) -> Object:
     """Return a definition with the version that is stored alone, so that nothing converts, without descriptions, which
     are nine tenths of it, and not deeper than a plugin reads."""
     spec = {key: value for key, value in full["spec"].items() if key != "conversion"}
-    versions = [_undescribed(one) for one in spec["versions"] if one["storage"]]
-    for one in versions:
-        one["schema"] = {SCHEMA: shallow(one["schema"][SCHEMA], DEEPEST)}
+    versions = [_undescribed(version) for version in spec["versions"] if version["storage"]]
+    for version in versions:
+        version["schema"] = {SCHEMA: shallow(version["schema"][SCHEMA], DEEPEST)}
     return {"name": full["metadata"]["name"], "spec": {**spec, "versions": versions}}
 
 
@@ -154,7 +154,7 @@ def _multikueue(one: Object) -> bool:
 
 
 def _of(objects: Iterable[Object], kind: str) -> Iterator[Object]:
-    return (one for one in objects if one["kind"] == kind)
+    return (object_ for object_ in objects if object_["kind"] == kind)
 
 
 def modules() -> dict[str, tuple[str, Path]]:

@@ -108,19 +108,19 @@ def part_of(report: Mapping[str, Any], supernet: IPv4Network) -> dict[str, Any]:
     """Return the part of the daemon's report that belongs to the environment with the private range ``supernet``; the
     ranges of environments in one lab are disjoint. Left out are things that are in no network any more, such as a
     machine that is being removed, and a load balancer as long as it has no backend."""
-    networks = [one for one in report["networks"] if IPv4Network(one["ranges"][0]).subnet_of(supernet)]
-    ids = {one["id"] for one in networks}
-    gateways = [one for one in report["gateways"] if one["network"] in ids]
-    names = {one["name"] for one in gateways}
+    networks = [network for network in report["networks"] if IPv4Network(network["ranges"][0]).subnet_of(supernet)]
+    ids = {network["id"] for network in networks}
+    gateways = [gateway for gateway in report["gateways"] if gateway["network"] in ids]
+    names = {gateway["name"] for gateway in gateways}
     return {
         **report,
         "networks": networks,
-        "machines": [one for one in report["machines"] if one["network"] in ids],
+        "machines": [machine for machine in report["machines"] if machine["network"] in ids],
         "load_balancers": {
             name: verdicts
             for name, verdicts in report["load_balancers"].items()
             if any(IPv4Address(backend) in supernet for backend in verdicts)
         },
         "gateways": gateways,
-        "cuts": [one for one in report["cuts"] if names & set(one.split("/"))],
+        "cuts": [cut for cut in report["cuts"] if names & set(cut.split("/"))],
     }

@@ -56,7 +56,14 @@ def pod_of(item: Mapping[str, Any]) -> DrainPod:
     ended, the cluster's own that a controller recreates, and pods that declare themselves disposable."""
     metadata = item["metadata"]
     annotations = metadata.get("annotations") or {}
-    owner = next((one for one in metadata.get("ownerReferences") or () if one.get("controller")), None)
+    owner = next(
+        (
+            owner_reference
+            for owner_reference in metadata.get("ownerReferences") or ()
+            if owner_reference.get("controller")
+        ),
+        None,
+    )
     over = item.get("status", {}).get("phase") in OVER
     stays = over or MIRROR in annotations or (owner is not None and owner["kind"] == "DaemonSet")
     leaving = "deletionTimestamp" in metadata

@@ -80,7 +80,7 @@ def _listed(ec2: Any, method: str, wanted: Sequence[Mapping[str, Any]]) -> Any:
 
 def _instances(ec2: Any, wanted: Sequence[Mapping[str, Any]], region: str) -> list[Mapping[str, Any]]:
     answer = _ask(region, lambda: ec2.describe_instances(Filters=wanted))
-    return [instance for one in answer["Reservations"] for instance in one["Instances"]]
+    return [instance for reservation in answer["Reservations"] for instance in reservation["Instances"]]
 
 
 def _state(item: Mapping[str, Any]) -> str:

@@ -233,18 +233,18 @@ def refused(
     """Yield the failed launches among scaling activities; none while another launch is under way, and none after which
     another has succeeded: a group that has no luck in one zone goes on in the next. A failure counts once it is as old
     as ``grace``. Without ``now``, the time is that of the newest launch."""
-    launches = [one for one in activities if str(one.get("Description", "")).startswith(LAUNCH)]
+    launches = [activity for activity in activities if str(activity.get("Description", "")).startswith(LAUNCH)]
     if not launches:
         return
-    at = now or max(one["StartTime"] for one in launches)
-    if any(one["StatusCode"] not in OVER and at - one["StartTime"] < HANGS for one in launches):
+    at = now or max(launch["StartTime"] for launch in launches)
+    if any(launch["StatusCode"] not in OVER and at - launch["StartTime"] < HANGS for launch in launches):
         return
-    last = max((one["StartTime"] for one in launches if one["StatusCode"] == "Successful"), default=None)
-    for one in launches:
-        stands = one["StatusCode"] == "Failed" and (last is None or one["StartTime"] >= last)
-        if stands and at - one.get("EndTime", one["StartTime"]) >= grace:
-            words = _words(str(one.get("StatusMessage") or one["Description"]))
-            yield Refusal(cause=cause_of(words, SIGNS), at=one["StartTime"], words=words)
+    last = max((launch["StartTime"] for launch in launches if launch["StatusCode"] == "Successful"), default=None)
+    for launch in launches:
+        stands = launch["StatusCode"] == "Failed" and (last is None or launch["StartTime"] >= last)
+        if stands and at - launch.get("EndTime", launch["StartTime"]) >= grace:
+            words = _words(str(launch.get("StatusMessage") or launch["Description"]))
+            yield Refusal(cause=cause_of(words, SIGNS), at=launch["StartTime"], words=words)
 
 
 def _words(message: str) -> str:

@@ -53,7 +53,7 @@ def _node_subnet(
     yield from fitted(share, f"{key}.subnet", "subnet", named.subnet, subnet, faults)
     table, faults = _described(ec2, "route_tables", "route-table-id", named.route_table), ()
     if table is not None:
-        faults = table_faults([str(one.get("SubnetId")) for one in table["Associations"]], named.subnet)
+        faults = table_faults([str(association.get("SubnetId")) for association in table["Associations"]], named.subnet)
     yield from fitted(share, f"{key}.route_table", "route table", named.route_table, table, faults)
 
 
@@ -70,5 +70,7 @@ def _attached(gateway: dict[str, Any]) -> str:
     """Return the VPC that a gateway of either kind is attached to; empty for none. A VPC that is being detached does
     not count."""
     attachments = gateway.get("VpcAttachments") or gateway.get("Attachments") or []
-    held = [one["VpcId"] for one in attachments if one.get("State") not in ("detaching", "detached")]
+    held = [
+        attachment["VpcId"] for attachment in attachments if attachment.get("State") not in ("detaching", "detached")
+    ]
     return str(held[0]) if held else ""

@@ -151,7 +151,10 @@ def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
         for page in who.client.get_paginator("simulate_principal_policy").paginate(**request):
             for result in page["EvaluationResults"]:
                 decisions = [result["EvalDecision"]]
-                decisions += [one["EvalResourceDecision"] for one in result.get("ResourceSpecificResults", [])]
+                decisions += [
+                    resource_specific_result["EvalResourceDecision"]
+                    for resource_specific_result in result.get("ResourceSpecificResults", [])
+                ]
                 if "allowed" in decisions:
                     allowed.add(result["EvalActionName"])
     yield from (action for action in actions if action not in allowed)

@@ -65,7 +65,10 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
         instance = _instance(place, suspect.machine)
         if instance is None:
             return ()
-        disks = {str(one["DeviceName"]): str(one["Ebs"]["VolumeId"]) for one in instance.get("BlockDeviceMappings", [])}
+        disks = {
+            str(block_device_mapping["DeviceName"]): str(block_device_mapping["Ebs"]["VolumeId"])
+            for block_device_mapping in instance.get("BlockDeviceMappings", [])
+        }
         with asked(f"AWS {place.site.region}, the disks of {suspect.machine}"):
             for device in disks:
                 mapping = {"DeviceName": device, "Ebs": {"DeleteOnTermination": False}}
@@ -115,7 +118,7 @@ def _instance(place: Place[AwsSite], machine: str) -> Mapping[str, Any] | None:
     """Return an instance as EC2 describes it; None when it has ended. A filter may name one that EC2 has forgotten."""
     with asked(f"AWS {place.site.region}, {machine}"):
         answer = _ec2(place).describe_instances(Filters=[{"Name": "instance-id", "Values": [machine]}])
-    found: Iterator[Mapping[str, Any]] = (one for each in answer["Reservations"] for one in each["Instances"])
+    found: Iterator[Mapping[str, Any]] = (instance for each in answer["Reservations"] for instance in each["Instances"])
     return next((one for one in found if one["State"]["Name"] not in ENDED), None)
 
 

@@ -106,13 +106,13 @@ def _applied(reader: AwsReader, region: str) -> dict[str, _Applied]:
 def _cores(share: CloudShare[AwsSite], ec2: Any, region: _Region) -> Iterator[Finding]:
     used = _cores_in_use(ec2, share.environment) if region.machines else {}
     groups: dict[str, list[MachineDemand]] = {}
-    for one in region.machines:
-        name = region.quota(one.machine_type, spot=one.spot)
+    for machine in region.machines:
+        name = region.quota(machine.machine_type, spot=machine.spot)
         if name:
-            groups.setdefault(name, []).append(one)
+            groups.setdefault(name, []).append(machine)
         else:
-            what = f"AWS {region.name}: Service Quotas tells of no quota for {_words(one)}"
-            yield unknown(what, share.at(*one.key))
+            what = f"AWS {region.name}: Service Quotas tells of no quota for {_words(machine)}"
+            yield unknown(what, share.at(*machine.key))
     for name, wanted in groups.items():
         taken = sum(cores for (kind, spot), cores in used.items() if region.quota(kind, spot=spot) == name)
         least = sum(one.least * one.vcpus for one in wanted)
@@ -164,7 +164,9 @@ def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list
     sites = [share.places[name].site for name in names]
     addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
     with asked("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
-        others = [one for one in ec2.describe_addresses()["Addresses"] if not tagged(one, share.environment)]
+        others = [
+            address for address in ec2.describe_addresses()["Addresses"] if not tagged(address, share.environment)
+        ]
     yield _counted(region, ADDRESSES, "addresses", len(others), addresses, share.sites(*names))
     with asked("the VPCs that there are", needs="ec2:DescribeVpcs"):
         pages = ec2.get_paginator("describe_vpcs").paginate()
@@ -188,7 +190,7 @@ def _connections(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: l
     others = [one for one in alive if not tagged(one, share.environment)]
     for name, count in wanted.items():
         gateway = share.places[name].site.existing.vpn_gateway
-        here = sum(one.get("VpnGatewayId") == gateway for one in others) if gateway else 0
+        here = sum(other.get("VpnGatewayId") == gateway for other in others) if gateway else 0
         yield _counted(region, CONNECTIONS, "connections", here, count, share.sites(name))
     yield _counted(region, REGION_CONNECTIONS, "connections", len(others), sum(wanted.values()), share.sites(*wanted))
 

@@ -90,9 +90,9 @@ def gateway_faults(found: FoundGateway, vpn: AzureVpn, *, network: str) -> Itera
         )
     if found.size == "Basic":
         yield "its size is Basic, which takes no IPsec policies; name a larger one"
-    if [IPv4Address(one) for one in found.addresses] != list(vpn.addresses):
+    if [IPv4Address(address) for address in found.addresses] != list(vpn.addresses):
         real, declared = ", ".join(found.addresses) or "none", ", ".join(map(str, vpn.addresses))
         yield f"its addresses are {real}, and the file has {declared}; write the former"
-    outside = [one for one in found.subnets if not one.lower().startswith(f"{network.lower()}/")]
+    outside = [subnet for subnet in found.subnets if not subnet.lower().startswith(f"{network.lower()}/")]
     if outside:
         yield f"it stands in {outside[0].rpartition('/subnets/')[0]}, not in the site's network"

@@ -196,8 +196,8 @@ def refusal_of(item: Mapping[str, Any]) -> Refusal | None:
     Virtual Machines")."""
     properties = item.get("properties") or {}
     statuses = (properties.get("instanceView") or {}).get("statuses") or []
-    failed = next((one for one in statuses if str(one.get("code", "")).startswith(FAILED)), None)
-    powers = [code for one in statuses if (code := str(one.get("code", ""))).startswith(POWER)]
+    failed = next((status for status in statuses if str(status.get("code", "")).startswith(FAILED)), None)
+    powers = [code for status in statuses if (code := str(status.get("code", ""))).startswith(POWER)]
     if failed is None or any(code not in UNMADE for code in powers):
         return None
     at = str(failed.get("time") or properties["timeCreated"])

@@ -43,15 +43,15 @@ def _gateway(
     faults: Iterable[str] = ()
     if document is not None:
         told = document["properties"]
-        instances = [one["properties"] for one in told.get("ipConfigurations") or []]
-        ids = [one["publicIPAddress"]["id"] for one in instances if one.get("publicIPAddress")]
+        instances = [ip_configuration["properties"] for ip_configuration in told.get("ipConfigurations") or []]
+        ids = [instance["publicIPAddress"]["id"] for instance in instances if instance.get("publicIPAddress")]
         addresses = [reader.get(id_, version=NETWORK_VERSION)["properties"].get("ipAddress") for id_ in ids]
         found = FoundGateway(
             gateway_type=str(told.get("gatewayType")),
             vpn_type=str(told.get("vpnType")),
             size=str((told.get("sku") or {}).get("name")),
-            addresses=tuple(one for one in addresses if one),
-            subnets=tuple(one["subnet"]["id"] for one in instances if one.get("subnet")),
+            addresses=tuple(address for address in addresses if address),
+            subnets=tuple(instance["subnet"]["id"] for instance in instances if instance.get("subnet")),
         )
         faults = gateway_faults(found, vpn, network=network)
     yield from fitted(share, key, "VPN gateway", name_of(vpn.id), document, faults)
@@ -62,15 +62,15 @@ def _network(document: dict[str, Any]) -> FoundNetwork:
     return FoundNetwork(
         region=str(document["location"]),
         ranges=ranges_of((told.get("addressSpace") or {}).get("addressPrefixes") or ()),
-        subnets={one["name"].lower(): _subnet(one["properties"]) for one in told.get("subnets") or ()},
+        subnets={subnet["name"].lower(): _subnet(subnet["properties"]) for subnet in told.get("subnets") or ()},
     )
 
 
 def _subnet(told: dict[str, Any]) -> FoundSubnet:
     single = [told["addressPrefix"]] if told.get("addressPrefix") else []
-    delegated = [one["properties"]["serviceName"] for one in told.get("delegations") or ()]
+    delegated = [delegation["properties"]["serviceName"] for delegation in told.get("delegations") or ()]
     return FoundSubnet(
         ranges=ranges_of(told.get("addressPrefixes") or single),
-        endpoints=tuple(one["service"] for one in told.get("serviceEndpoints") or ()),
+        endpoints=tuple(service_endpoint["service"] for service_endpoint in told.get("serviceEndpoints") or ()),
         delegated=", ".join(delegated),
     )

@@ -52,7 +52,7 @@ def permissions(share: CloudShare[AzureSite], reader: AzureReader, subscription:
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
     backups = _has_backups(share, subscription)
-    wanted = [one for one in actions() if backups or not one.startswith(f"{STORAGE}/")]
+    wanted = [action for action in actions() if backups or not action.startswith(f"{STORAGE}/")]
     missing = [action for action in wanted if not _granted(action, granted)]
     sites = share.sites(*by_subscription(share)[subscription])
     if missing:
@@ -93,7 +93,7 @@ def scaling_role(share: CloudShare[AzureSite], reader: AzureReader, subscription
         return
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions"
     roles = reader.pages(path, version=ROLES_VERSION)
-    if any(str(one.get("name", "")).lower() == AUTOSCALER for one in roles):
+    if any(str(role.get("name", "")).lower() == AUTOSCALER for role in roles):
         yield ok(f"Azure: the autoscaler's role is there in the subscription {subscription}", *share.sites(*names))
     else:
         what = f"Azure: the subscription {subscription} does not have the autoscaler's role, {AUTOSCALER}"

@@ -105,4 +105,4 @@ def _machine(place: Place[AzureSite], suspect: Suspect) -> str:
 def _codes(machine: Mapping[str, Any]) -> set[str]:
     """Return the codes of its states."""
     view = machine["properties"].get("instanceView") or {}
-    return {str(one.get("code", "")) for one in view.get("statuses") or ()}
+    return {str(status.get("code", "")) for status in view.get("statuses") or ()}

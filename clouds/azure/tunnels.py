@@ -42,7 +42,7 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
         manager, base = ResourceManager(), f"{resource_group_path(place)}/providers/Microsoft.Network/connections"
         return [
             seen_of(link, place.name, manager.get(f"{base}/{name}", version=NETWORK_VERSION))
-            for name in sorted(str(one["name"]) for one in manager.pages(base, version=NETWORK_VERSION))
+            for name in sorted(str(page["name"]) for page in manager.pages(base, version=NETWORK_VERSION))
             if (link := link_of(place, name, links)) is not None
         ]
 

@@ -91,7 +91,7 @@ class CloudShare(Generic[SiteT_co]):
 
     def machines_in(self, *names: str) -> tuple[MachineDemand, ...]:
         """Return the machines that the environment needs in these sites."""
-        return tuple(one for one in self.machines if one.site in names)
+        return tuple(machine for machine in self.machines if machine.site in names)
 
 
 def compared(share: CloudShare[Any], others: list[tuple[str, list[str]]], what: str) -> Iterator[Finding]:
@@ -113,7 +113,7 @@ def cores_differ(
 ) -> Iterator[Finding]:
     """Report machine types for which the cloud states another number of cores than the address and capacity plans
     use."""
-    for machine_type, known in sorted({(one.machine_type, one.vcpus) for one in machines}):
+    for machine_type, known in sorted({(machine.machine_type, machine.vcpus) for machine in machines}):
         if vcpus.get(machine_type, known) != known:
             key, said = share.at("machine_types", machine_type, "vcpus"), vcpus[machine_type]
             yield problem(f"{machine_type} has {said} vCPUs, not {known}", key, do=f"vcpus: {said}")

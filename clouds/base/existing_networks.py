@@ -47,7 +47,7 @@ def network_faults(found: FoundNetwork, ranges: SiteRanges, *, region: str) -> I
     block = ranges.block
     if found.region.replace(" ", "").lower() != region:
         yield f"it is in {found.region}, and the site in {region}; name one in the site's region"
-    if not any(block.subnet_of(one) for one in collapse_addresses(found.ranges)):
+    if not any(block.subnet_of(merged) for merged in collapse_addresses(found.ranges)):
         yield (
             f"its ranges, {ranges_text(found.ranges)}, do not hold {block}, the site's; add that to the network, or "
             "write a `range` that it has"

@@ -59,7 +59,7 @@ class Declared:
 
 def _inside(source: Network, ranges: Sequence[IPv4Network]) -> bool:
     """Return whether one of ``ranges`` contains ``source``. A range of the whole internet never counts."""
-    some = (one for one in ranges if one.prefixlen > 0)
+    some = (range_ for range_ in ranges if range_.prefixlen > 0)
     return isinstance(source, IPv4Network) and any(source.subnet_of(one) for one in some)
 
 

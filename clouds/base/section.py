@@ -28,7 +28,7 @@ class _Written:
 
     @staticmethod
     def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        name = next(one.__name__ for one in get_args(source) if one is not NoneType)
+        name = next(arg.__name__ for arg in get_args(source) if arg is not NoneType)
 
         def refuse(value: Any) -> Any:
             if value is None:

@@ -61,7 +61,7 @@ def existing_subnet(
 
     def check_table(told: Any) -> str:
         if is_told(told):
-            associated = [one.subnet_id for one in told.associations or ()]
+            associated = [association.subnet_id for association in told.associations or ()]
             require(f"{at}.route_table", named.route_table, table_faults(associated, named.subnet))
         return named.route_table
 
@@ -86,5 +86,9 @@ def existing_vpn_gateway(
 
 
 def _ranges(told: Any) -> tuple[IPv4Network, ...]:
-    more = [one.cidr_block for one in told.cidr_block_associations or () if one.state in HELD]
+    more = [
+        cidr_block_association.cidr_block
+        for cidr_block_association in told.cidr_block_associations or ()
+        if cidr_block_association.state in HELD
+    ]
     return ranges_of(dict.fromkeys([told.cidr_block, *more]))

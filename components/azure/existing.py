@@ -80,7 +80,11 @@ def existing_gateway(vpn: AzureVpn, *, site: str, network_id: str, parent: pulum
     def look(told: Any) -> Output[str]:
         if not is_told(told):
             return Output.from_input(vpn.id)
-        held = [one.public_ip_address.id for one in told.ip_configurations or () if one.public_ip_address]
+        held = [
+            ip_configuration.public_ip_address.id
+            for ip_configuration in told.ip_configurations or ()
+            if ip_configuration.public_ip_address
+        ]
         asked = [
             network.get_public_ip_address_output(
                 resource_group_name=group_of(address), public_ip_address_name=name_of(address), opts=opts
@@ -97,8 +101,10 @@ def _gateway(told: Any, addresses: Sequence[str | None]) -> FoundGateway:
         gateway_type=told.gateway_type or "",
         vpn_type=told.vpn_type or "",
         size=(told.sku.name if told.sku else None) or "",
-        addresses=tuple(one for one in addresses if one),
-        subnets=tuple(one.subnet.id for one in told.ip_configurations or () if one.subnet),
+        addresses=tuple(address for address in addresses if address),
+        subnets=tuple(
+            ip_configuration.subnet.id for ip_configuration in told.ip_configurations or () if ip_configuration.subnet
+        ),
     )
 
 
@@ -112,15 +118,17 @@ def _network(told: Any) -> FoundNetwork:
     return FoundNetwork(
         region=told.location or "",
         ranges=ranges_of(prefixes or ()),
-        subnets={one.name.lower(): _subnet(one) for one in told.subnets or () if one.name},
+        subnets={subnet.name.lower(): _subnet(subnet) for subnet in told.subnets or () if subnet.name},
     )
 
 
 def _subnet(told: Any) -> FoundSubnet:
     single = [told.address_prefix] if told.address_prefix else []
-    delegations = [one.service_name for one in told.delegations or () if one.service_name]
+    delegations = [delegation.service_name for delegation in told.delegations or () if delegation.service_name]
     return FoundSubnet(
         ranges=ranges_of(told.address_prefixes or single),
-        endpoints=tuple(one.service for one in told.service_endpoints or () if one.service),
+        endpoints=tuple(
+            service_endpoint.service for service_endpoint in told.service_endpoints or () if service_endpoint.service
+        ),
         delegated=", ".join(delegations),
     )

@@ -181,7 +181,8 @@ class ControlMachine(ComponentResource):
             zones=[args.machine.zone],
             hardware_profile=compute.HardwareProfileArgs(vm_size=args.machine.machine_type),
             identity=compute.VirtualMachineIdentityArgs(
-                type=compute.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[one.id for one in identities]
+                type=compute.ResourceIdentityType.USER_ASSIGNED,
+                user_assigned_identities=[identity.id for identity in identities],
             ),
             os_profile=compute.OSProfileArgs(
                 computer_name=self._name,

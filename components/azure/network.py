@@ -194,7 +194,8 @@ class SiteNetwork(ComponentResource):
             default_outbound_access=False,
             network_security_group=network.NetworkSecurityGroupArgs(id=rules.id),
             nat_gateway=network.SubResourceArgs(id=nat.id),
-            service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service=one) for one in endpoints] or None,
+            service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service=endpoint) for endpoint in endpoints]
+            or None,
             opts=ResourceOptions(parent=self, depends_on=[after] if after else None),
         )
 

@@ -67,8 +67,8 @@ class AzurePool(ComponentResource):
         self._place = place_of(args.environment, self._pool.site)
         self._tags = {**args.tags, POOL: args.pool_name}
         sets = [self._scale_set(group) for group in pool_groups(args.environment, args.pool_name)]
-        self.scale_set_ids = tuple(one.id for one in sets)
-        self.scale_set_names = tuple(one.name for one in sets)
+        self.scale_set_ids = tuple(set_.id for set_ in sets)
+        self.scale_set_names = tuple(set_.name for set_ in sets)
         self.register_outputs({"scale_set_ids": list(self.scale_set_ids)})
 
     def _scale_set(self, group: PoolGroup) -> compute.VirtualMachineScaleSet:

@@ -329,9 +329,9 @@ class ControlPlaneComponent(ComponentResource):
 
     def _written_authorities(self) -> dict[str, pulumi.Resource]:
         return {
-            secret: self.authorities[one.name]
-            for one in authorities(self._args.environment)
-            for secret in (one.secret, one.trust_secret)
+            secret: self.authorities[authority.name]
+            for authority in authorities(self._args.environment)
+            for secret in (authority.secret, authority.trust_secret)
         }
 
     def _readiness(self, machine: Machine, made: ControlMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:

@@ -60,4 +60,4 @@ class SigningKeys:
         """Return the keys with ``key`` as the one that signs. The private half of the former one goes: nothing needs
         it."""
         public = issuing.public_key(key)
-        return SigningKeys(signs=key, verifies=(public, *(one for one in self.verifies if one != public)))
+        return SigningKeys(signs=key, verifies=(public, *(verify for verify in self.verifies if verify != public)))

@@ -37,7 +37,7 @@ class Doors:
     ) -> None:
         """``writes``: options of what is written into the vault."""
         name = environment.vpn.name if environment.vpn else None
-        made = {one.name: public_address(environment, one, group=group, opts=opts) for one in machines}
+        made = {machine.name: public_address(environment, machine, group=group, opts=opts) for machine in machines}
         self.ids = {name: one.id for name, one in made.items()}
         self.addresses = {name: one.ip_address.apply(lambda known: known or "") for name, one in made.items()}
         self.setting = VaultSetting(

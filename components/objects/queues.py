@@ -93,8 +93,8 @@ class Queues(ComponentResource):
         self._child = ResourceOptions(parent=self)
         self._authority = args.authority.apply(lambda pem: base64.b64encode(pem.encode()).decode())
         # Kueue looks at its start whether there are the others', and leaves out what has none.
-        others = [self._definition(one) for other in OTHERS for one in source(other)["definitions"]]
-        own = [self._definition(one, after=others) for one in source(KUEUE.name)["definitions"]]
+        others = [self._definition(definition) for other in OTHERS for definition in source(other)["definitions"]]
+        own = [self._definition(definition, after=others) for definition in source(KUEUE.name)["definitions"]]
         defined = [*others, *own]
         space = Namespace(NAMESPACE, metadata=meta(NAMESPACE, part=PART), opts=self._child)
         # Both programs are kept from writing in other namespaces than teams'.

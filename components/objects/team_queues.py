@@ -55,11 +55,11 @@ def cohort(environment: Environment, known: Mapping[str, CapacityKind]) -> dict[
     for name in used(environment, known):
         kind = known[name]
         shares = [team.shares[name] for team in environment.teams.values() if name in team.shares]
-        cores = CORES_OF_HOSTS if kind.cores is None else kind.cores - sum(cores_of(one, kind) for one in shares)
-        gpus = kind.gpus - sum(one.gpus for one in shares)
+        cores = CORES_OF_HOSTS if kind.cores is None else kind.cores - sum(cores_of(share, kind) for share in shares)
+        gpus = kind.gpus - sum(share.gpus for share in shares)
         rest = {CPU: str(cores), GPU_RESOURCE: str(gpus)}
         if kind.memory_gib is not None and kind.memory_each_gib is not None:
-            rest[MEMORY] = f"{max(0, kind.memory_gib - sum(_memory(one, kind) for one in shares))}Gi"
+            rest[MEMORY] = f"{max(0, kind.memory_gib - sum(_memory(share, kind) for share in shares))}Gi"
         flavors.append(_quotas(name, resources, {key: {"nominalQuota": amount} for key, amount in rest.items()}))
     return {"resourceGroups": [{"coveredResources": [*resources], "flavors": flavors}]}
 
@@ -121,7 +121,7 @@ def _memory(share: Share, kind: CapacityKind) -> int:
 
 def _quotas(name: str, resources: tuple[str, ...], counted: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """Return a flavor with the quota of each resource, in the order of ``resources``."""
-    every = [{"name": one, **counted.get(one, {"nominalQuota": PLENTY})} for one in resources]
+    every = [{"name": resource, **counted.get(resource, {"nominalQuota": PLENTY})} for resource in resources]
     return {"name": name, "resources": every}
 
 

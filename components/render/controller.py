@@ -94,7 +94,7 @@ def _host_labels(environment: Environment, hosts: Mapping[str, HostNode]) -> dic
 
 def _distinct(labels: Iterable[dict[str, str]]) -> Iterable[dict[str, str]]:
     """Return each set of labels once, in the order of the first that has it."""
-    return {tuple(one.items()): one for one in labels}.values()
+    return {tuple(label.items()): label for label in labels}.values()
 
 
 def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:

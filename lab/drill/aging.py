@@ -52,8 +52,8 @@ def aged(certificate: str, *, authority: Mapping[str, str], ends: datetime) -> s
 def age(environment: Environment, names: Sequence[str], *, ends: datetime) -> dict[str, str]:
     """Age certificates in the vault; return them by name."""
     vault = KeyVault(vault_url(environment))
-    signers = {one.name: one.secret for one in authorities(environment)}
-    planned = {one.name: one for one in certificates(environment, plan(environment))}
+    signers = {authority.name: authority.secret for authority in authorities(environment)}
+    planned = {certificate.name: certificate for certificate in certificates(environment, plan(environment))}
     found: dict[str, str] = {}
     for name in names:
         secret = json.loads(_secret(vault, name))
@@ -66,9 +66,9 @@ def age(environment: Environment, names: Sequence[str], *, ends: datetime) -> di
 def put_into(state: dict[str, Any], found: Mapping[str, str], *, ends: datetime) -> None:
     """Put aged certificates into an exported state; ``LookupError`` when it lacks one."""
     outputs = {
-        one["outputs"]["secret"]: one["outputs"]
-        for one in state["deployment"]["resources"]
-        if one["type"].endswith(RESOURCE)
+        resource["outputs"]["secret"]: resource["outputs"]
+        for resource in state["deployment"]["resources"]
+        if resource["type"].endswith(RESOURCE)
     }
     for name, certificate in found.items():
         outputs[name] |= {"certificate": certificate, "not_after": ends.isoformat()}

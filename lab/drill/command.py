@@ -52,7 +52,7 @@ def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Pa
         report.write(folder, report.joined(known, results))
         print(_told(results[-1]), flush=True)
     print(f"report: {folder / report.PAGE}")
-    return 0 if all(one.passed for one in results) else 1
+    return 0 if all(result.passed for result in results) else 1
 
 
 def chosen(names: Sequence[str], *, long: bool) -> list[str]:

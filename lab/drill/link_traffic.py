@@ -78,7 +78,11 @@ def figures(moments: Sequence[float], *, ended: float, lasts_s: float, within_s:
 
 def tolerated_s(pod: Mapping[str, Any]) -> float:
     """Return the seconds for which a pod tolerates that its node is unreachable; infinity for one without limit."""
-    found = [one for one in pod["spec"].get("tolerations") or () if one.get("key") in CUT or not one.get("key")]
+    found = [
+        toleration
+        for toleration in pod["spec"].get("tolerations") or ()
+        if toleration.get("key") in CUT or not toleration.get("key")
+    ]
     limits = [one.get("tolerationSeconds") for one in found]
     return min((float(limit) for limit in limits if limit is not None), default=float("inf") if found else 0.0)
 
@@ -93,7 +97,7 @@ def link_traffic(*, lasts_s: float, within_s: float = BACK_S) -> Observing:
         if not hosts:
             raise LabError(f"{environment.environment.name} has no host: this drill needs a site with one")
         site = hosts[0].place.site
-        nodes = [one.node_name for one in hosts if one.place.site == site]
+        nodes = [host.node_name for host in hosts if host.place.site == site]
         with _pods(environment, site), tempfile.TemporaryFile("w+", encoding="utf-8") as moments:
             source = Path(link_probe.__file__).read_text(encoding="utf-8")
             words = ["python3", "-c", source, str(hosts[0].place.address), str(KUBELET)]

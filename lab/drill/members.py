@@ -116,8 +116,8 @@ def hashes(machines: MemberMachines, names: Sequence[str]) -> dict[str, int]:
     """Return the hash of all keys and their history at each voter, at one revision that all have; ``LabError`` when a
     member does not answer."""
     voters = [one for one in (member(machines, name) for name in names) if not one.learner]
-    revision = min(one.revision for one in voters)
-    return {one.machine: _hash(machines, one.machine, revision) for one in voters}
+    revision = min(voter.revision for voter in voters)
+    return {voter.machine: _hash(machines, voter.machine, revision) for voter in voters}
 
 
 def _hash(machines: MemberMachines, machine: str, revision: int) -> int:

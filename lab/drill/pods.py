@@ -30,5 +30,5 @@ def name_of(pod: Mapping[str, Any]) -> str:
 
 def _identity(pod: Mapping[str, Any]) -> tuple[str, ...]:
     states = pod["status"].get("containerStatuses") or ()
-    containers = sorted(f"{one.get('containerID', '')} {one['restartCount']}" for one in states)
+    containers = sorted(f"{state.get('containerID', '')} {state['restartCount']}" for state in states)
     return (pod["metadata"]["uid"], *containers)

@@ -28,7 +28,7 @@ def earlier(folder: Path) -> list[DrillResult]:
     told = json.loads(path.read_text(encoding="utf-8"))
     if told["machine"] != machine():
         raise LabError(f"{path} was measured on {told['machine']}, and this is {machine()}: name another folder")
-    return [_result(one) for one in told["drills"]]
+    return [_result(drill) for drill in told["drills"]]
 
 
 def joined(known: Sequence[DrillResult], new: Sequence[DrillResult]) -> list[DrillResult]:
@@ -45,7 +45,7 @@ def write(folder: Path, results: Sequence[DrillResult]) -> None:
 
 def to_json(results: Sequence[DrillResult]) -> str:
     """Return the results as JSON."""
-    told = [{**asdict(one), "passed": one.passed, "slow": one.slow} for one in results]
+    told = [{**asdict(result), "passed": result.passed, "slow": result.slow} for result in results]
     return json.dumps({"machine": machine(), "drills": told}, indent=1) + "\n"
 
 
@@ -59,11 +59,11 @@ def to_markdown(results: Sequence[DrillResult]) -> str:
         "acknowledged | lost | open | write p99, before and during | elections |\n"
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     )
-    failures = [f"- {one.drill}: {failure}" for one in results for failure in one.failures]
+    failures = [f"- {result.drill}: {failure}" for result in results for failure in result.failures]
     told = "\n".join(["", "What must hold and did not:", "", *failures, ""]) if failures else ""
-    further = [f"- {one.drill}: {line}" for one in results for line in _further(one)]
+    further = [f"- {result.drill}: {line}" for result in results for line in _further(result)]
     also = "\n".join(["", "Measured besides:", "", *further, ""]) if further else ""
-    return head + "".join(_row(one) for one in results) + also + told
+    return head + "".join(_row(result) for result in results) + also + told
 
 
 def _result(told: Mapping[str, Any]) -> DrillResult:
@@ -72,7 +72,7 @@ def _result(told: Mapping[str, Any]) -> DrillResult:
         **fields
         | {
             "timing": Timing(**told["timing"]),
-            "figures": tuple(Figure(**one) for one in told["figures"]),
+            "figures": tuple(Figure(**figure) for figure in told["figures"]),
             "notes": tuple(told.get("notes", ())),
             "moved": tuple(told["moved"]),
             "failures": tuple(told["failures"]),
@@ -81,17 +81,17 @@ def _result(told: Mapping[str, Any]) -> DrillResult:
 
 
 def _further(result: DrillResult) -> Iterator[str]:
-    others = [one for one in result.figures if one.what != ERRORS_END]
-    yield from (f"{one.what} {one.seconds:.1f} s (goal {one.goal_s:g} s)" for one in others)
+    others = [figure for figure in result.figures if figure.what != ERRORS_END]
+    yield from (f"{other.what} {other.seconds:.1f} s (goal {other.goal_s:g} s)" for other in others)
     yield from result.notes
     yield from (f"{moved}, as it tolerates" for moved in result.moved)
 
 
 def _ran(results: Sequence[DrillResult]) -> str:
-    lost = sum(len(one.verdict["lost"]) for one in results)
-    days = sorted({one.date for one in results})
+    lost = sum(len(result.verdict["lost"]) for result in results)
+    days = sorted({result.date for result in results})
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
-    safe = sum(one.passed for one in results)
+    safe = sum(result.passed for result in results)
     return f"{len(results)} drills {when}, {safe} safe, {lost} acknowledged writes lost."
 
 
@@ -113,7 +113,7 @@ def _row(result: DrillResult) -> str:
     verdict = "failed" if not result.passed else "safe, slow" if result.slow else "safe"
     found = result.verdict
     times = result.timing
-    calm = "".join(f" ({one.goal_s:g} s)" for one in result.figures if one.what == ERRORS_END)
+    calm = "".join(f" ({figure.goal_s:g} s)" for figure in result.figures if figure.what == ERRORS_END)
     cells = (
         result.drill,
         f"{result.summary} ({result.where})",

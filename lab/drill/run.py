@@ -70,7 +70,7 @@ class DrillResult:
     @property
     def slow(self) -> bool:
         """Return whether a time is beyond its goal."""
-        return self.longest_gap_s > self.goal_s or any(one.slow for one in self.figures)
+        return self.longest_gap_s > self.goal_s or any(figure.slow for figure in self.figures)
 
 
 class VerifierProcess:

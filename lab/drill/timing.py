@@ -24,15 +24,17 @@ class Timing:
 def timing(records: Sequence[JournalRecord], *, began: float, ended: float) -> Timing:
     """Return the times of a drill whose fault was injected from ``began`` on and repaired from ``ended`` on."""
     asked = (RecordKind.WRITE, RecordKind.PROBE, RecordKind.READ)
-    failed = [one.began for one in records if one.kind in asked and one.outcome is not RequestOutcome.ACKNOWLEDGED]
+    failed = [
+        record.began for record in records if record.kind in asked and record.outcome is not RequestOutcome.ACKNOWLEDGED
+    ]
     writes = of_kind(records, RecordKind.WRITE)
     return Timing(
         errors_s=max(0.0, max(failed, default=ended) - ended),
-        quiet_p99_ms=_p99_ms([one for one in writes if one.ended < began]),
-        fault_p99_ms=_p99_ms([one for one in writes if began <= one.ended and one.began < ended]),
+        quiet_p99_ms=_p99_ms([write for write in writes if write.ended < began]),
+        fault_p99_ms=_p99_ms([write for write in writes if began <= write.ended and write.began < ended]),
     )
 
 
 def _p99_ms(writes: Sequence[JournalRecord]) -> float:
-    took = sorted(one.ended - one.began for one in writes)
+    took = sorted(write.ended - write.began for write in writes)
     return 1000 * took[len(took) * 99 // 100] if took else 0.0

@@ -49,22 +49,22 @@ class DrillVerdict:
 def judge(records: Sequence[JournalRecord], there: Mapping[str, str], *, interval_s: float) -> DrillVerdict:
     """Judge a journal. ``there`` maps the keys that exist after the fault to their values; ``interval_s`` is the time
     between two probes."""
-    writes = [one for one in records if one.kind is RecordKind.WRITE]
+    writes = [record for record in records if record.kind is RecordKind.WRITE]
     done = of_kind(writes, RecordKind.WRITE)
     told = {one.key for one in of_kind(records, RecordKind.EVENT, RecordKind.RELIST)}
     gap, began = _longest_gap(of_kind(records, RecordKind.PROBE))
-    refused = [one for one in writes if one.outcome is RequestOutcome.REFUSED]
+    refused = [write for write in writes if write.outcome is RequestOutcome.REFUSED]
     return DrillVerdict(
         acknowledged=len(done),
         refused=len(refused),
-        unknown=sum(one.outcome is RequestOutcome.UNKNOWN for one in writes),
+        unknown=sum(write.outcome is RequestOutcome.UNKNOWN for write in writes),
         lost=tuple(sorted(one.key for one in done if there.get(one.key) != one.value)),
         ghosts=tuple(sorted(one.key for one in refused if one.key in there)),
         stale=_behind(records, RecordKind.READ, strictly=False),
         fallen=_behind(records, RecordKind.WRITE, RecordKind.PROBE, strictly=True),
         unseen=tuple(sorted(one.key for one in done if one.key not in told)),
         disordered=_disordered(of_kind(records, RecordKind.EVENT)),
-        relists=len({one.revision for one in records if one.kind is RecordKind.RELIST}) - 1,
+        relists=len({record.revision for record in records if record.kind is RecordKind.RELIST}) - 1,
         longest_gap_s=max(0.0, gap - interval_s),
         gap_began=began,
         longest_read_gap_s=max(0.0, _longest_gap(of_kind(records, RecordKind.READ))[0] - interval_s),

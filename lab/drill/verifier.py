@@ -77,8 +77,8 @@ class LoadVerifier:
             ]
             until()
             self._over.set()
-            for one in loads:
-                one.result()
+            for load in loads:
+                load.result()
             self._await_watch()
             self._watching.cancel()
             watched.result()
@@ -167,8 +167,8 @@ class LoadVerifier:
     def _list(self) -> str:
         answer = self._watching.get(self._maps)
         now, version = time.monotonic(), str(answer["metadata"]["resourceVersion"])
-        for one in answer["items"]:
-            key = one["metadata"]["name"]
+        for item in answer["items"]:
+            key = item["metadata"]["name"]
             self._journal.write(
                 JournalRecord(kind=RecordKind.RELIST, began=now, ended=now, key=key, revision=int(version))
             )

@@ -124,7 +124,7 @@ class LabHypervisor:
 
     def has_room(self, machine_ids: Collection[str]) -> bool:
         """See :meth:`lab.desired.Hypervisor.has_room`. What limits the number of nodes is inotify."""
-        starting = sum(self.machine_state(one).phase in ("absent", "starting") for one in machine_ids)
+        starting = sum(self.machine_state(machine_id).phase in ("absent", "starting") for machine_id in machine_ids)
         return inotify.at_hand((inotify.MACHINE + inotify.NODE) * (starting + 1))
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:

@@ -204,7 +204,7 @@ def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
 
 def mapped(tags: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
     """Return tags as a map, without those that AWS itself sets."""
-    return {one["Key"]: one["Value"] for one in tags or [] if not one["Key"].startswith("aws:")}
+    return {tag["Key"]: tag["Value"] for tag in tags or [] if not tag["Key"].startswith("aws:")}
 
 
 def tag_outputs(found: Mapping[str, Any]) -> dict[str, Any]:

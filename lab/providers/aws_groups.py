@@ -184,7 +184,7 @@ def _delete_group(call: Call) -> None:
 def _drain(call: Call, instances: list[dict[str, Any]]) -> None:
     name = call.id
     call.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, MaxSize=0, DesiredCapacity=0)
-    protected = [one["InstanceId"] for one in instances if one["ProtectedFromScaleIn"]]
+    protected = [instance["InstanceId"] for instance in instances if instance["ProtectedFromScaleIn"]]
     for first in range(0, len(protected), MOST_PROTECTED):
         call.autoscaling.set_instance_protection(
             AutoScalingGroupName=name,

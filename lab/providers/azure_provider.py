@@ -50,7 +50,11 @@ class AzureProvider(BaseProvider):
         token = self._tokens.get(type)
         if token is None:
             return frozenset()
-        table = (one for one in fixed_properties() if one.answer == "replaced" and one.type in ("*", token.type))
+        table = (
+            fixed_property
+            for fixed_property in fixed_properties()
+            if fixed_property.answer == "replaced" and fixed_property.type in ("*", token.type)
+        )
         paths = {one.path.removeprefix("properties.") if token.flat else one.path for one in table}
         return frozenset({*token.parameters, *paths})
 

@@ -120,15 +120,15 @@ def _hand_over(client: ObjectClient, path: str, current: Object, *, manager: str
     """Give the fields of plain creations and of kubectl to the manager that applies from now on. Otherwise fields that
     the program removes would stay with the former managers."""
     fields = metadata(current).get("managedFields") or []
-    former = [one for one in fields if _is_former(one)]
+    former = [field for field in fields if _is_former(field)]
     if not former:
         return
-    own = [one for one in fields if one.get("manager") == manager and one.get("operation") == "Apply"]
+    own = [field for field in fields if field.get("manager") == manager and field.get("operation") == "Apply"]
     merged: Object = {}
     for one in (*own, *former):
         merged = _united(merged, one.get("fieldsV1") or {})
     entry = {**(own or former)[0], "manager": manager, "operation": "Apply", "fieldsV1": merged}
-    kept = [one for one in fields if one not in former and one not in own]
+    kept = [field for field in fields if field not in former and field not in own]
     version = metadata(current).get("resourceVersion")
     patch = {"metadata": {"resourceVersion": version, "managedFields": [*kept, entry]}}
     client.send("PATCH", path, body=patch, content_type="application/merge-patch+json")

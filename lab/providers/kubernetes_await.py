@@ -115,8 +115,8 @@ def _await_service(client: ObjectClient, live: Object, *, timeout_s: float) -> O
         spell = min(left, SETTLE_S)
         for found in client.follow(endpoints, namespace=meta.get("namespace"), name=meta["name"], timeout_s=spell):
             subsets = (found or {}).get("subsets") or []
-            pending = any(one.get("notReadyAddresses") for one in subsets)
-            if not pending and any(one.get("addresses") for one in subsets):
+            pending = any(subset.get("notReadyAddresses") for subset in subsets)
+            if not pending and any(subset.get("addresses") for subset in subsets):
                 return live
             empty = found is not None and not subsets
         if empty and spell == SETTLE_S:

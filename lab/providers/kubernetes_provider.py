@@ -110,7 +110,11 @@ class KubernetesProvider(BaseProvider):
             wanted, mutable_maps=self._settings.mutable_maps, mutable_secrets=self._settings.mutable_secrets
         )
         ignored = tuple(request.ignoreChanges)
-        found = [one for one in changes(before, wanted, forced=forced) if not one.path.startswith(ignored or ("\0",))]
+        found = [
+            change
+            for change in changes(before, wanted, forced=forced)
+            if not change.path.startswith(ignored or ("\0",))
+        ]
         response = provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
             replaces=[one.path for one in found if one.replaces],

@@ -190,7 +190,8 @@ def pod_problems(client: ObjectClient, live: Object, *, owner: Object | None) ->
     pods = [
         pod
         for pod in client.items("v1", "Pod", namespace=meta.get("namespace"))
-        if meta.get("uid") in [one.get("uid") for one in metadata(pod).get("ownerReferences") or []]
+        if meta.get("uid")
+        in [owner_reference.get("uid") for owner_reference in metadata(pod).get("ownerReferences") or []]
     ]
     told = [problem for pod in pods for problem in _problems(pod)]
     return told[:MOST] + ([f"and {len(told) - MOST} more"] if len(told) > MOST else [])
@@ -198,7 +199,7 @@ def pod_problems(client: ObjectClient, live: Object, *, owner: Object | None) ->
 
 def _problems(pod: Object) -> list[str]:
     status, meta = pod.get("status") or {}, metadata(pod)
-    conditions = {one.get("type"): one for one in status.get("conditions") or []}
+    conditions = {condition.get("type"): condition for condition in status.get("conditions") or []}
     if status.get("phase") == "Succeeded" or conditions.get("Ready", {}).get("status") == "True":
         return []
     said = [

@@ -77,7 +77,7 @@ def read(text: str) -> AllReduceFigures:
         ranks=len({int(found["rank"]) for found in devices}),
         largest=int(last["size"]),
         busbw=max(float(last["out"]), float(last["into"])),
-        wrong=sum(int(float(one)) for one in counts if one != UNCHECKED),
+        wrong=sum(int(float(count)) for count in counts if count != UNCHECKED),
         unchecked=sum(UNCHECKED in (row["out_wrong"], row["into_wrong"]) for row in rows),
     )
 

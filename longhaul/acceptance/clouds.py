@@ -13,7 +13,11 @@ def nothing_public(target: AcceptanceTarget) -> str:
     """Check that every public address belongs to a gateway, and that no instance has one."""
     places = [place_of(target.environment, name) for name in target.environment.sites]
     # Sites of one region list the same addresses; each address is counted once.
-    held = {one.address: one for place in places for one in cloud_of(place.site).listing.public_addresses(place)}
+    held = {
+        public_address.address: public_address
+        for place in places
+        for public_address in cloud_of(place.site).listing.public_addresses(place)
+    }
     if not held:
         raise NotApplicableError("no cloud lists a public address of the environment")
     if wrong := [f"{one.address} is held by {one.holder}" for one in held.values() if not one.allowed]:

@@ -48,7 +48,7 @@ def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
         except ValueError:
             return said
         machines = found.get("machines")
-        if machines and all(one["verdict"] == StatusVerdict.MISSING for one in machines):
+        if machines and all(machine["verdict"] == StatusVerdict.MISSING for machine in machines):
             raise NotSoError("no machine of the control plane is in its cloud: `longhaul up` makes them")
         return "" if done.code == Exit.OK else "; ".join(_unwell(found)) or "it says no more than that"
 
@@ -68,9 +68,9 @@ def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
     """Yield the parts whose verdict is a fault, each with its reason."""
     clusters = [{"name": f"{name} cluster", **etcd} for name, etcd in status.get("etcd_clusters", {}).items()]
     groups = (status.get(part, ()) for part in ("machines", "gateways", "links", "nodes", "pools", "addons"))
-    for one in (*clusters, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
-        if one.get("verdict") not in (StatusVerdict.OK, StatusVerdict.UNKNOWN, StatusVerdict.JOINING):
-            yield f"{one.get('name')} is {one.get('verdict')}: {one.get('reason')}"
+    for cluster in (*clusters, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
+        if cluster.get("verdict") not in (StatusVerdict.OK, StatusVerdict.UNKNOWN, StatusVerdict.JOINING):
+            yield f"{cluster.get('name')} is {cluster.get('verdict')}: {cluster.get('reason')}"
 
 
 def nodes(target: AcceptanceTarget) -> str:

@@ -99,7 +99,7 @@ def _refused(target: AcceptanceTarget, name: str, *, site: str) -> str:
         status = items[0].get("status", {}) if items else {}
         if "certificate" in status:
             raise NotSoError(f"{name} was given a certificate")
-        said[:] = [one["message"] for one in status.get("conditions", ()) if one["type"] == "Denied"]
+        said[:] = [condition["message"] for condition in status.get("conditions", ()) if condition["type"] == "Denied"]
         return "" if said else "nobody has decided yet"
 
     try:

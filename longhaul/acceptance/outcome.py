@@ -76,8 +76,12 @@ class AcceptanceReport:
     @property
     def accepted(self) -> bool:
         """Return whether at least one check passed, nothing failed, and the run was not interrupted."""
-        passed = any(one.result is StepResult.PASSED for one in self.checks)
-        return passed and not self.interrupted and all(one.result is not StepResult.FAILED for one in self.outcomes)
+        passed = any(check.result is StepResult.PASSED for check in self.checks)
+        return (
+            passed
+            and not self.interrupted
+            and all(outcome.result is not StepResult.FAILED for outcome in self.outcomes)
+        )
 
     def exit_code(self) -> Exit:
         """Return the exit code of the command."""

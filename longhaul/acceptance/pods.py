@@ -114,7 +114,10 @@ def await_pods(api: Api, limit: Deadline, space: str, count: int) -> dict[str, O
 
 def ready(item: Mapping[str, Any]) -> bool:
     """Return whether a pod or a node is ready according to the API."""
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in item["status"].get("conditions", ()))
+    return any(
+        condition["type"] == "Ready" and condition["status"] == "True"
+        for condition in item["status"].get("conditions", ())
+    )
 
 
 def talker_pod(name: str, site: str, image: str, *, tolerations: Sequence[Object] = ()) -> Object:
@@ -156,7 +159,9 @@ def _name(item: Mapping[str, Any]) -> str:
 def _why(item: Mapping[str, Any]) -> str:
     """Return what the scheduler or the kubelet says of the pod, in brackets; empty when they say nothing."""
     status = item.get("status", {})
-    waiting = [one.get("state", {}).get("waiting", {}) for one in status.get("containerStatuses", ())]
+    waiting = [
+        container_status.get("state", {}).get("waiting", {}) for container_status in status.get("containerStatuses", ())
+    ]
     said = [f"{one.get('reason')}: {one.get('message', '')}" for one in waiting if one]
-    said += [str(one["message"]) for one in status.get("conditions", ()) if one.get("message")]
+    said += [str(condition["message"]) for condition in status.get("conditions", ()) if condition.get("message")]
     return f" ({said[0]})" if said else ""

@@ -215,7 +215,9 @@ def _doctor(commands: Runs, limit: Deadline) -> str:
     """Run ``doctor``. ``NotSoError`` with every problem that it finds; its exit code alone does not tell them."""
     done = commands.run("doctor", "--json", limit=limit)
     found = json.loads(done.stdout) if done.stdout else {"findings": []}
-    problems = [f"{one['what']} ({one['do']})" for one in found["findings"] if one["level"] == Severity.PROBLEM]
+    problems = [
+        f"{finding['what']} ({finding['do']})" for finding in found["findings"] if finding["level"] == Severity.PROBLEM
+    ]
     if problems:
         raise NotSoError("; ".join(dict.fromkeys(problems)))
     require(done, "doctor")

@@ -33,7 +33,7 @@ class Stacks:
         for engine in self._there():
             text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
             deployment = json.loads(text).get("deployment") or {}
-            resources = [one for one in deployment.get("resources") or () if one["type"] != STACK]
+            resources = [resource for resource in deployment.get("resources") or () if resource["type"] != STACK]
             counts[engine.stack] = len(resources) + len(deployment.get("pending_operations") or ())
         return {stack: count for stack, count in counts.items() if count}
 

@@ -69,7 +69,7 @@ def _title(report: AcceptanceReport) -> str:
 
 
 def _summary(report: AcceptanceReport) -> str:
-    counts = Counter(one.result for one in report.outcomes)
+    counts = Counter(outcome.result for outcome in report.outcomes)
     said = ", ".join(f"{counts[result]} {result}" for result in StepResult)
     verdict = "interrupted" if report.interrupted else "accepted" if report.accepted else "not accepted"
     return f"{report.environment}: {verdict} after {report.seconds:.0f} s ({said}); {report.stays}"
@@ -85,4 +85,6 @@ def _row(one: StepOutcome) -> str:
 
 
 def _listed(outcomes: Sequence[StepOutcome]) -> list[dict[str, Any]]:
-    return [{**asdict(one), "result": str(one.result), "seconds": round(one.seconds, 1)} for one in outcomes]
+    return [
+        {**asdict(outcome), "result": str(outcome.result), "seconds": round(outcome.seconds, 1)} for outcome in outcomes
+    ]

@@ -92,7 +92,7 @@ def document(environment: Environment, revoked: Revoked, found: list[ServerView]
             for name, issuer in identity.issuers.items()
         },
         "groups": {name: rights.model_dump() for name, rights in identity.groups.items()},
-        "revoked": [asdict(one) for one in revoked.people],
+        "revoked": [asdict(person) for person in revoked.people],
         "servers": [asdict(one) for one in found],
     }
 
@@ -109,7 +109,9 @@ def text(environment: Environment, revoked: Revoked, found: list[ServerView]) ->
         yield from table(("group", "role", "where"), list(_rights(environment)))
     yield "revoked" if revoked.people else "revoked: nobody"
     if revoked.people:
-        yield from table(("person", "since", "by"), [(one.name, one.since, one.by) for one in revoked.people])
+        yield from table(
+            ("person", "since", "by"), [(person.name, person.since, person.by) for person in revoked.people]
+        )
     yield "API servers"
     yield from table(("server", "refuses", "issuers"), [(one.name, one.revoked, one.issuers) for one in found])
 

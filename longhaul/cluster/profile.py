@@ -58,7 +58,7 @@ def _vpn(environment: Environment) -> ProfileVpn:
     """Return the doors for laptops, as the vault notes them."""
     remotes = json.loads(secret_of(environment, VPN_REMOTES))
     return ProfileVpn(
-        endpoints=tuple(f"https://{one['address']}" for one in remotes),
+        endpoints=tuple(f"https://{remote['address']}" for remote in remotes),
         authority=secret_of(environment, Authority(name=VPN, common_name="").trust_secret),
         name=vpn_name(environment),
         inside=inside_of(environment),

@@ -52,5 +52,5 @@ class DoctorTarget:
             places={name: place_of(environment, name) for name in names},
             ranges={name: site_ranges(addresses, name) for name in names},
             remote_addresses={name: remote_addresses(environment, name) for name in names},
-            machines=tuple(one for one in machines(environment) if one.site in names),
+            machines=tuple(machine for machine in machines(environment) if machine.site in names),
         )

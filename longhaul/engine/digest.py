@@ -55,5 +55,9 @@ def parse_preview(text: str) -> Preview | None:
         return None
     summary = content.get("changeSummary") or {}
     diagnostics = content.get("diagnostics") or []
-    errors = tuple(str(one.get("message", "")).strip() for one in diagnostics if one.get("severity") == "error")
+    errors = tuple(
+        str(diagnostic.get("message", "")).strip()
+        for diagnostic in diagnostics
+        if diagnostic.get("severity") == "error"
+    )
     return Preview(counts={str(name): int(count) for name, count in summary.items()}, errors=errors)

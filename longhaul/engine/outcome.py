@@ -95,7 +95,7 @@ def of_engine(engine: Engine, ran: Ran) -> PhaseResult:
 
 def summed_up(outcomes: Sequence[PhaseOutcome]) -> Exit:
     """Return one exit code for all phases: interrupted comes before failed, whatever the other phases did."""
-    codes = [one.code for one in outcomes if one.decides]
+    codes = [outcome.code for outcome in outcomes if outcome.decides]
     return next((code for code in ORDER if code in codes), Exit.OK)
 
 
@@ -103,7 +103,7 @@ def summary(outcomes: Sequence[PhaseOutcome], *, wanted: str, again: str, log: P
     """Return the closing lines: the verdict, a line for each phase, and what to do next. ``wanted`` is the sentence for
     success, ``again`` the command that was run."""
     code = summed_up(outcomes)
-    rows = [(one.title, one.word, _seconds(one), one.counts) for one in outcomes]
+    rows = [(outcome.title, outcome.word, _seconds(outcome), outcome.counts) for outcome in outcomes]
     return "\n".join(
         [
             _verdict(outcomes, code, wanted),
@@ -130,7 +130,7 @@ def _verdict(outcomes: Sequence[PhaseOutcome], code: Exit, wanted: str) -> str:
 
 def _ended(outcomes: Sequence[PhaseOutcome], code: Exit) -> list[str]:
     """Return the phases that began and ended with a code."""
-    return [one.title for one in outcomes if one.code is code and one.seconds is not None]
+    return [outcome.title for outcome in outcomes if outcome.code is code and outcome.seconds is not None]
 
 
 def _next(outcomes: Sequence[PhaseOutcome], code: Exit, again: str) -> Iterator[str]:

@@ -58,7 +58,7 @@ def newest_known(backup: ListedBackup, found: Sequence[ListedBackup], told: Iter
     """Return the newest revision that is known of a backup's etcd cluster: members tell theirs, and backups have one. A
     backup with a flaw is not believed, and nothing that is :data:`FAR` off."""
     others = (one.revision for one in found if one.etcd == backup.etcd and not one.flaw)
-    return max(one for one in (backup.revision, *told, *others) if believed(one, backup))
+    return max(other for other in (backup.revision, *told, *others) if believed(other, backup))
 
 
 def bump(backup: ListedBackup, newest: int) -> int:

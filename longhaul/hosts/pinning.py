@@ -40,8 +40,8 @@ def _pinned(text: str, entries: Iterable[Any], keys: Mapping[str, str]) -> str:
         if _value(entry, "host_key") is not None:
             raise CommandError(f"line {entry.start_mark.line + 1}: {name} has a host_key: change it by hand")
         insertions.append(_insertion(text, entry, f"host_key: {keys[name]}"))
-    for one in sorted(insertions, key=lambda one: one.at, reverse=True):
-        text = text[: one.at] + one.text + text[one.at :]
+    for insertion in sorted(insertions, key=lambda insertion: insertion.at, reverse=True):
+        text = text[: insertion.at] + insertion.text + text[insertion.at :]
     return text
 
 

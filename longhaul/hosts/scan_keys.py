@@ -72,7 +72,7 @@ def scan(machines: Sequence[OnpremMachine], scanner: Scanner) -> list[Scanned]:
         words = line.split()
         if len(words) >= 3 and not line.startswith("#"):
             found[words[0], words[1]] = " ".join(words[1:3])
-    keys = ([found.get((str(one.reached_at), kind)) for kind in (_kind(one), BEST)] for one in machines)
+    keys = ([found.get((str(machine.reached_at), kind)) for kind in (_kind(machine), BEST)] for machine in machines)
     return [Scanned(machine=one, key=pinned or best) for one, (pinned, best) in zip(machines, keys, strict=True)]
 
 

@@ -106,7 +106,7 @@ def _placed(interview: Interview, hosts: Sequence[HostT], racks: Sequence[Rack],
     """Return the hosts with the site of each. Without one it is that of `--gateway`, or the only one."""
     there = [rack.site for rack in racks]
     usual = there[0] if there and (len(there) == 1 or there[0] == RACK) else ""
-    placed = [replace(one, site=one.site or usual) for one in hosts]
+    placed = [replace(host, site=host.site or usual) for host in hosts]
     for site in sorted({one.site for one in placed if there and one.site not in there}):
         wrong = f"no site of racks is called {site!r}" if site else "it needs the name of its site"
         interview.problems.append(f"--{flag}: {wrong}: {' or '.join(there)}")

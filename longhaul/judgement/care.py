@@ -104,7 +104,7 @@ def _lines(change: Change) -> Iterator[str]:
 
 def _may_stay(change: Change) -> bool:
     """Return whether the resource is replaced only for values that are unknown before the run."""
-    forcing = [one for one in properties(change) if one.replaces]
+    forcing = [property_ for property_ in properties(change) if property_.replaces]
     return bool(forcing) and all(one.after == LATER for one in forcing)
 
 
@@ -184,7 +184,7 @@ def _gone_places(case: Case) -> set[EnvironmentPart]:
     """Return machines and pools that are destroyed as a whole. Their parts go with them and need no finding of their
     own."""
     whole = (ResourceKind.MACHINE, ResourceKind.POOL)
-    ends = (one for one in case.changes if one.action is ResourceAction.DESTROY and kind_of(one) in whole)
+    ends = (change for change in case.changes if change.action is ResourceAction.DESTROY and kind_of(change) in whole)
     return {case.places.of(change) for change in ends}
 
 
@@ -210,7 +210,11 @@ def _pools_that_go(case: Case) -> Iterator[Finding]:
 
 def _sites_that_go(case: Case) -> Iterator[Finding]:
     for site in case.places.sites:
-        own = [one for one in case.changes if case.places.of(one).site == site and one.action in GONE and one.custom]
+        own = [
+            change
+            for change in case.changes
+            if case.places.of(change).site == site and change.action in GONE and change.custom
+        ]
         if site not in case.after.sites and own:
             yield Finding(
                 severity=Severity.WARNING,

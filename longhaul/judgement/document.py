@@ -80,7 +80,7 @@ class PreviewDocument(_PreviewPart):
     @property
     def errors(self) -> tuple[str, ...]:
         """Messages of the errors that made the preview fail."""
-        return tuple(one.message.strip() for one in self.diagnostics if one.severity == "error")
+        return tuple(diagnostic.message.strip() for diagnostic in self.diagnostics if diagnostic.severity == "error")
 
     @property
     def stacks(self) -> frozenset[str]:

@@ -18,22 +18,22 @@ def brought(case: Case) -> Iterator[Finding]:
     """Yield a finding for each doubt that the change brings, and for each that lets no plan be safe, or none that
     brings it. Those that say the same of the same key in several places are one finding."""
     alike: dict[tuple[object, str, str, Severity], list[Caution]] = {}
-    for one in cautions(case.after):
-        new = _new(case, one)
-        if one.never_safe or one.refused or new:
-            severity = Severity.PROBLEM if one.refused and new else Severity.WARNING
-            alike.setdefault((one.at[-1], one.wrong, one.write, severity), []).append(one)
+    for caution in cautions(case.after):
+        new = _new(case, caution)
+        if caution.never_safe or caution.refused or new:
+            severity = Severity.PROBLEM if caution.refused and new else Severity.WARNING
+            alike.setdefault((caution.at[-1], caution.wrong, caution.write, severity), []).append(caution)
     for (*_, severity), (first, *others) in alike.items():
         finding = _finding(first, severity)
-        yield replace(finding, where=(*finding.where, *(one.key for one in others))) if others else finding
+        yield replace(finding, where=(*finding.where, *(other.key for other in others))) if others else finding
 
 
 def left(case: Case) -> tuple[Finding, ...]:
     """Return the doubts that were there before."""
     return tuple(
-        _finding(one, Severity.OK)
-        for one in cautions(case.after)
-        if not (one.never_safe or one.refused or _new(case, one))
+        _finding(caution, Severity.OK)
+        for caution in cautions(case.after)
+        if not (caution.never_safe or caution.refused or _new(case, caution))
     )
 
 
@@ -41,11 +41,14 @@ def _new(case: Case, doubt: Caution) -> bool:
     """Return whether the change brings a doubt. The earlier file shows it; without one, whether its pool or its site is
     made."""
     if case.base is not None:
-        return (doubt.name, doubt.site) not in {(one.name, one.site) for one in cautions(case.base)}
+        return (doubt.name, doubt.site) not in {(caution.name, caution.site) for caution in cautions(case.base)}
     if case.stateless:
         return True
     if doubt.pool:
-        return any(one.action is ResourceAction.MAKE and case.places.of(one).part == doubt.pool for one in case.changes)
+        return any(
+            change.action is ResourceAction.MAKE and case.places.of(change).part == doubt.pool
+            for change in case.changes
+        )
     return doubt.site in new_sites(case)
 
 

@@ -123,7 +123,14 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
             most += _largest(change.type, machine_type)
             notes.append(f"Pool {name}: the state does not have its maximum; counted as {most}. --base FILE tells.")
         elif change.action in (ResourceAction.MAKE, ResourceAction.ADOPT) and declared is not None:
-            most -= next((one.max for one in pool_groups(after, name) if f"{one.resource}-set" == change.name), 0)
+            most -= next(
+                (
+                    pool_group.max
+                    for pool_group in pool_groups(after, name)
+                    if f"{pool_group.resource}-set" == change.name
+                ),
+                0,
+            )
     return least, most
 
 

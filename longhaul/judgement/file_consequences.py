@@ -62,7 +62,7 @@ def expected(before: Environment, after: Environment, changed: Sequence[Property
         findings.append(_new_machines_only(templates))
     if operators:
         findings.append(_reaching(operators))
-    told = frozenset(one.path for one in (*control, *templates, *operators, *sizes))
+    told = frozenset(template.path for template in (*control, *templates, *operators, *sizes))
     return FileConsequences(findings=tuple(findings), told=told)
 
 

@@ -65,7 +65,7 @@ def refused(
     document = previewed(engine, [word for word in words if word not in ONLY_OF_UP])
     terms = PlanTerms(max_removed=max_removed, images=images or {}, apis=apis, policy=policies([document], environment))
     made = make_plan(environment, read_changes([document]), terms)
-    against = [one for one in (*made.reasons, *made.policy) if one.severity is Severity.PROBLEM]
+    against = [reason for reason in (*made.reasons, *made.policy) if reason.severity is Severity.PROBLEM]
     against = [one for one in against if not _is_meant(one, _named(words))]
     if against:
         lines = "\n".join(reasons(against))

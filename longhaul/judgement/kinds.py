@@ -29,7 +29,7 @@ against a real preview."""
 @cache
 def _kinds() -> Mapping[str, ResourceKind]:
     of_clouds = (cloud.resources.kinds() for cloud in clouds().values())
-    return {**_KINDS_OF_OUR_OWN, **{token: kind for one in of_clouds for token, kind in one.items()}}
+    return {**_KINDS_OF_OUR_OWN, **{token: kind for of_cloud in of_clouds for token, kind in of_cloud.items()}}
 
 
 def is_group(change: Change) -> bool:

@@ -132,11 +132,13 @@ def _headline(line: ResourceLine, place: EnvironmentPart) -> str:
 
 
 def _properties(line: ResourceLine) -> Iterator[str]:
-    for one in line.properties:
-        forces = "" if not one.replaces else _MAYBE if one.after == LATER else _FORCES
-        change = one.after if one.lines or not one.before else f"{one.before} -> {one.after}"
-        yield f"    {one.path}: {change}{forces}"
-        yield from (f"      {text}" for text in one.lines)
+    for property_ in line.properties:
+        forces = "" if not property_.replaces else _MAYBE if property_.after == LATER else _FORCES
+        change = (
+            property_.after if property_.lines or not property_.before else f"{property_.before} -> {property_.after}"
+        )
+        yield f"    {property_.path}: {change}{forces}"
+        yield from (f"      {text}" for text in property_.lines)
     if line.action is ResourceAction.REPLACE and not line.properties:
         yield "    because of what it depends on"
 

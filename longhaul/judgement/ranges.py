@@ -27,7 +27,7 @@ holds the addresses of its holder: machine, load balancer, the `kubernetes` serv
 def _ranges() -> Mapping[str, tuple[str, ...]]:
     """Return these properties for all types. Types that come first in their cloud's list come first."""
     of_clouds = (enumerate(cloud.resources.ranges().items()) for cloud in clouds().values())
-    ranked = sorted((one for ranks in of_clouds for one in ranks), key=lambda one: one[0])
+    ranked = sorted((rank for ranks in of_clouds for rank in ranks), key=lambda rank: rank[0])
     return {**dict(found for _, found in ranked), **_RANGES_OF_OUR_OWN}
 
 

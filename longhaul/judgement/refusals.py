@@ -41,7 +41,7 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
         return
     own, before = role_changes(case.after, case.changes, role)
     founded = f"{case.after.name}-{role}-founded"
-    if before == 0 or any(one.name == founded and one.action is ResourceAction.MAKE for one in case.changes):
+    if before == 0 or any(change.name == founded and change.action is ResourceAction.MAKE for change in case.changes):
         return
     gone = [change for change in own if change.action is ResourceAction.DESTROY]
     replaced = [change for change in own if change.action is ResourceAction.REPLACE]
@@ -125,7 +125,7 @@ def _lost(case: Case) -> Iterator[Finding]:
     """Yield findings about destroyed or replaced resources that cannot be made again."""
     for kind, (why, do) in _LOST.items():
         for action in GONE:
-            found = [one for one in case.changes if kind_of(one) is kind and one.action is action]
+            found = [change for change in case.changes if kind_of(change) is kind and change.action is action]
             if kind is ResourceKind.GROUP:
                 found = [one for one in found if case.places.of(one).site in case.after.sites]
             if action is ResourceAction.DESTROY and case.after.control_plane.etcd.learner is None:
@@ -176,7 +176,9 @@ def _held(case: Case) -> Iterator[Finding]:
     the resources that have them."""
     for before, after in _settings(case):
         # Without a state, no other check sees that a zone's range moves.
-        found = [one for one in changes(before, after) if not one.is_range or (case.stateless and one.is_zone)]
+        found = [
+            change for change in changes(before, after) if not change.is_range or (case.stateless and change.is_zone)
+        ]
         if found:
             yield Finding(
                 severity=Severity.PROBLEM,
@@ -230,8 +232,12 @@ def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of
 
 
 def _replaced_pools(case: Case) -> set[str]:
-    groups = (one for one in case.changes if kind_of(one) is ResourceKind.POOL and one.action is ResourceAction.REPLACE)
-    return {case.places.of(one).part for one in groups}
+    groups = (
+        change
+        for change in case.changes
+        if kind_of(change) is ResourceKind.POOL and change.action is ResourceAction.REPLACE
+    )
+    return {case.places.of(group).part for group in groups}
 
 
 def _removed(row: CapacityRow, *, whole: bool) -> int:

@@ -60,7 +60,7 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
         others = [link.second if link.first == name else link.first for link in joined]
         if others:
             found = cloud_of(site).tunnels.risks(
-                place_of(environment, name), {one: environment.sites[one] for one in others}
+                place_of(environment, name), {other: environment.sites[other] for other in others}
             )
             yield from ((name, risk) for risk in found)
         if len(site.zones) == 1:

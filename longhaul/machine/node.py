@@ -55,7 +55,7 @@ def _close(api: Api, node: str) -> None:
     found = api.find(path)
     if found is None:
         return
-    others = [one for one in found["spec"].get("taints") or () if one.get("key") != QUARANTINE_TAINT["key"]]
+    others = [taint for taint in found["spec"].get("taints") or () if taint.get("key") != QUARANTINE_TAINT["key"]]
     body = {
         "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
         "spec": {"unschedulable": True, "taints": [*others, QUARANTINE_TAINT]},

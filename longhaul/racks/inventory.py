@@ -129,7 +129,9 @@ def inventory(environment: Environment, reach: Reach, *, more: Mapping[str, Any]
         groups[machine.group].append(machine.name)
         groups[site_group(machine.site)].append(machine.name)
         hosts[machine.name] = _host(machine, reach)
-    sites = {site_group(name): _site(environment, addresses, name) for name in {one["site"] for one in hosts.values()}}
+    sites = {
+        site_group(name): _site(environment, addresses, name) for name in {host["site"] for host in hosts.values()}
+    }
     return {
         "_meta": {"hostvars": hosts},
         "all": {

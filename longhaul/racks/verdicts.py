@@ -124,13 +124,13 @@ class HostResults:
     @property
     def failures(self) -> int:
         """Return the number of machines that are neither as declared nor held."""
-        return sum(not (one.state.healthy or one.state is HostState.HELD) for one in self.verdicts.values())
+        return sum(not (verdict.state.healthy or verdict.state is HostState.HELD) for verdict in self.verdicts.values())
 
     def add(self, document: VerdictDocument | None, machines: Iterable[OnpremMachine], *, code: int) -> None:
         """Add what one run reported of its machines; ``code`` is the exit code of Ansible."""
         hosts: Mapping[str, WrittenHost] = document["hosts"] if document else {}
         run_failed = document["failed"] if document else None
-        found = {one.name: _verdict(hosts.get(one.name), one, run_failed, code) for one in machines}
+        found = {machine.name: _verdict(hosts.get(machine.name), machine, run_failed, code) for machine in machines}
         self.verdicts |= found
         if code and all(verdict.state.healthy for verdict in found.values()):
             self.unexplained = code

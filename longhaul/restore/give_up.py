@@ -33,9 +33,9 @@ def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]
         )
     agree(half)
     # Members first: API servers have something to connect to.
-    names = [one.name for role in roles_of(half) for one in seen.members[role]]
+    names = [member.name for role in roles_of(half) for member in seen.members[role]]
     fleet.must(dict.fromkeys(names, f"restore give-up --id {half.id}"), what="not given up", limit_s=STOP_S)
-    aside = [one.name for one in seen.learners if Role.ETCD in roles_of(half)]
+    aside = [learner.name for learner in seen.learners if Role.ETCD in roles_of(half)]
     rest = dict.fromkeys([*seen.servers, *aside], f"restore finish --id {half.id}")
     fleet.must(rest, what="not started", limit_s=STOP_S)
     book.write(replace(half, state=RestoreState.DONE))
@@ -44,5 +44,5 @@ def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]
 
 def _made(half: HalfDone, seen: ObservedPlane) -> list[str]:
     """Return the members that a restore has given new data."""
-    those = [one for role in roles_of(half) for one in seen.members[role] if one.id == half.id]
+    those = [member for role in roles_of(half) for member in seen.members[role] if member.id == half.id]
     return [one.name for one in those if max(one.step, one.noted) >= MemberStep.REBUILT]

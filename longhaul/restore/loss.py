@@ -60,7 +60,7 @@ def _newest(role: Role, backup: ListedBackup, seen: ObservedPlane) -> tuple[str,
 def revisions_lost(role: Role, backup: ListedBackup, seen: ObservedPlane, half: HalfDone) -> int | None:
     """Return the number of revisions that are known to be lost; None when no member and no other backup has as much as
     this one. Members that are started already tell the new ones."""
-    if any(one.at(half.id) >= MemberStep.STARTED for one in seen.members[role]):
+    if any(member.at(half.id) >= MemberStep.STARTED for member in seen.members[role]):
         return None
     _, newest = _newest(role, backup, seen)
     return newest - backup.revision if newest else None

@@ -85,7 +85,7 @@ def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: 
 
 def _another(half: HalfDone, wanted: RestoreArguments) -> bool:
     """Return whether something else is asked for than what is half done."""
-    known = {one.backup for one in half.clusters.values()}
+    known = {cluster.backup for cluster in half.clusters.values()}
     other_roles = bool(wanted.roles) and {str(role) for role in wanted.roles} != set(half.clusters)
     return other_roles or wanted.at is not None or not set(wanted.names) <= known
 
@@ -100,7 +100,7 @@ def _gone_on(half: HalfDone, found: Sequence[ListedBackup], seen: ObservedPlane,
             "`longhaul restore --give-up` ends it; to replace it all the same: --etcd NAME --although-healthy",
             code=Exit.REFUSED,
         )
-    names = [one.backup for one in half.clusters.values()]
+    names = [cluster.backup for cluster in half.clusters.values()]
     mine = {role: chosen(str(role), found, at=None, names=names) for role in roles_of(half)}
     if away := set(names) - {one.name for one in mine.values()}:
         said = f"{', '.join(sorted(away))} is half restored, and is no longer there: name another one with --backup"
@@ -114,7 +114,7 @@ def _gone_on(half: HalfDone, found: Sequence[ListedBackup], seen: ObservedPlane,
 def _joining(half: HalfDone, seen: ObservedPlane) -> Iterator[str]:
     """Yield what is said of restored etcd clusters that have a quorum without some member."""
     for role in roles_of(half):
-        names = [one.name for one in seen.members[role] if one.at(half.id) < MemberStep.REBUILT]
+        names = [member.name for member in seen.members[role] if member.at(half.id) < MemberStep.REBUILT]
         if names and seen.alive(role, half.id):
             yield f"{role} is restored and has a quorum: {', '.join(names)} joins it without the backup"
 
@@ -141,7 +141,9 @@ def _begun(
             "done. To go back in time all the same: --etcd NAME --although-healthy",
             code=Exit.REFUSED,
         )
-    names = wanted.names or ([one.backup for one in half.clusters.values()] if half and wanted.at is None else ())
+    names = wanted.names or (
+        [cluster.backup for cluster in half.clusters.values()] if half and wanted.at is None else ()
+    )
     mine = {role: chosen(str(role), found, at=wanted.at, names=names) for role in roles}
     choices = {}
     for role, one in mine.items():
@@ -181,11 +183,11 @@ def _not_the_last(
 def _newer(backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> Iterator[str]:
     """Yield what is said of a learner that has more than the backup."""
     backup = backups.get(Role.ETCD)
-    for one in seen.learners if backup else ():
-        if backup and one.revision > backup.revision:
+    for learner in seen.learners if backup else ():
+        if backup and learner.revision > backup.revision:
             yield (
-                f"{one.name} has revision {one.revision}, {one.revision - backup.revision} more than that backup: "
-                "`longhaul backups --now --from-learner` first, then this again, and these are not lost"
+                f"{learner.name} has revision {learner.revision}, {learner.revision - backup.revision} more than that "
+                "backup: `longhaul backups --now --from-learner` first, then this again, and these are not lost"
             )
 
 
@@ -205,9 +207,9 @@ def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -
 
 def _given_up(half: HalfDone | None, seen: ObservedPlane, roles: Sequence[Role]) -> list[str]:
     """Return what is said of restores that are half done, and given up for this one."""
-    left = {one.half_done: one.backup for role in roles for one in seen.members[role] if one.half_done}
+    left = {member.half_done: member.backup for role in roles for member in seen.members[role] if member.half_done}
     if half is not None:
-        left.setdefault(half.id, ", ".join(one.backup for one in half.clusters.values()))
+        left.setdefault(half.id, ", ".join(cluster.backup for cluster in half.clusters.values()))
     return [
         f"the restore {id_} of {backup} is half done and given up: this one begins anew"
         for id_, backup in sorted(left.items())

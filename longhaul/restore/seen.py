@@ -79,16 +79,16 @@ class ObservedPlane:
     def alive(self, role: Role, id_: str) -> bool:
         """Return whether an etcd cluster that a restore has made has a quorum: its members that know nothing of the
         restore are new ones, or have lost their data since, and join it."""
-        made = {one.made for one in self.members[role] if one.made and one.at(id_) >= MemberStep.STARTED}
-        return any(one.quorum and one.cluster in made for one in self.members[role])
+        made = {member.made for member in self.members[role] if member.made and member.at(id_) >= MemberStep.STARTED}
+        return any(member.quorum and member.cluster in made for member in self.members[role])
 
     def started(self, role: Role, id_: str) -> bool:
         """Return whether nothing of an etcd cluster is to be made by a restore any more."""
-        return self.alive(role, id_) or all(one.at(id_) >= MemberStep.STARTED for one in self.members[role])
+        return self.alive(role, id_) or all(member.at(id_) >= MemberStep.STARTED for member in self.members[role])
 
     def stopped(self, role: Role, id_: str) -> bool:
         """Return whether a restore has stopped any member of an etcd cluster."""
-        return any(one.at(id_) >= MemberStep.STOPPED for one in self.members[role])
+        return any(member.at(id_) >= MemberStep.STOPPED for member in self.members[role])
 
     def without_quorum(self) -> list[Role]:
         """Return the etcd clusters in which no member answers with a quorum."""
@@ -97,7 +97,7 @@ class ObservedPlane:
     def revisions(self, role: Role) -> dict[str, int]:
         """Return the revisions that members tell, by name."""
         beside = self.learners if role is Role.ETCD else ()
-        return {one.name: one.revision for one in (*self.members[role], *beside) if one.revision}
+        return {member.name: member.revision for member in (*self.members[role], *beside) if member.revision}
 
 
 def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
@@ -106,7 +106,7 @@ def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
     with old data."""
     asked = [machine.name for machine in machines if machine.role is not Role.VPN]
     found = fleet.ask_all(dict.fromkeys(asked, "restore look"), limit_s=LOOK_S)
-    aside = {one.name for one in learners(tuple(machines))}
+    aside = {learner.name for learner in learners(tuple(machines))}
     silent = [
         f"  {name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError) and name not in aside
     ]

@@ -97,7 +97,7 @@ class Restoration:
         self.fleet.must(dict.fromkeys(self.seen.servers, words), what="not stopped", limit_s=STOP_S)
 
     def _learners(self) -> list[str]:
-        return [one.name for one in self.seen.learners if Role.ETCD in self._roles]
+        return [learner.name for learner in self.seen.learners if Role.ETCD in self._roles]
 
     def _stop_learners(self) -> None:
         if waiting := self._learners():
@@ -116,15 +116,17 @@ class Restoration:
 
     def _stop_members(self, roles: Sequence[Role]) -> dict[str, str]:
         """Stop every member, and return the one-time public keys of those that need new data."""
-        self.say(f"stopping etcd and setting its data aside: {', '.join(one.name for one in self._members(roles))}")
+        self.say(
+            f"stopping etcd and setting its data aside: {', '.join(member.name for member in self._members(roles))}"
+        )
         healthy = ["--although-healthy"] if self.half.although_healthy else []
         words = {}
         for role in roles:
-            for one in self.seen.members[role]:
+            for member in self.seen.members[role]:
                 # Names of blobs and answers of machines are nobody's words to put into a shell.
                 names = ["--id", self.half.id, "--backup", self.sealed[role].backup.name]
-                instead = ["--instead", one.half_done] if one.half_done not in ("", self.half.id) else []
-                words[one.name] = shlex.join(["restore", "stop", *names, *instead, *healthy])
+                instead = ["--instead", member.half_done] if member.half_done not in ("", self.half.id) else []
+                words[member.name] = shlex.join(["restore", "stop", *names, *instead, *healthy])
         answers = self.fleet.must(words, what="not stopped", limit_s=STOP_S)
         return {name: str(one["recipient"]) for name, one in answers.items() if one.get("recipient")}
 
@@ -133,9 +135,9 @@ class Restoration:
             self.say(f"making new data of the backups: {', '.join(recipients)}")
         words = {}
         for role in roles:
-            for one in self.seen.members[role]:
-                plan = self._plan(role, self.sealed[role], recipients[one.name]) if one.name in recipients else ""
-                words[one.name] = f"restore rebuild --id {self.half.id} --plan '{plan}'"
+            for member in self.seen.members[role]:
+                plan = self._plan(role, self.sealed[role], recipients[member.name]) if member.name in recipients else ""
+                words[member.name] = f"restore rebuild --id {self.half.id} --plan '{plan}'"
         answers = self.fleet.must(words, what="no new data", limit_s=REBUILD_S)
         for role in roles:
             self._note(role, answers)
@@ -162,7 +164,7 @@ class Restoration:
         }
         plan = {
             "source": source,
-            "members": [one.name for one in self.seen.members[role]],
+            "members": [member.name for member in self.seen.members[role]],
             # With a word of its own the etcd cluster has an id of its own: a member with old data is refused.
             "token": f"{self.book.environment.name}-{role}-{self.half.id}",
             "bump": self.half.clusters[str(role)].bump,
@@ -172,9 +174,9 @@ class Restoration:
     def _start(self, role: Role) -> None:
         joined = self._joined(role)
         waiting = [
-            one.name
-            for one in self.seen.members[role]
-            if one.at(self.half.id) < MemberStep.FINISHED and one.name not in joined
+            member.name
+            for member in self.seen.members[role]
+            if member.at(self.half.id) < MemberStep.FINISHED and member.name not in joined
         ]
         if not waiting:
             return
@@ -184,12 +186,16 @@ class Restoration:
         self._note(role, answers)
         self.book.set_cluster(role, self.clusters[role])
         self.say(f"{role} has a quorum: cluster {self.clusters[role]}")
-        if lifted := sorted({str(name) for one in answers.values() for name in one.get("lifted", ())}):
+        if lifted := sorted({str(name) for answer in answers.values() for name in answer.get("lifted", ())}):
             self.say(f"{role}: lifted the alarm {' and '.join(lifted)}, which the backup was made with")
 
     def _note(self, role: Role, answers: Mapping[str, Answer]) -> None:
         """Note the id of the new etcd cluster; ``CommandError`` unless all members have the same."""
-        mine = {one.name: str(answers[one.name]["cluster"]) for one in self.seen.members[role] if one.name in answers}
+        mine = {
+            member.name: str(answers[member.name]["cluster"])
+            for member in self.seen.members[role]
+            if member.name in answers
+        }
         if len(set(mine.values())) > 1:
             raise CommandError(f"members of {role} have data of several etcd clusters, and stay as they are: {mine}")
         self.clusters[role] = next(iter(mine.values()))
@@ -209,7 +215,7 @@ class Restoration:
     def _finish(self) -> None:
         command = f"restore finish --id {self.half.id}"
         joined = [name for role in self._roles for name in self._joined(role)]
-        words = {one.name: command + " --joined" * (one.name in joined) for one in self._members(self._roles)}
+        words = {member.name: command + " --joined" * (member.name in joined) for member in self._members(self._roles)}
         answers = self.fleet.must(words, what="not finished", limit_s=STOP_S)
         answers |= self._ask_learners(dict.fromkeys(self._learners(), command), "not started")
         for name, answer in answers.items():
@@ -220,12 +226,12 @@ class Restoration:
         """Return the members that join by themselves an etcd cluster that was restored."""
         if not self.seen.alive(role, self.half.id):
             return []
-        return [one.name for one in self.seen.members[role] if one.at(self.half.id) < MemberStep.REBUILT]
+        return [member.name for member in self.seen.members[role] if member.at(self.half.id) < MemberStep.REBUILT]
 
     def _members(self, roles: Sequence[Role]) -> list[MemberSeen]:
-        return [one for role in roles for one in self.seen.members[role]]
+        return [member for role in roles for member in self.seen.members[role]]
 
 
 def _why(answer: Mapping[str, Any]) -> str:
-    failed = [f"{one['name']}: {one['detail']}" for one in answer.get("checks", ()) if not one.get("ok")]
+    failed = [f"{check['name']}: {check['detail']}" for check in answer.get("checks", ()) if not check.get("ok")]
     return "; ".join(failed) or "it gives no reason"

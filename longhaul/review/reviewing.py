@@ -110,7 +110,7 @@ def _drifted(env: str, planned: Planned) -> EnvironmentReview:
 def _said(summary: Summary) -> str:
     """Return the gravest finding, the number of further ones, and the numbers of resources by action."""
     counts = _counted(summary) or "nothing changes"
-    reasons = [one for one in (*summary.reasons, *summary.policy) if one.level is summary.verdict]
+    reasons = [reason for reason in (*summary.reasons, *summary.policy) if reason.level is summary.verdict]
     if summary.verdict in (ReviewOutcome.SAFE, ReviewOutcome.NEW) or not reasons:
         return f"{counts}; {summary.against}"
     more = f" And {len(reasons) - 1} more." if len(reasons) > 1 else ""
@@ -130,7 +130,9 @@ def _problems(project: Project, env: str) -> tuple[str, ...]:
     try:
         project.load(env)
     except ConfigurationError as error:
-        relative = [replace(one, file=str(seen_from(project.root, Path(one.file)))) for one in error.problems]
+        relative = [
+            replace(problem, file=str(seen_from(project.root, Path(problem.file)))) for problem in error.problems
+        ]
         return tuple(str(one).replace(f"{project.root}/", "") for one in relative)
     return ()
 

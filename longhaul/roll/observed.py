@@ -84,7 +84,7 @@ class ObservedMachine:
         if self.node is None:
             return "it has not joined"
         conditions = self.node.get("status", {}).get("conditions") or ()
-        ready: Mapping[str, Any] = next((one for one in conditions if one["type"] == "Ready"), {})
+        ready: Mapping[str, Any] = next((condition for condition in conditions if condition["type"] == "Ready"), {})
         if ready.get("status") != "True":
             return str(ready.get("message") or "it has never been ready")
         found = self.node.get("spec", {}).get("taints") or ()

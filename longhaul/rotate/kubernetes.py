@@ -115,12 +115,20 @@ def users_in(resources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the authority of API servers in a state, what has it in its user-data, and the groups that use that."""
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
     secret = Authority(name=KUBERNETES, common_name="").secret
-    own = next(one["urn"] for one in resources if one["type"] == AUTHORITY_TYPE and one["inputs"]["secret"] == secret)
-    direct = [one["urn"] for one in resources if own in _needs(one) and not one["type"].startswith(CERTIFICATE_TYPE)]
+    own = next(
+        resource["urn"]
+        for resource in resources
+        if resource["type"] == AUTHORITY_TYPE and resource["inputs"]["secret"] == secret
+    )
+    direct = [
+        resource["urn"]
+        for resource in resources
+        if own in _needs(resource) and not resource["type"].startswith(CERTIFICATE_TYPE)
+    ]
     groups = [
-        one["urn"]
-        for one in resources
-        if kinds.get(without_version(one["type"])) is ResourceKind.POOL and _needs(one) & set(direct)
+        resource["urn"]
+        for resource in resources
+        if kinds.get(without_version(resource["type"])) is ResourceKind.POOL and _needs(resource) & set(direct)
     ]
     return tuple(dict.fromkeys((own, *direct, *groups)))
 

@@ -60,7 +60,9 @@ def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> t
 def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
     """Return the members and VPN machines that hold such secrets, then all API servers: they know of every rotation."""
     machines = control_machines(vault.environment, plan(vault.environment))
-    found = [one for one in machines if one.role is not Role.API and any(map(secrets, _held(vault, one)))]
+    found = [
+        machine for machine in machines if machine.role is not Role.API and any(map(secrets, _held(vault, machine)))
+    ]
     return (*found, *members(machines, Role.API))
 
 

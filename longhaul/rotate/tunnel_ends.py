@@ -21,12 +21,12 @@ from longhaul.terminal.exits import CommandError, Exit
 def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...]:
     """Return the tunnels among a state's resources. Parts of a tunnel that get a key depend on its resource, or on a
     part that does. ``ValueError`` when the keys of one are not known yet."""
-    keys = [one for one in resources if one["type"] == TUNNEL_KEY]
+    keys = [resource for resource in resources if resource["type"] == TUNNEL_KEY]
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
-    ends = [one for one in resources if kinds.get(without_version(one["type"])) is ResourceKind.TUNNEL]
+    ends = [resource for resource in resources if kinds.get(without_version(resource["type"])) is ResourceKind.TUNNEL]
     users = {key["urn"]: tuple(_depending(ends, key["urn"])) for key in keys}
     known = {urn for found in users.values() for urn in found}
-    carrying = [one["urn"] for one in ends if _has_key(one) and one["urn"] not in known]
+    carrying = [end["urn"] for end in ends if _has_key(end) and end["urn"] not in known]
     if carrying:
         names = ", ".join(urn.rpartition("::")[2] for urn in carrying)
         raise ValueError(f"the keys of {names} are not known yet")
@@ -45,9 +45,9 @@ def _depending(ends: Iterable[Mapping[str, Any]], urn: str) -> list[str]:
     """Return the parts of tunnels that depend on a resource, in the state's order: each comes after what it depends
     on."""
     found = [urn]
-    for one in ends:
-        if set(found) & set(one.get("dependencies") or ()):
-            found.append(one["urn"])
+    for end in ends:
+        if set(found) & set(end.get("dependencies") or ()):
+            found.append(end["urn"])
     return found[1:]
 
 
@@ -78,7 +78,9 @@ class StackEnds:
     def settle_gateways(self) -> None:
         """Run Ansible on the gateways of racks, whose role waits for a tunnel to each site."""
         stack = self.stack
-        there = [one for one in machines(stack.environment, plan(stack.environment)) if one.group == GATEWAYS]
+        there = [
+            machine for machine in machines(stack.environment, plan(stack.environment)) if machine.group == GATEWAYS
+        ]
         if not there:
             return
         with stack.log.open("ab") as log:

@@ -25,9 +25,11 @@ def believe(api: ConfigMaps, authorities: str, *, tell: Callable[[str], None]) -
 
 def _believe(api: ConfigMaps, path: str, bundle: str, *, tell: Callable[[str], None]) -> None:
     found = api.find(path)
-    if found is None or all(one["clientConfig"].get("caBundle") == bundle for one in found["webhooks"]):
+    if found is None or all(webhook["clientConfig"].get("caBundle") == bundle for webhook in found["webhooks"]):
         return
-    webhooks = [{**one, "clientConfig": {**one["clientConfig"], "caBundle": bundle}} for one in found["webhooks"]]
+    webhooks = [
+        {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": bundle}} for webhook in found["webhooks"]
+    ]
     version = {"resourceVersion": found["metadata"]["resourceVersion"]}
     try:
         api.patch(path, {"metadata": version, "webhooks": webhooks})

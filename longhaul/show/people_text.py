@@ -11,11 +11,11 @@ from longhaul.show.people import PeopleView, ShareView
 def people_lines(people: PeopleView) -> Iterator[str]:
     """Return the lines about issuers, groups and laptops; none where only certificates sign in."""
     if people.issuers:
-        yield from table(("ISSUER", "URL"), [(one.name, one.url) for one in people.issuers])
+        yield from table(("ISSUER", "URL"), [(issuer.name, issuer.url) for issuer in people.issuers])
     if people.groups:
         rows = [
-            (one.name, one.everywhere or "-", ", ".join(one.namespaces) or "-", "yes" if one.vpn else "-")
-            for one in people.groups
+            (group.name, group.everywhere or "-", ", ".join(group.namespaces) or "-", "yes" if group.vpn else "-")
+            for group in people.groups
         ]
         yield from table(("GROUP", "EVERYWHERE", "NAMESPACES", "LAPTOPS"), rows)
     if vpn := people.vpn:

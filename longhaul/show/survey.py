@@ -113,8 +113,8 @@ def _control_plane(environment: Environment, addresses: AddressPlan) -> ControlP
         kubernetes=environment.versions.kubernetes,
         etcd=environment.versions.etcd,
         roles=tuple(_role(role, own) for role in Role if (own := members(machines, role))),
-        learner=next((_machine(one) for one in learners(machines)), None),
-        learner_type=next((one.machine_type for one in learners(machines)), ""),
+        learner=next((_machine(learner) for learner in learners(machines)), None),
+        learner_type=next((learner.machine_type for learner in learners(machines)), ""),
     )
 
 
@@ -171,7 +171,7 @@ def _hosts(environment: Environment, addresses: AddressPlan) -> Iterator[HostsVi
             gpus=by_model(GpuCount(model=host.gpu_model, count=exactly(host.gpus)) for host in hosts),
             first=own[0].address if own else None,
             last=own[-1].address if own else None,
-            gateways=tuple(_gateway(environment, one) for one in gateways if one.site == name),
+            gateways=tuple(_gateway(environment, gateway) for gateway in gateways if gateway.site == name),
             machines=tuple(
                 HostView(name=host_node_name(environment, one.name), address=one.address, pods=one.pods) for one in own
             ),

@@ -131,7 +131,7 @@ def _control_plane(overview: Overview, *, everything: bool) -> Iterator[str]:
         rows.append(("etcd's learner", f"1 × {control.learner_type}", own.name, str(own.address), "-"))
     yield from table(("ROLE", "MACHINES", "NAMES", "ADDRESSES", "SURVIVES"), rows)
     if everything:
-        every = [one for role in control.roles for one in role.machines]
+        every = [machine for role in control.roles for machine in role.machines]
         every += [control.learner] if control.learner else []
         machines = [(one.name, str(one.address), one.zone or "-") for one in every]
         yield ""
@@ -190,7 +190,9 @@ def _hosts(overview: Overview) -> Iterator[str]:
             f"{onprem.hosts:,} of {onprem.room:,}",
             "-" if onprem.first is None or onprem.last is None else _range(str(onprem.first), str(onprem.last)),
             ", ".join(map(str, onprem.gpus)) or "-",
-            ", ".join(f"{one.name} {one.address} (public {one.public_address})" for one in onprem.gateways),
+            ", ".join(
+                f"{gateway.name} {gateway.address} (public {gateway.public_address})" for gateway in onprem.gateways
+            ),
         )
         for onprem in overview.hosts
     ]
@@ -199,20 +201,22 @@ def _hosts(overview: Overview) -> Iterator[str]:
 
 
 def _addresses(overview: Overview, *, everything: bool) -> Iterator[str]:
-    rows = [(one.name, str(one.block), str(one.infra), str(one.nodes), str(one.pods)) for one in overview.sites]
+    rows = [(site.name, str(site.block), str(site.infra), str(site.nodes), str(site.pods)) for site in overview.sites]
     rows += [("services", str(overview.services), "", "", ""), ("operators", str(overview.operators), "", "", "")]
     yield from table((f"OF {overview.supernet}", "RANGE", "INFRASTRUCTURE", "NODES", "PODS"), rows)
     yield f"{INDENT}kubernetes service {overview.kubernetes_service}, DNS service {overview.dns_service}"
     yield ""
-    room = [(one.name, f"{one.most_nodes:,}", _known(one.room), _known(one.room_left)) for one in overview.sites]
+    room = [(site.name, f"{site.most_nodes:,}", _known(site.room), _known(site.room_left)) for site in overview.sites]
     yield from table(("SITE", "NODES AT MOST", "ROOM FOR", "LEFT"), room, right=(1, 2, 3))
     yield ""
     parts = list(overview.sites[0].subnets)
-    subnets = [(one.name, *(str(one.subnets[part]) for part in parts)) for one in overview.sites]
+    subnets = [(site.name, *(str(site.subnets[part]) for part in parts)) for site in overview.sites]
     yield from table(("SUBNETS", *(part.upper() for part in parts)), subnets)
     if everything:
         yield ""
-        zones = [(one.name, zone.zone, str(zone.nodes), str(zone.pods)) for one in overview.sites for zone in one.zones]
+        zones = [
+            (site.name, zone.zone, str(zone.nodes), str(zone.pods)) for site in overview.sites for zone in site.zones
+        ]
         yield from table(("SITE", "ZONE", "NODES", "PODS"), zones)
 
 
@@ -237,7 +241,7 @@ def _links(overview: Overview) -> Iterator[str]:
 def _names(overview: Overview, *, everything: bool) -> Iterator[str]:
     rows: list[tuple[str, str, str]] = []
     for site in overview.sites:
-        own = [one for one in overview.names if one.site == site.name]
+        own = [name for name in overview.names if name.site == site.name]
         pools = list(dict.fromkeys(one.pool for one in own if one.pool))
         shown = ["", *folded(pools, None if everything else LISTED)]
         rows += [(one.site, _what(one), one.name) for one in own if one.pool in shown]

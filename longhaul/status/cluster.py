@@ -52,7 +52,9 @@ def node(item: Mapping[str, Any]) -> NodeView:
     metadata, status = item["metadata"], item.get("status", {})
     labels = metadata.get("labels", {})
     pool = labels.get(POOL_LABEL, "")
-    ready: Mapping[str, Any] = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
+    ready: Mapping[str, Any] = next(
+        (condition for condition in status.get("conditions", ()) if condition["type"] == "Ready"), {}
+    )
     healthy = ready.get("status") == "True"
     return NodeView(
         name=metadata["name"],
@@ -80,7 +82,7 @@ def _closed(item: Mapping[str, Any]) -> str:
 def _gpus(item: Mapping[str, Any]) -> str:
     """Return why a node's GPUs are held back; empty when they are not."""
     conditions = item.get("status", {}).get("conditions", ())
-    verdict: Mapping[str, Any] = next((one for one in conditions if one["type"] == GPU_HEALTHY), {})
+    verdict: Mapping[str, Any] = next((condition for condition in conditions if condition["type"] == GPU_HEALTHY), {})
     if not verdict:
         return "its GPUs have not been tested yet"
     if verdict.get("status") != "True":

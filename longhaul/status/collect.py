@@ -153,7 +153,7 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
         content = json.loads(stdout)
         checks = tuple(_check(check) for check in content.get("checks", []))
         members = tuple(dict(member) for member in content.get("members") or [])
-        certificates = tuple(_certificate(one) for one in content.get("certificates") or [])
+        certificates = tuple(_certificate(certificate) for certificate in content.get("certificates") or [])
         backup = dict(content.get("backup") or {})
         restore = str(content.get("restore") or "")
         return NodeAnswer(

@@ -37,7 +37,9 @@ def _together(looks: Iterable[tuple[LiveGroup, GroupState]], *, nodes: set[str])
     for group, look in looks:
         machines += look.machines
         wanted += look.wanted
-        unjoined = [one for one in look.machines if one.life is not Life.LEAVING and one.node not in nodes][:MOST]
+        unjoined = [
+            machine for machine in look.machines if machine.life is not Life.LEAVING and machine.node not in nodes
+        ][:MOST]
         if unjoined:
             ages = group.made_at(unjoined)
             made |= {one.node: ages[one.id] for one in unjoined if one.id in ages}

@@ -56,7 +56,7 @@ def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
 
 def _followed(status: RotationStatus, observed: Observed) -> RotationStatus:
     """Return the rotation of the authority of API servers with the nodes that do not believe what all servers do."""
-    views = [one.credentials for one in observed.answers.values() if one.credentials is not None]
+    views = [answer.credentials for answer in observed.answers.values() if answer.credentials is not None]
     wanted = {view.authorities for view in views if view.role == Role.API}
     left = [node.name for node in observed.cluster.nodes if {node.authorities} != wanted]
     if len(wanted) != 1 or not left:

@@ -32,7 +32,8 @@ def _etcd(etcd: EtcdStatus) -> dict[str, Any]:
 def to_text(status: Status, *, colour: bool) -> str:
     """Return aligned tables, and a summary line."""
     machines = [
-        (one.name, _mark(one.verdict), one.power or "-", one.provisioning or "-", one.reason) for one in status.machines
+        (machine.name, _mark(machine.verdict), machine.power or "-", machine.provisioning or "-", machine.reason)
+        for machine in status.machines
     ]
     members = [
         (f"{etcd.name}/{member.name}", _mark(member.verdict), member.reason)
@@ -43,7 +44,7 @@ def to_text(status: Status, *, colour: bool) -> str:
     parts.append(("API", _mark(status.api.verdict), status.api.reason))
     parts += [(f"pool {pool.name}", _mark(pool.verdict), pool.reason) for pool in status.pools]
     parts += [(f"add-on {addon.name}", _mark(addon.verdict), addon.reason) for addon in status.addons]
-    parts += [(f"rotation {one.name}", _mark(one.verdict), one.reason) for one in status.rotations]
+    parts += [(f"rotation {rotation.name}", _mark(rotation.verdict), rotation.reason) for rotation in status.rotations]
     parts += [(f"quarantine {one.name}", _mark(one.verdict), one.reason) for one in status.quarantine]
     blocks = [
         _table(("MACHINE", "VERDICT", "POWER", "PROVISIONING", "REASON"), machines, colour=colour),
@@ -58,7 +59,10 @@ def to_text(status: Status, *, colour: bool) -> str:
 
 
 def _gateways(status: Status, *, colour: bool) -> list[str]:
-    rows = [(one.name, _mark(one.verdict), one.site, one.address, one.reason) for one in status.gateways]
+    rows = [
+        (gateway.name, _mark(gateway.verdict), gateway.site, gateway.address, gateway.reason)
+        for gateway in status.gateways
+    ]
     return [_table(("GATEWAY", "VERDICT", "SITE", "ADDRESS", "REASON"), rows, colour=colour)] if rows else []
 
 

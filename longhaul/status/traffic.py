@@ -18,11 +18,11 @@ def carried(environment: Environment, link: PlannedLink, knocks: Mapping[str, Kn
     """
     for site, far in ((link.first, link.second), (link.second, link.first)):
         told = [
-            [one for one in counts if one[0].startswith(f"{far}-{gateway.name}-")]
+            [count for count in counts if count[0].startswith(f"{far}-{gateway.name}-")]
             for gateway in environment.sites[site].gateways
             if (knock := knocks.get(f"{environment.name}-{gateway.name}")) and (counts := knock.carried) is not None
         ]
         if told:
-            found = [one for counts in told for one in counts]
+            found = [count for counts in told for count in counts]
             return sum(came for _, came, _ in found), sum(went for _, _, went in found)
     return None

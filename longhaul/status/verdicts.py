@@ -107,7 +107,7 @@ class Status:
             *(self.machines, self.etcd_clusters, self.gateways, self.links, self.nodes),
             *(self.pools, self.addons, self.rotations, self.quarantine),
         )
-        verdicts = [self.api.verdict, *(one.verdict for parts in named for one in parts)]
+        verdicts = [self.api.verdict, *(part.verdict for parts in named for part in parts)]
         return all(verdict.severity in (Severity.OK, Severity.UNKNOWN) for verdict in verdicts)
 
 
@@ -127,7 +127,9 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
         pools=judge_pools(environment, observed),
         addons=judge_addons(environment, observed),
         rotations=judge_rotations(environment.name, observed),
-        quarantine=judge_quarantine(environment, [one.name for one in machines if one.role is Role.API], observed),
+        quarantine=judge_quarantine(
+            environment, [machine.name for machine in machines if machine.role is Role.API], observed
+        ),
     )
 
 

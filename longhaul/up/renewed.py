@@ -28,7 +28,7 @@ def hand_out(environment: Environment, renewed: Collection[str], say: Callable[[
     """Have the holders of the certificates named ``renewed`` fetch them, and API servers the issuers if these are among
     them, one machine after the other."""
     addresses = plan(environment)
-    held = {one.name: one.holder for one in certificates(environment, addresses)}
+    held = {certificate.name: certificate.holder for certificate in certificates(environment, addresses)}
     holders = {held[name] for name in renewed if name in held}
     machines = control_machines(environment, addresses)
     believing: set[str] = set()

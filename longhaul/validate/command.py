@@ -48,7 +48,9 @@ def _examined(invocation: Invocation) -> Mapping[str, Examined]:
     found = {env: project.examine(env)} if env else examine_directory(project.stacks)
     problems = [problem for name, examined in found.items() for problem in _of_images(project, name, examined)]
     if problems:
-        raise ConfigurationError(problems, warnings=[one for examined in found.values() for one in examined.warnings])
+        raise ConfigurationError(
+            problems, warnings=[warning for examined in found.values() for warning in examined.warnings]
+        )
     return found
 
 
@@ -70,10 +72,13 @@ def _for_programs(invocation: Invocation) -> Exit:
     problems: Sequence[Problem] = ()
     try:
         found = _examined(invocation)
-        names, warnings = list(found), [one for examined in found.values() for one in examined.warnings]
+        names, warnings = list(found), [warning for examined in found.values() for warning in examined.warnings]
     except ConfigurationError as error:
         problems, warnings = error.problems, list(error.warnings)
-    told = {"problems": [asdict(one) for one in problems], "warnings": [asdict(one) for one in warnings]}
+    told = {
+        "problems": [asdict(problem) for problem in problems],
+        "warnings": [asdict(warning) for warning in warnings],
+    }
     print(document({"valid": not problems, "environments": names, **told}))
     return Exit.USAGE if problems else Exit.OK
 

@@ -62,7 +62,7 @@ def record_of(environment: Environment) -> QuarantineVault:
 def has_list(state: Mapping[str, Any]) -> bool:
     """Return whether a stack's state has the vault's list. A destruction that was interrupted may have deleted it,
     and what lets anybody into the vault after it."""
-    made = ((str(one.get("type", "")), one.get("id")) for one in state.get("resources") or ())
+    made = ((str(resource.get("type", "")), resource.get("id")) for resource in state.get("resources") or ())
     return any(kind.startswith("pulumi-python:dynamic") and id_ == QUARANTINE for kind, id_ in made)
 
 

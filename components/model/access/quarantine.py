@@ -68,10 +68,10 @@ class Quarantine:
         try:
             raw = json.loads(text)["machines"]
             machines = tuple(Quarantined(**{**one, "kept": tuple(one["kept"])}) for one in raw)
-            times = [one.refused_until() for one in machines]
+            times = [machine.refused_until() for machine in machines]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ValueError("it is no list of machines") from None
-        names = [one.name for one in machines]
+        names = [machine.name for machine in machines]
         if not all(map(_NAME.fullmatch, names)) or len(set(names)) < len(names):
             raise ValueError("its machines are not named as nodes are, each once")
         if any(time.tzinfo is None for time in times):
@@ -81,23 +81,23 @@ class Quarantine:
     def text(self) -> str:
         """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
         and YAML read it alike. ``ValueError`` when it is too long for the vault."""
-        users = json.dumps([f"{USER}{one.name}" for one in self.machines])
-        found = json.dumps({"users": users, "machines": [asdict(one) for one in self.machines]})
+        users = json.dumps([f"{USER}{machine.name}" for machine in self.machines])
+        found = json.dumps({"users": users, "machines": [asdict(machine) for machine in self.machines]})
         return fitting(found)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of their Nodes, in the order of the alphabet."""
-        return tuple(sorted(one.name for one in self.machines))
+        return tuple(sorted(machine.name for machine in self.machines))
 
     @property
     def held(self) -> tuple[Quarantined, ...]:
         """Return those of which something is kept."""
-        return tuple(one for one in self.machines if not one.released)
+        return tuple(machine for machine in self.machines if not machine.released)
 
     def find(self, name: str) -> Quarantined | None:
         """Return the machine of this name; None when it is not in quarantine."""
-        return next((one for one in self.machines if one.name == name), None)
+        return next((machine for machine in self.machines if machine.name == name), None)
 
     def with_(self, machine: Quarantined) -> Quarantine:
         """Return the list with a machine, in the place of one of the same name."""
@@ -111,7 +111,7 @@ class Quarantine:
 
 
 def _needed(machines: Iterable[Quarantined], now: datetime) -> Iterable[Quarantined]:
-    return (one for one in machines if not one.released or one.refused_until() > now)
+    return (machine for machine in machines if not machine.released or machine.refused_until() > now)
 
 
 def is_name(name: str) -> bool:

@@ -39,8 +39,8 @@ class Revoked:
     def parse(cls, text: str) -> Revoked:
         """Parse the vault's value; ``ValueError`` when it is not one."""
         try:
-            people = tuple(RevokedPerson(**one) for one in json.loads(text)["people"])
-            names = [one.name for one in people]
+            people = tuple(RevokedPerson(**person) for person in json.loads(text)["people"])
+            names = [person.name for person in people]
             fit = all(is_name(name) for name in names)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ValueError("it is no list of people") from None
@@ -52,17 +52,17 @@ class Revoked:
         """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
         and YAML read it alike. ``ValueError`` when it is too long for the vault."""
         users = json.dumps(list(self.names))
-        found = json.dumps({"users": users, "people": [asdict(one) for one in self.people]})
+        found = json.dumps({"users": users, "people": [asdict(person) for person in self.people]})
         return fitting(found)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return their names, in the order of the alphabet."""
-        return tuple(sorted(one.name for one in self.people))
+        return tuple(sorted(person.name for person in self.people))
 
     def find(self, name: str) -> RevokedPerson | None:
         """Return the person of this name; None when nobody revoked it."""
-        return next((one for one in self.people if one.name == name), None)
+        return next((person for person in self.people if person.name == name), None)
 
     def with_(self, person: RevokedPerson) -> Revoked:
         """Return the list with a person; one who is there already stays as it is."""
@@ -70,7 +70,7 @@ class Revoked:
 
     def without(self, name: str) -> Revoked:
         """Return the list without a person."""
-        return Revoked(people=tuple(one for one in self.people if one.name != name))
+        return Revoked(people=tuple(person for person in self.people if person.name != name))
 
 
 def is_name(name: str) -> bool:

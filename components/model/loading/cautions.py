@@ -89,7 +89,7 @@ def _no_node(environment: Environment) -> Iterator[Caution]:
 def _lonely_vpn(environment: Environment) -> Iterator[Caution]:
     """Yield a caution if there is a VPN, and no group whose people may connect."""
     groups = environment.identity.groups.values()
-    if environment.vpn is not None and not any(one.vpn or one.everywhere == "cluster-admin" for one in groups):
+    if environment.vpn is not None and not any(group.vpn or group.everywhere == "cluster-admin" for group in groups):
         yield Caution(
             name="lonely-vpn",
             at=("vpn",),

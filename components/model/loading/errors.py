@@ -73,5 +73,7 @@ def _folded(problems: Iterable[Problem]) -> Iterator[str]:
 
 
 def _places(problems: list[Problem]) -> str:
-    named = [one.key if one.line is None else f"{one.key} (line {one.line})" for one in problems[:NAMED]]
+    named = [
+        problem.key if problem.line is None else f"{problem.key} (line {problem.line})" for problem in problems[:NAMED]
+    ]
     return ", ".join(named) + (", …" if len(problems) > NAMED else "")

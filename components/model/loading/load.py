@@ -57,7 +57,7 @@ class _Loaded:
 
     def warnings(self, broken: frozenset[Location] = frozenset()) -> list[Problem]:
         """Return the doubts that depend on nothing that is ``broken``."""
-        return [self.problem(one) for one in cautions(self.environment) if one.holds(broken)]
+        return [self.problem(caution) for caution in cautions(self.environment) if caution.holds(broken)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,7 +280,7 @@ def _parse(raw: Raw, *, source: _Source, stack: str) -> _Loaded:
         if not problems:
             return loaded
         wrong_there = {(problem.file, problem.key) for problem in problems}
-        warnings += [one for one in loaded.warnings(broken) if (one.file, one.key) not in wrong_there]
+        warnings += [warning for warning in loaded.warnings(broken) if (warning.file, warning.key) not in wrong_there]
     raise ConfigurationError(_in_order(problems), warnings=_in_order(warnings))
 
 

@@ -14,7 +14,9 @@ OFFERED_PREFIX = 12
 def free(taken: Collection[IPv4Network], *, prefix: int = OFFERED_PREFIX) -> IPv4Network | None:
     """Return the first private range of ``prefix`` bits that overlaps none of ``taken``; ``None`` when there is
     none."""
-    return next((one for one in _candidates(prefix) if not any(one.overlaps(other) for other in taken)), None)
+    return next(
+        (candidate for candidate in _candidates(prefix) if not any(candidate.overlaps(other) for other in taken)), None
+    )
 
 
 def _candidates(prefix: int) -> Iterator[IPv4Network]:

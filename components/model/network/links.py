@@ -54,7 +54,9 @@ def has_tunnels(environment: Environment, site: str) -> bool:
 def remote_addresses(environment: Environment, site: str) -> int:
     """Return the number of public addresses of other sites to which a site has tunnels, one of a site that has a single
     connection to each. In a cloud whose connections lead to one address each, it is the number of connections."""
-    tunnelled = (one for one in links(environment) if one.kind is LinkKind.IPSEC and site in (one.first, one.second))
+    tunnelled = (
+        link for link in links(environment) if link.kind is LinkKind.IPSEC and site in (link.first, link.second)
+    )
     others = (environment.sites[one.second if one.first == site else one.first] for one in tunnelled)
     own = environment.sites[site]
     return sum(1 if _is_single(other, own) else cloud_of(other).tunnels.addresses(other) for other in others)

@@ -27,7 +27,7 @@ def shared(
     own: tuple[ClaimedAddress, ...], others: tuple[ClaimedAddress, ...]
 ) -> Iterator[tuple[ClaimedAddress, ClaimedAddress]]:
     """Yield each address of ``own`` that another environment has too, with the other's."""
-    there = {one.address: one for one in others}
+    there = {other.address: other for other in others}
     return ((one, there[one.address]) for one in own if one.address in there)
 
 

@@ -56,7 +56,7 @@ def check_fallbacks(environment: Environment) -> Iterator[Fault]:
                 machines = (pool.machine_type, other.machine_type)
                 basis = (
                     *(("pools", one, "machine_type") for one in (name, fallback)),
-                    *(("machine_types", one, "gpus") for one in machines),
+                    *(("machine_types", machine, "gpus") for machine in machines),
                 )
                 write = "a pool with GPUs, or leave it out"
                 yield Fault(at=("pools", name, "fallbacks", index), wrong=wrong, write=write, basis=basis)

@@ -63,6 +63,6 @@ def signs(certificate: Certificate) -> bool:
     """Return whether it may sign for others (RFC 5280, 4.2.1.3 and 4.2.1.9)."""
     from cryptography.x509 import BasicConstraints, KeyUsage
 
-    values = [one.value for one in certificate.extensions]
-    authority = any(isinstance(one, BasicConstraints) and one.ca for one in values)
-    return authority and all(one.key_cert_sign for one in values if isinstance(one, KeyUsage))
+    values = [extension.value for extension in certificate.extensions]
+    authority = any(isinstance(value, BasicConstraints) and value.ca for value in values)
+    return authority and all(value.key_cert_sign for value in values if isinstance(value, KeyUsage))

@@ -69,7 +69,7 @@ class EncryptionKeys:
     def parse(cls, text: str) -> EncryptionKeys:
         """Parse the vault's value; ``ValueError`` when it is not one."""
         try:
-            keys = tuple(Key(name=str(one["name"]), secret=str(one["secret"])) for one in json.loads(text))
+            keys = tuple(Key(name=str(entry["name"]), secret=str(entry["secret"])) for entry in json.loads(text))
         except (ValueError, KeyError, TypeError):
             raise ValueError("it is no list of named keys") from None
         names = [key.name for key in keys]

@@ -66,7 +66,7 @@ def remotes(name: str | None, addresses: Sequence[str]) -> str:
     """Return where laptops find the VPN machines, as JSON: by the file's ``name``, if it has one, and by their
     addresses."""
     named = [name] if name else []
-    return json.dumps([{"address": one, "port": PORT} for one in (*named, *addresses)])
+    return json.dumps([{"address": address, "port": PORT} for address in (*named, *addresses)])
 
 
 def operator_name(asking: str) -> str:

@@ -56,7 +56,7 @@ def permitted(policies: list[Mapping[str, Any]], action: str, target: ActionTarg
     """Return whether policies allow an action. An Allow counts for the resources that it names, if its conditions hold;
     one that cannot be evaluated here does not. A Deny counts in any case."""
     statements = [statement for policy in policies for statement in listed(policy.get("Statement"))]
-    meant = [one for one in statements if _matches(one, action)]
+    meant = [statement for statement in statements if _matches(statement, action)]
     if any(one.get("Effect") == "Deny" for one in meant):
         return False
     values = {f"aws:ResourceTag/{name}": value for name, value in target.tags.items()} if target else {}
@@ -88,7 +88,7 @@ def _policies(account: AwsAccount, key_id: str) -> tuple[str, list[Mapping[str, 
     if session is None:
         return key_id, []
     role = next((one for one in iam.get_roles() if one.arn == session.role_arn), None)
-    return str(session.arn), [json.loads(one) for one in _role_policies(role)]
+    return str(session.arn), [json.loads(role_policy) for role_policy in _role_policies(role)]
 
 
 def _role_policies(role: Any) -> Iterator[str]:

@@ -130,8 +130,8 @@ def _profile(account: Owner, given: dict[str, Any]) -> dict[str, str]:
 
 def _tags(data: dict[str, Any]) -> dict[str, dict[str, str]]:
     return {
-        one["ResourceType"]: {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}
-        for one in data.get("TagSpecifications", [])
+        tag_specification["ResourceType"]: {tag["Key"]: tag["Value"] for tag in tag_specification.get("Tags", [])}
+        for tag_specification in data.get("TagSpecifications", [])
     }
 
 

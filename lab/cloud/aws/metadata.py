@@ -101,7 +101,14 @@ class AwsMetadata:
     def _credentials(self, account: AwsAccount, instance: Any, role: Any) -> str:
         """Return credentials of the instance's role; they stay the same until shortly before they expire."""
         now = datetime.datetime.now(datetime.UTC)
-        session = next((one for one in reversed(account.sts.assumed_roles) if one.session_name == instance.id), None)
+        session = next(
+            (
+                assumed_role
+                for assumed_role in reversed(account.sts.assumed_roles)
+                if assumed_role.session_name == instance.id
+            ),
+            None,
+        )
         if session is None or _aware(session.expiration) - now < datetime.timedelta(seconds=RENEW_S):
             session = account.sts.assume_role(
                 region_name=instance.region_name,
@@ -231,13 +238,15 @@ def tree_of(ec2: LabEc2, instance: Any, credentials: Callable[[Any], str]) -> Tr
 def _interface(ec2: LabEc2, instance: Any, interface: Any) -> Tree:
     vpc = ec2.get_vpc(interface.subnet.vpc_id)
     ranges = [one["cidr_block"] for one in vpc.cidr_block_association_set]
-    prefixes = [one["Ipv4Prefix"] for one in interface.ipv4_prefixes]
+    prefixes = [ipv4_prefix["Ipv4Prefix"] for ipv4_prefix in interface.ipv4_prefixes]
     return {
         "device-number": "0",
         "interface-id": interface.id,
         "ipv4-prefix": "\n".join(prefixes) if prefixes else None,
         "local-hostname": instance.private_dns_name,
-        "local-ipv4s": "\n".join(one["PrivateIpAddress"] for one in interface.private_ip_addresses),
+        "local-ipv4s": "\n".join(
+            private_ip_address["PrivateIpAddress"] for private_ip_address in interface.private_ip_addresses
+        ),
         "mac": interface.mac_address,
         "owner-id": interface.owner_id,
         "security-group-ids": "\n".join(sorted(group.id for group in interface.group_set)),
@@ -252,7 +261,14 @@ def _interface(ec2: LabEc2, instance: Any, interface: Any) -> Tree:
 
 def _iam(ec2: LabEc2, instance: Any, credentials: Callable[[Any], str]) -> Tree | None:
     held = instance.iam_instance_profile
-    profile = next((one for one in ec2.account.iam.get_instance_profiles() if held and one.arn == held["Arn"]), None)
+    profile = next(
+        (
+            instance_profile
+            for instance_profile in ec2.account.iam.get_instance_profiles()
+            if held and instance_profile.arn == held["Arn"]
+        ),
+        None,
+    )
     if profile is None:
         return None
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -265,7 +281,9 @@ def _iam(ec2: LabEc2, instance: Any, credentials: Callable[[Any], str]) -> Tree 
 
 
 def _reservation(ec2: LabEc2, instance: Any) -> str | None:
-    return next((one.id for one in ec2.reservations.values() if instance in one.instances), None)
+    return next(
+        (reservation.id for reservation in ec2.reservations.values() if instance in reservation.instances), None
+    )
 
 
 def _tags(ec2: LabEc2, instance: Any) -> Tree | None:

@@ -113,7 +113,10 @@ class LabEc2(LabVpnConnections, EC2Backend):
         found = []
         for interface in self.enis.values():
             if interface.subnet.id == subnet.id:
-                found += [IPv4Network(one["PrivateIpAddress"]) for one in interface.private_ip_addresses]
+                found += [
+                    IPv4Network(private_ip_address["PrivateIpAddress"])
+                    for private_ip_address in interface.private_ip_addresses
+                ]
                 found += prefixes_of(interface)
         return found
 
@@ -138,7 +141,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         """Forget instances that were terminated long ago; return whether there were any."""
         latest, found = time.time() - REMEMBERED_S, False
         for reservation in list(self.reservations.values()):
-            left = [one for one in reservation.instances if getattr(one, "ended_at", latest) >= latest]
+            left = [instance for instance in reservation.instances if getattr(instance, "ended_at", latest) >= latest]
             found = found or len(left) < len(reservation.instances)
             reservation.instances = left
             if not left:
@@ -173,30 +176,50 @@ class LabEc2(LabVpnConnections, EC2Backend):
         super().delete_security_group(name, group_id)
 
     def detach_internet_gateway(self, internet_gateway_id: str, vpc_id: str) -> None:
-        alive = [one for one in self.nat_gateways.values() if one.vpc_id == vpc_id and one.state == "available"]
+        alive = [
+            nat_gateway
+            for nat_gateway in self.nat_gateways.values()
+            if nat_gateway.vpc_id == vpc_id and nat_gateway.state == "available"
+        ]
         if alive:
             text = f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
             raise DependencyViolationError(text + "detaching the gateway.")
         super().detach_internet_gateway(internet_gateway_id, vpc_id)
 
     def delete_vpc(self, vpc_id: str) -> Any:
-        attached = [one for one in self.internet_gateways.values() if getattr(one.vpc, "id", None) == vpc_id]
-        endpoints = [one for one in self.vpc_end_points.values() if one.vpc_id == vpc_id and one.state != "deleted"]
+        attached = [
+            internet_gateway
+            for internet_gateway in self.internet_gateways.values()
+            if getattr(internet_gateway.vpc, "id", None) == vpc_id
+        ]
+        endpoints = [
+            vpc_end_point
+            for vpc_end_point in self.vpc_end_points.values()
+            if vpc_end_point.vpc_id == vpc_id and vpc_end_point.state != "deleted"
+        ]
         groups = [group for group in self.groups.get(vpc_id, {}).values() if group.name != "default"]
         if attached or endpoints or groups:
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
         return super().delete_vpc(vpc_id)
 
     def delete_customer_gateway(self, customer_gateway_id: str) -> Any:
-        held = [one for one in self.vpn_connections.values() if one.customer_gateway_id == customer_gateway_id]
+        held = [
+            vpn_connection
+            for vpn_connection in self.vpn_connections.values()
+            if vpn_connection.customer_gateway_id == customer_gateway_id
+        ]
         if any(one.state != "deleted" for one in held):
             raise EC2ClientError("IncorrectState", f"The customer gateway '{customer_gateway_id}' is in use.")
         return super().delete_customer_gateway(customer_gateway_id)
 
     def delete_vpn_gateway(self, vpn_gateway_id: str) -> Any:
         gateway = self.get_vpn_gateway(vpn_gateway_id)
-        held = [one for one in self.vpn_connections.values() if one.vpn_gateway_id == vpn_gateway_id]
-        if any(one.state == "attached" for one in gateway.vpc_attachments) or any(
+        held = [
+            vpn_connection
+            for vpn_connection in self.vpn_connections.values()
+            if vpn_connection.vpn_gateway_id == vpn_gateway_id
+        ]
+        if any(vpc_attachment.state == "attached" for vpc_attachment in gateway.vpc_attachments) or any(
             one.state != "deleted" for one in held
         ):
             raise EC2ClientError("IncorrectState", f"The vpnGateway ID '{vpn_gateway_id}' is in use.")

@@ -42,9 +42,9 @@ def proposals(options: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _suites(options: Mapping[str, Any], *, phase: int) -> str:
-    encryption = [_ENCRYPTION[one] for one in _values(options, f"Phase{phase}EncryptionAlgorithms")]
-    integrity = [_INTEGRITY[one] for one in _values(options, f"Phase{phase}IntegrityAlgorithms")]
-    groups = [_GROUPS[int(one)] for one in _values(options, f"Phase{phase}DHGroupNumbers")]
+    encryption = [_ENCRYPTION[value] for value in _values(options, f"Phase{phase}EncryptionAlgorithms")]
+    integrity = [_INTEGRITY[value] for value in _values(options, f"Phase{phase}IntegrityAlgorithms")]
+    groups = [_GROUPS[int(value)] for value in _values(options, f"Phase{phase}DHGroupNumbers")]
     combined = [one for one in encryption if "gcm" in one]
     others = [one for one in encryption if "gcm" not in one]
     found = []
@@ -57,4 +57,4 @@ def _suites(options: Mapping[str, Any], *, phase: int) -> str:
 
 
 def _values(options: Mapping[str, Any], name: str) -> Sequence[Any]:
-    return [one["Value"] for one in options[name]]
+    return [option["Value"] for option in options[name]]

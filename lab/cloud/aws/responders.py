@@ -135,7 +135,9 @@ class ScalingResponder(AutoScalingResponse):
         backend: Any = self.autoscaling_backend
         name, ids = self._get_param("AutoScalingGroupName"), self._get_param("ActivityIds", [])
         groups = [backend.group(name)] if name else list(backend.groups())
-        found = [one for group in groups for one in group.activities if not ids or one["ActivityId"] in ids]
+        found = [
+            activity for group in groups for activity in group.activities if not ids or activity["ActivityId"] in ids
+        ]
         return ActionResult({"Activities": found[: self._get_int_param("MaxRecords", 100)]})
 
     def update_auto_scaling_group(self) -> ActionResult:

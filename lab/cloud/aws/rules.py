@@ -106,8 +106,8 @@ def _ranges(ec2: LabEc2, rule: Any) -> tuple[IPv4Network, ...]:
     if not group:
         return ()
     members = [one for one in ec2.enis.values() if any(held.id == group for held in one.group_set)]
-    own = [IPv4Network(one.private_ip_address) for one in members]
-    delegated = [IPv4Network(item["Ipv4Prefix"]) for one in members for item in getattr(one, "ipv4_prefixes", [])]
+    own = [IPv4Network(member.private_ip_address) for member in members]
+    delegated = [IPv4Network(item["Ipv4Prefix"]) for member in members for item in getattr(member, "ipv4_prefixes", [])]
     return tuple(sorted([*own, *delegated]))
 
 

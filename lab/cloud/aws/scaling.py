@@ -118,7 +118,9 @@ class LabGroup(FakeAutoScalingGroup):
         """Let an instance go on outside the group, without the tag that names the group
         (docs.aws.amazon.com/autoscaling/ ec2/userguide/ec2-auto-scaling-detach-attach-instances.html). moto leaves out
         the activity."""
-        (state,) = (one for one in self.active_instances() if one.instance.id == instance_id)
+        (state,) = (
+            active_instance for active_instance in self.active_instances() if active_instance.instance.id == instance_id
+        )
         self.instance_states.remove(state)
         self.ec2_backend.delete_tags([instance_id], {ASG_NAME_TAG: self.name})
         instance: Any = state.instance

@@ -27,9 +27,9 @@ def target_of(account: AwsAccount, region: str, action: str, form: Mapping[str, 
     name, instance = form.get("AutoScalingGroupName"), form.get("InstanceId")
     match action:
         case "autoscaling:TerminateInstanceInAutoScalingGroup" if instance:
-            found = [one for one in groups if _holds(one, instance)]
+            found = [group for group in groups if _holds(group, instance)]
         case "autoscaling:SetDesiredCapacity" | "autoscaling:TerminateInstanceInAutoScalingGroup":
-            found = [one for one in groups if one.name == name]
+            found = [group for group in groups if group.name == name]
         case _:
             return None
     return next((ActionTarget(arn=one.arn, tags=_tags(one)) for one in found), None)

@@ -104,9 +104,10 @@ class LabVpnConnections(VPNConnectionBackend):
         gateways: Iterator[Any] = iter(self.customer_gateways.values())  # type: ignore[attr-defined]
         return next(
             (
-                one
-                for one in gateways
-                if one.state != "deleted" and all(getattr(one, key, None) == value for key, value in told_apart.items())
+                gateway
+                for gateway in gateways
+                if gateway.state != "deleted"
+                and all(getattr(gateway, key, None) == value for key, value in told_apart.items())
             ),
             None,
         )

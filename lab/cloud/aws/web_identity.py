@@ -62,7 +62,10 @@ def grant(
         code = "ExpiredTokenException" if "expired" in str(problem).lower() else "InvalidIdentityToken"
         raise AwsRefusalError(code, f"Couldn't verify the token: {problem}") from problem
     issuer, audience = str(found["iss"]).removeprefix("https://"), str(found["aud"])
-    provider = next((one for one in iam.open_id_providers.values() if one.url == issuer), None)
+    provider = next(
+        (open_id_provider for open_id_provider in iam.open_id_providers.values() if open_id_provider.url == issuer),
+        None,
+    )
     if provider is None:
         text = f"No OpenIDConnect provider found in your account for https://{issuer}"
         raise AwsRefusalError("InvalidIdentityToken", text)
@@ -85,8 +88,13 @@ def trusted(policy: Mapping[str, Any], provider: str, values: Mapping[str, Any])
     """Return whether a trust policy admits a caller with these claims from this provider. A statement that cannot be
     evaluated here admits no caller if it allows, and denies every caller if it denies."""
     statements = [one for one in listed(policy.get("Statement")) if _meant(one, provider)]
-    denied = any(one["Effect"] == "Deny" and holds(one.get("Condition", {}), values) is not False for one in statements)
-    allowed = any(one["Effect"] == "Allow" and holds(one.get("Condition", {}), values) for one in statements)
+    denied = any(
+        statement["Effect"] == "Deny" and holds(statement.get("Condition", {}), values) is not False
+        for statement in statements
+    )
+    allowed = any(
+        statement["Effect"] == "Allow" and holds(statement.get("Condition", {}), values) for statement in statements
+    )
     return allowed and not denied
 
 
@@ -94,4 +102,4 @@ def _meant(statement: Mapping[str, Any], provider: str) -> bool:
     principal = statement.get("Principal", {})
     federated = listed(principal.get("Federated")) if isinstance(principal, Mapping) else []
     actions = listed(statement.get("Action"))
-    return provider in federated and any(fnmatchcase(ACTION.lower(), str(one).lower()) for one in actions)
+    return provider in federated and any(fnmatchcase(ACTION.lower(), str(action).lower()) for action in actions)

@@ -42,7 +42,7 @@ def _network(ec2: LabEc2, vpc: Any) -> Network:
         id=vpc.id,
         name=name_of(ec2, vpc),
         ranges=tuple(IPv4Network(text) for text in ranges),
-        subnets=tuple(_subnet(ec2, vpc, subnet) for subnet in sorted(subnets, key=lambda one: one.id)),
+        subnets=tuple(_subnet(ec2, vpc, subnet) for subnet in sorted(subnets, key=lambda subnet: subnet.id)),
     )
 
 
@@ -96,7 +96,7 @@ def _machine(account: AwsAccount, ec2: LabEc2, instance: Any) -> DesiredMachine:
         generation=instance.id,
         network=interface.subnet.vpc_id,
         address=IPv4Interface(f"{interface.private_ip_address}/{length}"),
-        routed=tuple(IPv4Network(one["Ipv4Prefix"]) for one in interface.ipv4_prefixes),
+        routed=tuple(IPv4Network(ipv4_prefix["Ipv4Prefix"]) for ipv4_prefix in interface.ipv4_prefixes),
         rules=rules_of(ec2, interface),
         image=account.images.get(instance.image_id, instance.image_id),
         user_data=user_data(instance),
@@ -119,7 +119,9 @@ def local_ssd_gib(kind: str) -> int:
 
 def _gateways(ec2: LabEc2) -> Iterator[DesiredGateway]:
     for gateway in ec2.vpn_gateways.values():
-        attached = [one.vpc_id for one in gateway.vpc_attachments if one.state == "attached"]
+        attached = [
+            vpc_attachment.vpc_id for vpc_attachment in gateway.vpc_attachments if vpc_attachment.state == "attached"
+        ]
         if gateway.state == "deleted" or not attached:
             continue
         tunnels = tuple(_tunnels(ec2, gateway.id))

@@ -90,7 +90,7 @@ class _Parser:
         if self._next() in ("AND", "OR"):
             self._refuse("parentheses around what is joined by AND and OR")
         joined = any if word == "OR" else all
-        return lambda operation: joined(one(operation) for one in terms)
+        return lambda operation: joined(term(operation) for term in terms)
 
     def _term(self) -> Condition:
         first = self._take()

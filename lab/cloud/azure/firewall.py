@@ -47,7 +47,7 @@ def refusal(
             return None if subnet.key in allowed else _words(vault, f"{peer.address} (subnet {subnet.id})")
         address = egress(store, subnet)
     ranges = [IPv4Network(str(rule["value"])) for rule in rules["ipRules"]]
-    if address is not None and any(address in one for one in ranges):
+    if address is not None and any(address in range_ for range_ in ranges):
         return None
     return _words(vault, str(address or peer.address))
 

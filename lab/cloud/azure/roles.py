@@ -55,7 +55,7 @@ def _any(patterns: tuple[str, ...], action: str) -> bool:
 
 def _autoscaler() -> tuple[str, ...]:
     role = json.loads((repository() / "clouds" / "azure" / "autoscaler-role.json").read_text(encoding="utf-8"))
-    return tuple(action for one in role["properties"]["permissions"] for action in one["actions"])
+    return tuple(action for permission in role["properties"]["permissions"] for action in permission["actions"])
 
 
 def built_in() -> dict[str, RoleDefinition]:

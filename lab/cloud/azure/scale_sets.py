@@ -210,14 +210,14 @@ class ScaleSets:
             raise invalid(f"{group.name}: {problem.errors(include_url=False, include_input=False)}") from problem
         if ids is None and required:
             raise invalid("Required parameter 'instanceIds' is missing (null).", target="instanceIds")
-        found = {one.body["instanceId"]: one for one in instances(self._store, group.id)}
+        found = {instance.body["instanceId"]: instance for instance in instances(self._store, group.id)}
         if ids is None or EVERY in ids:
             return list(found.values())
-        unknown = [one for one in ids if one not in found]
+        unknown = [id_ for id_ in ids if id_ not in found]
         if unknown:
             text = f"The provided instanceId {unknown[0]} is not an active Virtual Machine Scale Set VM instanceId."
             raise invalid(text, target="instanceIds")
-        return [found[one] for one in dict.fromkeys(ids)]
+        return [found[id_] for id_ in dict.fromkeys(ids)]
 
     def _follow(self, resource_id: str, operation: str) -> str:
         self._machines.spawn(self._finish(resource_id, operation))
@@ -227,7 +227,9 @@ class ScaleSets:
         """Wait for an operation's instances, then end it."""
         document = self._known(resource_id)
         group_id = document.id if document.type == TYPE else group_of(document)
-        mine = [one for one in instances(self._store, group_id) if one.hidden.get("operation") == operation]
+        mine = [
+            instance for instance in instances(self._store, group_id) if instance.hidden.get("operation") == operation
+        ]
         problems = [problem for problem in await asyncio.gather(*map(self._settle, mine)) if problem]
         group = self._store.get(group_id)
         others = [one for one, begun in self._operations.pending().items() if begun["resource"] == document.id]

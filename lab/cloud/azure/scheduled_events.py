@@ -110,10 +110,10 @@ class ScheduledEvents:
         except ValidationError as problem:
             raise ValueError(str(problem.errors(include_url=False, include_input=False))) from problem
         known = self._events(machine)
-        for one in approvals.start_requests:
-            if one.event_id not in known:
-                raise ValueError(f"there is no event {one.event_id}")
-            self._write(one.event_id, {**known[one.event_id], "approved": True})
+        for start_request in approvals.start_requests:
+            if start_request.event_id not in known:
+                raise ValueError(f"there is no event {start_request.event_id}")
+            self._write(start_request.event_id, {**known[start_request.event_id], "approved": True})
 
     async def document(self, machine: ResourceDocument, version: str) -> dict[str, Any]:
         """Return the document of a machine. The first request of its set enables the service, and takes long.
@@ -137,7 +137,7 @@ class ScheduledEvents:
         if event["started"] or event["not_before"] <= self._delays.now():
             return True
         others = [one for one in self.pending().values() if _group(one) == _group(event) and not one["started"]]
-        return all(one["approved"] for one in others)
+        return all(other["approved"] for other in others)
 
     def _events(self, machine: ResourceDocument) -> dict[str, dict[str, Any]]:
         return {key: event for key, event in self.pending().items() if event["scope"] == _scope(machine)}

@@ -56,7 +56,7 @@ def routes(store: DocumentStore, network_key: str) -> tuple[Route, ...]:
             remote = store.get(virtual_network_peering.remote_of(half))
             via = ids.get(frozenset((network_key, remote.key))) if remote else None
             if remote and via:
-                found += [Route(destination=one, via=via) for one in virtual_network_peering.ranges(remote)]
+                found += [Route(destination=range_, via=via) for range_ in virtual_network_peering.ranges(remote)]
     return tuple(dict.fromkeys(found))
 
 
@@ -104,7 +104,7 @@ def _carrying(store: DocumentStore, connections: list[ResourceDocument]) -> set[
     carrying: set[str] = set()
     for connection in sorted(connections, key=gateway_connection.age):
         ranges = list(_remote_ranges(store, connection))
-        if not any(one.overlaps(other) for one in ranges for other in taken):
+        if not any(range_.overlaps(other) for range_ in ranges for other in taken):
             carrying.add(connection.key)
         taken += ranges
     return carrying

@@ -108,7 +108,7 @@ def _await_told(environment: DrillEnvironment, held: Held, *, verdict: str, word
 
 
 def _reasons(environment: DrillEnvironment) -> dict[str, tuple[str, str]]:
-    return {one["name"]: (one["verdict"], one["reason"]) for one in environment.status()["machines"]}
+    return {machine["name"]: (machine["verdict"], machine["reason"]) for machine in environment.status()["machines"]}
 
 
 def _is_refused(environment: DrillEnvironment, machine: str) -> bool:

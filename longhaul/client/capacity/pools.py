@@ -96,7 +96,7 @@ def _taken(pods: Iterable[Object]) -> dict[str, Amount]:
 
 def _requests(spec: Object) -> Amount:
     """Return what a pod requests: its containers together, or the largest of those that run before them."""
-    own = [_of(one) for one in spec.get("containers") or ()]
+    own = [_of(container) for container in spec.get("containers") or ()]
     before = spec.get("initContainers") or ()
     own += [_of(one) for one in before if one.get("restartPolicy") == "Always"]
     first = [_of(one) for one in before]
@@ -113,11 +113,11 @@ def _of(container: Object) -> Amount:
 
 def _is_ready(node: Object) -> bool:
     conditions = (node.get("status") or {}).get("conditions") or ()
-    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return ready and not _is_starting(node)
 
 
 def _is_starting(node: Object) -> bool:
     """Return whether a node has registered and takes no pods yet."""
-    taints = [one["key"] for one in node["spec"].get("taints") or ()]
+    taints = [taint["key"] for taint in node["spec"].get("taints") or ()]
     return any(key in (UNCHECKED, PREFLIGHT_TAINT) for key in taints)

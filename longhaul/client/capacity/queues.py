@@ -48,7 +48,7 @@ def team(queue: Object, waiting: Iterable[Object] | None) -> TeamCapacity:
 
 
 def _use(flavor: Object, used: Iterable[Object]) -> Use:
-    declared = {one["name"]: one for one in flavor["resources"]}
+    declared = {resource["name"]: resource for resource in flavor["resources"]}
     own = amount({name: one["nominalQuota"] for name, one in declared.items()})
     counted = {one["name"]: one for one in used}
     limits = {name: one.get("borrowingLimit") for name, one in declared.items()}
@@ -86,7 +86,7 @@ def _asked(status: Object) -> dict[str, int]:
     """Return the amounts of a job: those that are set aside for it, or else that it wants."""
     assigned = (status.get("admission") or {}).get("podSetAssignments") or ()
     parts = [one.get("resourceUsage") for one in assigned]
-    parts = parts or [one.get("resources") for one in status.get("resourceRequests") or ()]
+    parts = parts or [resource_request.get("resources") for resource_request in status.get("resourceRequests") or ()]
     total: dict[str, int] = {}
     for part in parts:
         for name, text in (part or {}).items():
@@ -99,15 +99,19 @@ def _waits_for(status: Object, conditions: Mapping[str, Object]) -> str:
     pushed = conditions.get("Evicted", {})
     after = f"ended ({pushed['reason']}), waits again; " if _holds(conditions, "Evicted") and "reason" in pushed else ""
     if _holds(conditions, "QuotaReserved"):
-        checks = [one for one in status.get("admissionChecks") or () if one.get("state") != "Ready"]
-        said = "; ".join(str(one["message"]) for one in checks if one.get("message"))
+        checks = [
+            admission_check
+            for admission_check in status.get("admissionChecks") or ()
+            if admission_check.get("state") != "Ready"
+        ]
+        said = "; ".join(str(check["message"]) for check in checks if check.get("message"))
         return f"{after}nodes{f': {said}' if said else ''}"
     said = str(conditions.get("QuotaReserved", {}).get("message") or "")
     return f"{after}its turn{f': {said}' if said else ''}"
 
 
 def _conditions(item: Object) -> dict[str, Object]:
-    return {str(one["type"]): one for one in (item.get("status") or {}).get("conditions") or ()}
+    return {str(condition["type"]): condition for condition in (item.get("status") or {}).get("conditions") or ()}
 
 
 def _holds(conditions: Mapping[str, Object], name: str) -> bool:

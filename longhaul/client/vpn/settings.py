@@ -67,7 +67,7 @@ def _common(admission: Admission) -> list[tuple[str, ...]]:
     inside = IPv4Network(admission.inside.range)
     return [
         *(tuple(line.split()) for line in _SETTINGS.splitlines() if not line.startswith("#")),
-        *(("remote", one.address, str(one.port)) for one in admission.remotes),
+        *(("remote", remote.address, str(remote.port)) for remote in admission.remotes),
         ("verify-x509-name", admission.name, "name"),
         ("route", str(inside.network_address), str(inside.netmask)),
         ("dhcp-option", "DNS", admission.inside.dns),

@@ -110,15 +110,18 @@ def _check_placement(put: Put, properties: dict[str, Any]) -> None:
 def _check_network(put: Put, interface: dict[str, Any]) -> ResourceDocument:
     """Return the subnet; all addresses of an interface are from one."""
     configurations = interface["ipConfigurations"]
-    if sum(one["properties"]["primary"] for one in configurations) != 1 and len(configurations) > 1:
+    if sum(configuration["properties"]["primary"] for configuration in configurations) != 1 and len(configurations) > 1:
         raise ArmError(
             400,
             "MoreThanOneIpConfigurationShouldHaveOnePrimary",
             f"{put.id.name}: exactly one IP configuration of an interface must be primary.",
         )
-    if len({one["name"].lower() for one in configurations}) != len(configurations):
+    if len({configuration["name"].lower() for configuration in configurations}) != len(configurations):
         raise ArmError(400, "DuplicateResourceName", f"{put.id.name} has two IP configurations of the same name.")
-    ids = {one["properties"]["subnet"]["id"].lower(): one["properties"]["subnet"]["id"] for one in configurations}
+    ids = {
+        configuration["properties"]["subnet"]["id"].lower(): configuration["properties"]["subnet"]["id"]
+        for configuration in configurations
+    }
     if len(ids) != 1:
         raise ArmError(
             400,

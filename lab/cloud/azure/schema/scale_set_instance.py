@@ -116,7 +116,7 @@ def instances(store: DocumentStore, group: str) -> list[ResourceDocument]:
 
 def present(store: DocumentStore, group: str) -> list[ResourceDocument]:
     """Return the instances that count as the set's capacity: all that are not being deleted."""
-    return [one for one in instances(store, group) if not one.hidden.get("deleting")]
+    return [instance for instance in instances(store, group) if not instance.hidden.get("deleting")]
 
 
 def number(instance: ResourceDocument) -> int:
@@ -220,7 +220,9 @@ def _interface(group: ResourceDocument, instance: str, addresses: Sequence[str])
     (wanted,) = group.body["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"]
     settings = wanted["properties"]
     # The machine's own address first, as everywhere in the lab.
-    ordered = sorted(settings["ipConfigurations"], key=lambda one: not one["properties"]["primary"])
+    ordered = sorted(
+        settings["ipConfigurations"], key=lambda ip_configuration: not ip_configuration["properties"]["primary"]
+    )
     configurations = [
         {
             "name": one["name"],

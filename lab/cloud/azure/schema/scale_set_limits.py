@@ -79,4 +79,6 @@ def _limit(store: DocumentStore, size: str) -> dict[str, Any] | None:
 
 def _used(store: DocumentStore, size: str) -> int:
     instances = store.of_type(INSTANCE)
-    return sum(one.body["sku"]["name"] == size and not one.hidden.get("unallocated") for one in instances)
+    return sum(
+        instance.body["sku"]["name"] == size and not instance.hidden.get("unallocated") for instance in instances
+    )

@@ -65,7 +65,7 @@ def check(put: Put) -> None:
     properties = put.body["properties"]
     prefix = IPv4Network(properties["addressPrefix"])
     ranges = [IPv4Network(text) for text in network.body["properties"]["addressSpace"]["addressPrefixes"]]
-    if not any(prefix.subnet_of(one) for one in ranges):
+    if not any(prefix.subnet_of(range_) for range_ in ranges):
         raise ArmError(
             400,
             "NetcfgInvalidSubnet",

@@ -68,7 +68,7 @@ def check(put: Put) -> None:
                 )
     for subnet in subnets_of(put.store, put.id.text) if put.body["properties"].get("subnets") is None else ():
         prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
-        if not any(prefix.subnet_of(one) for one in ranges):
+        if not any(prefix.subnet_of(range_) for range_ in ranges):
             raise ArmError(
                 400,
                 "InUsePrefixCannotBeDeleted",

@@ -96,11 +96,11 @@ def check(put: Put) -> None:
         )
     if properties["sku"]["name"] != properties["sku"]["tier"]:
         raise invalid(f"{put.id.name}: sku.name and sku.tier must be the same.", target="sku")
-    subnets = {_subnet(put, one["properties"]["subnet"]["id"]).key for one in configurations}
+    subnets = {_subnet(put, configuration["properties"]["subnet"]["id"]).key for configuration in configurations}
     if len(subnets) != 1:
         raise invalid(f"{put.id.name}: all its IP configurations must be in one subnet.", target="ipConfigurations")
     _alone(put, subnets.pop())
-    _addresses(put, [one["properties"]["publicIPAddress"]["id"] for one in configurations])
+    _addresses(put, [configuration["properties"]["publicIPAddress"]["id"] for configuration in configurations])
 
 
 def _subnet(put: Put, subnet_id: str) -> ResourceDocument:
@@ -159,8 +159,8 @@ def gateways_in(store: DocumentStore, subnet_id: str) -> list[ResourceDocument]:
         gateway
         for gateway in store.of_type(TYPE)
         if any(
-            one["properties"]["subnet"]["id"].lower() == subnet_id.lower()
-            for one in gateway.body["properties"]["ipConfigurations"]
+            ip_configuration["properties"]["subnet"]["id"].lower() == subnet_id.lower()
+            for ip_configuration in gateway.body["properties"]["ipConfigurations"]
         )
     ]
 

@@ -100,15 +100,15 @@ def check(put: Put) -> None:
 def _no_overlap(
     put: Put, own: ResourceDocument, remote: ResourceDocument, third: ResourceDocument, *, code: str
 ) -> None:
-    for one in ranges(third):
+    for range_ in ranges(third):
         for other in ranges(remote):
-            if one.overlaps(other):
+            if range_.overlaps(other):
                 raise ArmError(
                     400,
                     code,
                     f"Cannot create or update peering {put.id.text}. Virtual networks {own.id} and {remote.id} cannot "
                     f"be peered because their address space overlaps with that of {third.id}. Overlapping address "
-                    f"prefixes: {one}, {other}.",
+                    f"prefixes: {range_}, {other}.",
                 )
 
 
@@ -137,7 +137,7 @@ def ranges(network: ResourceDocument) -> list[IPv4Network]:
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the state of the half, and the other network's ranges."""
     remote = store.get(remote_of(document))
-    space = {"addressPrefixes": [str(one) for one in ranges(remote)] if remote else []}
+    space = {"addressPrefixes": [str(range_) for range_ in ranges(remote)] if remote else []}
     return {
         "peeringState": state(store, document),
         "peeringSyncLevel": "FullyInSync",

@@ -95,7 +95,7 @@ def _votes(node: NodeConfig, etcdctl: Etcdctl, endpoint: str, status: EtcdMember
 def _follows(node: NodeConfig, etcdctl: Etcdctl, status: EtcdMemberStatus) -> tuple[MachineCheck, ...]:
     """Return the checks of the member that never votes: it serves no reads that need a quorum, so it is held against
     the voting members' revision."""
-    newest = max((one.revision for one in _answers(node, etcdctl)), default=None)
+    newest = max((answer.revision for answer in _answers(node, etcdctl)), default=None)
     behind = None if newest is None else max(0, newest - status.revision)
     if behind is None:
         found = MachineCheck(

@@ -32,13 +32,13 @@ def compared(node: NodeConfig, etcdctl: Etcdctl) -> bool | None:
     """Return whether the data is that of another member, at one revision; True when there is no other. None when none
     answers that has dropped exactly as much of the history. ``EtcdError`` when this member does not answer."""
     own = client_url(node.address)
-    others = [one for one in etcdctl.cluster(own).members if own not in one.client_urls]
+    others = [member for member in etcdctl.cluster(own).members if own not in member.client_urls]
     if not others:
         return True
     revision = etcdctl.status(own).revision
     mine = etcdctl.hash(own, revision)
     same: list[bool] = []
-    for url in (one.client_urls[0] for one in others if one.client_urls):
+    for url in (other.client_urls[0] for other in others if other.client_urls):
         try:
             theirs = etcdctl.hash(url, revision)
         except EtcdError:

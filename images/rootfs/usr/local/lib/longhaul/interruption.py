@@ -82,11 +82,11 @@ def stays(pod: Mapping[str, Any]) -> bool:
     if MIRROR in (pod["metadata"].get("annotations") or {}):
         return True
     return any(
-        one.get("key") in (None, "", INTERRUPTED)
-        and (one.get("operator") == "Exists" or one.get("value") == INTERRUPTED_TAINT["value"])
-        and one.get("effect") in (None, "", INTERRUPTED_TAINT["effect"])
-        and one.get("tolerationSeconds") is None
-        for one in pod["spec"].get("tolerations") or ()
+        toleration.get("key") in (None, "", INTERRUPTED)
+        and (toleration.get("operator") == "Exists" or toleration.get("value") == INTERRUPTED_TAINT["value"])
+        and toleration.get("effect") in (None, "", INTERRUPTED_TAINT["effect"])
+        and toleration.get("tolerationSeconds") is None
+        for toleration in pod["spec"].get("tolerations") or ()
     )
 
 

@@ -45,7 +45,7 @@ def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> Issuers:
     try:
         content = path.read_bytes()
         (text,) = LIST.findall(content.decode())
-        urls = tuple(str(one["issuer"]["url"]) for one in json.loads(text))
+        urls = tuple(str(entry["issuer"]["url"]) for entry in json.loads(text))
         digest = hashlib.sha256(text.encode()).hexdigest()
         used = loaded(node, METRIC, pki=pki)
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:

@@ -93,7 +93,11 @@ def azure(metadata: str, *, own: IPv4Address) -> NodePlace:
     try:
         document = json_object(text)
         compute, interfaces = document["compute"], document["network"]["interface"]
-        addresses = {IPv4Address(entry["privateIpAddress"]) for one in interfaces for entry in one["ipv4"]["ipAddress"]}
+        addresses = {
+            IPv4Address(entry["privateIpAddress"])
+            for interface in interfaces
+            for entry in interface["ipv4"]["ipAddress"]
+        }
         # Names of Nodes are in lower case; the suffix that Azure gives is not.
         name, resource = compute["osProfile"]["computerName"].lower(), compute["resourceId"]
         region, zone = compute["location"], compute["zone"]

@@ -14,6 +14,6 @@ ENTRIES = {LIST.name: "machines", PEOPLE.name: "people"}
 def names(path: Path) -> tuple[str, ...]:
     """Return the names in a file; ``OSError`` or ``ValueError`` when it cannot be read."""
     try:
-        return tuple(sorted(str(one["name"]) for one in json.loads(path.read_text())[ENTRIES[path.name]]))
+        return tuple(sorted(str(entry["name"]) for entry in json.loads(path.read_text())[ENTRIES[path.name]]))
     except (KeyError, TypeError):
         raise ValueError(f"{path} is no list of those who are refused") from None

@@ -25,7 +25,7 @@ def is_let_in(depth: str, name: str, *, path: str = PEOPLE) -> bool:
 
     try:
         with open(path, encoding="utf-8") as file:
-            people = [str(one["name"]) for one in json.load(file)["people"]]
+            people = [str(person["name"]) for person in json.load(file)["people"]]
         return bool(name) and name not in people
     except (OSError, ValueError, LookupError, TypeError) as error:
         print(f"nobody is let in: {error}", file=sys.stderr)

@@ -53,7 +53,7 @@ class BackupSettings:
         """Return why they are refused; empty when they are not."""
         if self.url != account_url(vault):
             return f"its address is {self.url!r}, and the environment's storage is {account_url(vault)}"
-        strangers = [one for one in self.recipients if not RECIPIENT.fullmatch(one)]
+        strangers = [recipient for recipient in self.recipients if not RECIPIENT.fullmatch(recipient)]
         if strangers or not self.recipients:
             return f"{', '.join(map(repr, strangers)) or 'nobody'} is no public key of age"
         if not SHORTEST_S <= self.every_s <= LONGEST_S:

@@ -77,7 +77,7 @@ def check(file: Path, programs: Programs) -> SnapshotContent:
 
 def encrypt(file: Path, target: Path, recipients: Sequence[str], programs: Programs) -> None:
     """Compress a file, and encrypt it for every one of the recipients."""
-    command = [programs.age, *(f"--recipient={one}" for one in recipients), f"--output={target}"]
+    command = [programs.age, *(f"--recipient={recipient}" for recipient in recipients), f"--output={target}"]
     with (
         subprocess.Popen([programs.gzip, "--fast", "--stdout", str(file)], stdout=subprocess.PIPE) as packed,
         subprocess.Popen(command, stdin=packed.stdout, stderr=subprocess.PIPE, text=True) as encrypted,

@@ -43,7 +43,7 @@ def order(members: Iterable[Voice]) -> tuple[str, ...]:
 def _reached(members: Iterable[Voice]) -> int:
     """Return the newest revision: where three voters answer, one that two have reached, so that a single member cannot
     make the others look as if they were behind."""
-    revisions = sorted((one.revision for one in members if not one.learner), reverse=True)
+    revisions = sorted((member.revision for member in members if not member.learner), reverse=True)
     return revisions[1] if len(revisions) >= 3 else max(revisions, default=0)
 
 

@@ -34,7 +34,9 @@ def kept(node: Object) -> Object:
         "spec": {"taints": node.get("spec", {}).get("taints") or []},
         "status": {
             "nodeInfo": {"bootID": status.get("nodeInfo", {}).get("bootID", "")},
-            "conditions": [one for one in status.get("conditions") or () if one.get("type") == GPU_HEALTHY],
+            "conditions": [
+                condition for condition in status.get("conditions") or () if condition.get("type") == GPU_HEALTHY
+            ],
         },
     }
 
@@ -48,7 +50,7 @@ def objection(node: Object) -> str:
         return "its GPUs have not been tested yet"
     if not runs or tested != runs:
         return "its GPUs have not been tested since it was started"
-    bad = next((one for one in status["conditions"] if one.get("status") != "True"), None)
+    bad = next((condition for condition in status["conditions"] if condition.get("status") != "True"), None)
     if bad is not None:
         return f"{bad.get('reason') or 'no reason'}: {bad.get('message') or 'its node does not say what is wrong'}"
     return ""

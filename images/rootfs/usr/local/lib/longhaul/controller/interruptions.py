@@ -24,7 +24,7 @@ SELECTOR = f"{INTERRUPTED}=true,{SITE_LABEL}"
 def kept(node: Object) -> Object:
     """Return the parts of a Node that are kept in memory."""
     metadata, spec, status = node["metadata"], node.get("spec", {}), node.get("status", {})
-    told = [one for one in status.get("conditions") or () if one.get("type") == INTERRUPTION]
+    told = [condition for condition in status.get("conditions") or () if condition.get("type") == INTERRUPTION]
     return {
         "metadata": {"name": metadata["name"], "resourceVersion": metadata["resourceVersion"]},
         "spec": {"taints": spec.get("taints") or []},

@@ -109,4 +109,4 @@ def tainted(node: Mapping[str, Any]) -> bool:
 
 def by_type(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return the node's conditions by type."""
-    return {one["type"]: one for one in node.get("status", {}).get("conditions") or ()}
+    return {condition["type"]: condition for condition in node.get("status", {}).get("conditions") or ()}

@@ -130,7 +130,7 @@ class _Look:
         else:
             found = GpuFinding(code=Code.NVML_FAILED, message=f"{error}: see the kernel log (NVRM)")
         explained = {Code.DRIVER_NOT_FOR_KERNEL, Code.NOUVEAU_LOADED, found.code}
-        known = {one.code for one in self.findings}
+        known = {finding.code for finding in self.findings}
         if found.code is Code.NVML_FAILED or not known & explained:
             self.findings.append(found)
 

@@ -57,11 +57,12 @@ def findings(specifications: Iterable[Specification], *, loaded: str) -> list[Gp
     that no longer exist, or libraries that the kernel's module refuses. ``loaded``: version of the module; empty for
     none."""
     found = []
-    for one in specifications if loaded else ():
-        others = [version for version in one.versions if not agree(version, loaded)]
+    for specification in specifications if loaded else ():
+        others = [version for version in specification.versions if not agree(version, loaded)]
         if others:
             message = (
-                f"{one.path} gives containers the libraries of {', '.join(others)}, the kernel runs {loaded}: have it "
+                f"{specification.path} gives containers the libraries of {', '.join(others)}, the kernel runs "
+                f"{loaded}: have it "
                 "made anew (systemctl restart longhaul-gpu-cdi; the device plugin's own by a restart of its pod)"
             )
             found.append(GpuFinding(code=Code.TOOLKIT_MISMATCH, message=message))

@@ -56,7 +56,7 @@ def judge(report: Mapping[str, Any]) -> GpuVerdict:
 
 def mismatch(report: Mapping[str, Any]) -> GpuVerdict:
     """Return whether the running driver, the installed one and what containers are given are of different versions."""
-    found = [one for one in report["findings"] if one["code"] in _MISMATCHES]
+    found = [finding for finding in report["findings"] if finding["code"] in _MISMATCHES]
     if found:
         return GpuVerdict(status=GOOD, reason=found[0]["code"], message=_told(found))
     if not report["driver"]:
@@ -93,9 +93,9 @@ def _condition(type_: str, verdict: GpuVerdict, before: Mapping[str, Any], now: 
 
 def _told(findings: list[dict[str, Any]]) -> str:
     parts = []
-    for one in findings:
-        gpu = f" {one['gpu']}" if one["gpu"] else ""
-        parts.append(_cut(f"{one['code']}{gpu}: {one['message']}", FINDING))
+    for finding in findings:
+        gpu = f" {finding['gpu']}" if finding["gpu"] else ""
+        parts.append(_cut(f"{finding['code']}{gpu}: {finding['message']}", FINDING))
     return _cut("; ".join(parts), MESSAGE)
 
 
