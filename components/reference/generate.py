@@ -31,7 +31,7 @@ FOLDERS = ("stacks", "examples")
 ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
 STACK_SCHEMA = Path("docs/reference/environment.schema.json")
 HOSTS_SCHEMA = Path("docs/reference/hosts.schema.json")
-MARKED = (Path("README.md"), Path("docs/address-plan.md"), Path("docs/map.md"), Path("docs/policy.md"))
+MARKED = (Path("docs/address-plan.md"), Path("docs/lab.md"), Path("docs/map.md"), Path("docs/policy.md"))
 """Pages that people write, with generated parts in them."""
 
 Loader = Callable[[str], Environment]

@@ -30,7 +30,7 @@ def test_everything_generated_is_current(root: Path) -> None:
     assert stale == [], "run: python -m components.reference.generate"
 
 
-@pytest.mark.parametrize(("page", "name"), [("README.md", "lab"), ("docs/map.md", "prod")])
+@pytest.mark.parametrize(("page", "name"), [("docs/lab.md", "lab"), ("docs/map.md", "prod")])
 def test_pages_show_the_topologies(root: Path, page: str, name: str) -> None:
     text = (root / page).read_text(encoding="utf-8")
     assert f"topology:{name}" in reference.marks(text)
@@ -162,7 +162,6 @@ def project(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     shutil.copytree(root / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(root / "examples", tmp_path / "examples")
     shutil.copytree(root / "docs", tmp_path / "docs")
-    shutil.copy(root / "README.md", tmp_path)
     monkeypatch.setattr(reference, "ROOT", tmp_path)
     return tmp_path
 
@@ -180,7 +179,7 @@ def test_the_command_writes_what_is_out_of_date(project: Path, capsys: pytest.Ca
     said = capsys.readouterr().out
     assert f"{reference.STACK_SCHEMA} is out of date" in said
     assert "docs/address-plan.md is out of date" in said
-    assert "README.md" not in said
+    assert "docs/lab.md" not in said
     assert not (project / reference.STACK_SCHEMA).exists()
 
     assert reference.main([]) == 0
@@ -189,8 +188,8 @@ def test_the_command_writes_what_is_out_of_date(project: Path, capsys: pytest.Ca
 
 
 def test_what_people_write_around_the_marks_is_left_alone(project: Path) -> None:
-    readme = project / "README.md"
-    before = readme.read_text(encoding="utf-8")
-    readme.write_text("# Mine\n" + re.sub(r"flowchart TB", "flowchart XX", before), encoding="utf-8")
+    page = project / "docs" / "lab.md"
+    before = page.read_text(encoding="utf-8")
+    page.write_text("# Mine\n" + re.sub(r"flowchart TB", "flowchart XX", before), encoding="utf-8")
     reference.main([])
-    assert readme.read_text(encoding="utf-8") == "# Mine\n" + before
+    assert page.read_text(encoding="utf-8") == "# Mine\n" + before
