@@ -278,6 +278,34 @@ def circles(edges: dict[str, set[str]]) -> dict[str, set[str]]:
         edges = {module: targets - free - emptied for module, targets in edges.items() if module not in emptied}
 
 
+def crosses(found: Import) -> bool:
+    """Return whether a command's folder, which has its ``command.py``, is imported from outside; the list of commands
+    names each."""
+    room, target = (".".join(name.split(".")[:2]) for name in (found.module, found.target))
+    return target.startswith("longhaul.") and f"{target}.command" in MODULES and room not in (target, "longhaul.cli")
+
+
+def test_no_folder_of_a_command_is_imported_by_another() -> None:
+    """Commands use what lies in shared folders."""
+    found = [one for one in all_imports() if crosses(one)]
+    assert [str(one) for one in found if not within(one.module, "longhaul.autoscaler", "longhaul.client")] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "refused"),
+    [
+        ("longhaul.up.command", "from longhaul.status.collect import collect", True),
+        ("longhaul.engine.run_log", "def f():\n    from longhaul.up import phases", True),
+        ("lab.up", "from longhaul.plan import raw", True),
+        ("longhaul.up.command", "from longhaul.up import phases", False),
+        ("longhaul.up.command", "from longhaul.engine import options", False),
+        ("longhaul.cli.command_list", "from longhaul.up import command as up", False),
+    ],
+)
+def test_a_crossing_is_seen(module: str, line: str, refused: bool) -> None:
+    assert any(crosses(found) for found in imports(line, module)) == refused
+
+
 def test_there_is_no_circle_of_imports() -> None:
     """Modules in a circle have no order in which they can be read. Imports inside functions and for types count as
     well."""

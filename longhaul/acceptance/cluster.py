@@ -11,11 +11,11 @@ from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import must
 from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.cluster.nodes import node as node_view
 from longhaul.drain import NODES
 from longhaul.kubernetes.connection import Object
 from longhaul.racks.inventory import has_hosts
-from longhaul.status.cluster import node as node_view
-from longhaul.status.fleet import StatusVerdict
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.terminal.exits import Exit
 
 COUNTS = ("create", "update", "replace", "delete")

@@ -16,9 +16,9 @@ from longhaul.acceptance import MOST_MACHINES, MOST_TIME
 from longhaul.project.context import Context, context, enter_lab, state_folder
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.arguments import duration
+from longhaul.terminal.confirm import require_consent
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.say import ask, say
-from longhaul.up.command import require_consent
 
 if TYPE_CHECKING:
     from datetime import timedelta

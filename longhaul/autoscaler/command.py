@@ -89,8 +89,8 @@ def _print(line: str) -> None:
 
 def _prices(project: Project) -> PriceBook:
     """Return the prices of the project's own file; none when it has no such file."""
+    from longhaul.costs import PRICE_FILE
     from longhaul.costs.book import PriceBook
-    from longhaul.prices.command import FILE
 
-    path = project.stacks / FILE
+    path = project.stacks / PRICE_FILE
     return PriceBook.load(path) if path.exists() else PriceBook()

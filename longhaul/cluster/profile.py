@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.model import plan
 from components.model.secrets.certificates import KUBERNETES, VPN, Authority, vpn_name
 from components.model.secrets.vault import VPN_REMOTES
 from components.model.vpn.section import ZONE
+from longhaul.client.files import config_folder
+from longhaul.client.options import KEPT, refuse_changed
 from longhaul.client.profile import DAYS, Inside, Profile, ProfileIssuer, ProfileVpn
 from longhaul.cluster.identity import secret_of
+from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -63,3 +67,25 @@ def _vpn(environment: Environment) -> ProfileVpn:
         name=vpn_name(environment),
         inside=inside_of(environment),
     )
+
+
+def profile_and_folder(invocation: Invocation) -> tuple[Profile, Path]:
+    """Return the profile, from a file or of an environment, and the folder for what is kept of it."""
+    if invocation.options.profile is not None:
+        from longhaul.client.profile import read_profile
+
+        profile = read_profile(invocation.options.profile)
+        folder = config_folder(profile.name)
+        refuse_changed(profile, folder / KEPT, replace=invocation.options.replace)
+        return profile, folder
+    from datetime import UTC, datetime
+
+    from longhaul.project.context import context, enter_lab
+
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    enter_lab(where, environment, invocation)
+    lab = where.lab_with_port
+    port = lab.port() if lab else None
+    folder = lab.folder if lab else config_folder(where.env)
+    return profile_of(environment, lab_port=port, now=datetime.now(UTC)), folder

@@ -9,8 +9,8 @@ from clouds.base.findings import Finding, NotAskedError, ok, unknown, warning
 from components.model import Role
 from components.model.secrets.vault import vault_name
 from longhaul.doctor.target import DoctorTarget
+from longhaul.etcd_backups.ages import LATE
 from longhaul.etcd_backups.listing import backups
-from longhaul.status.backups import LATE
 from longhaul.terminal.ages import age
 from longhaul.terminal.exits import CommandError
 

@@ -14,8 +14,8 @@ from components.model import Role
 from components.model.backups.section import BackupClass
 from components.model.backups.storage import account_name
 from components.model.sites.places import place_of
+from longhaul.etcd_backups.ages import is_overdue, overdue
 from longhaul.etcd_backups.flaws import flaw_of, number
-from longhaul.etcd_backups.overdue import is_overdue, overdue
 from longhaul.report.text import counted
 from longhaul.terminal.exits import CommandError, Exit
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.prices.command import FILE
+from longhaul.costs import PRICE_FILE
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.arguments import MAX_REMOVED, add_max_removed
@@ -142,7 +142,7 @@ def _prices(where: Context) -> tuple[Prices | None, str]:
     """Return the function that applies the project's own price book, and the source of its prices."""
     from longhaul.costs.known import KnownPrices
 
-    known = KnownPrices.of_file(where.project.stacks / FILE)
+    known = KnownPrices.of_file(where.project.stacks / PRICE_FILE)
     return (known.cost, known.source) if known else (None, "")
 
 
@@ -211,7 +211,7 @@ def _preview(where: Context, environment: Environment, invocation: Invocation, *
 
 def _no_objects(invocation: Invocation) -> str:
     """Return why the stack of cluster objects is left out; an empty text when it is not."""
-    from longhaul.up.command import names_of_one_stack
+    from longhaul.engine.options import names_of_one_stack
 
     if invocation.options.no_objects:
         return "left out by --no-objects"

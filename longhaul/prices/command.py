@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longhaul.costs import PRICE_FILE
 from longhaul.prices import OLD_DAYS
 from longhaul.project.context import context
 from longhaul.project.invocation import Invocation
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
 HELP = "read the clouds' public prices, and say what an environment costs"
 TAKES_REST = False
 
-FILE = "prices.yaml"
-"""Default price file in ``stacks/``, shared by all environments there."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``prices``."""
-    parser.add_argument("--to", metavar="FILE", type=Path, help=f"the price file (default: stacks/{FILE})")
+    parser.add_argument("--to", metavar="FILE", type=Path, help=f"the price file (default: stacks/{PRICE_FILE})")
     parser.add_argument("--check", action="store_true", help="read nothing: say which prices are missing or old")
     parser.add_argument(
         "--days",
@@ -49,7 +47,7 @@ def run(invocation: Invocation) -> int:
 
     where = context(invocation)
     environment = where.project.load(where.env)
-    path = seen_from(Path.cwd(), invocation.options.to or where.project.stacks / FILE)
+    path = seen_from(Path.cwd(), invocation.options.to or where.project.stacks / PRICE_FILE)
     now = datetime.now(UTC)
     return (
         _check(environment, path, invocation, now)
@@ -60,8 +58,8 @@ def run(invocation: Invocation) -> int:
 
 def _check(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
     from longhaul.costs.book import PriceBook
-    from longhaul.costs.text import check_json, check_text
     from longhaul.prices.age import check
+    from longhaul.prices.text import check_json, check_text
     from longhaul.report.programs import line
 
     days = invocation.options.days
@@ -80,8 +78,9 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
     """Read the prices. Exit code 0 when every interface answered, even if some prices are missing."""
     from clouds.registry import clouds
     from longhaul.costs.cost import price_of
-    from longhaul.costs.text import cost_text, gathered_json, gathered_text
+    from longhaul.costs.text import cost_text
     from longhaul.prices.gather import PriceSources, gather
+    from longhaul.prices.text import gathered_json, gathered_text
     from longhaul.report.programs import line
 
     if not path.parent.is_dir():

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.prices.command import FILE
+from longhaul.costs import PRICE_FILE
 from longhaul.project.checkout import find_project
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
@@ -85,7 +85,7 @@ def _cost(environment: Environment, invocation: Invocation) -> EnvironmentCost |
     """Return the cost by the project's own prices; None when there are none, as for an example."""
     from longhaul.costs.known import KnownPrices
 
-    prices = KnownPrices.of_file(find_project(invocation.options.project).stacks / FILE)
+    prices = KnownPrices.of_file(find_project(invocation.options.project).stacks / PRICE_FILE)
     return prices.cost(environment) if prices else None
 
 

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from components.model.backups.section import BackupClass
-from longhaul.etcd_backups.overdue import is_overdue, overdue
+from longhaul.etcd_backups.ages import LATE, is_overdue, overdue
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.report.text import counted
-from longhaul.status.fleet import StatusVerdict
 from longhaul.terminal.ages import age
 
 if TYPE_CHECKING:
     from components.model import Environment
     from components.model.backups.section import Backups
     from longhaul.status.observed import Observed
-
-LATE = 3
-"""Number of intervals, each with the time that a backup takes, after which the newest one is too old: by then two
-members have failed to make one."""
 
 
 @dataclass(frozen=True, kw_only=True)

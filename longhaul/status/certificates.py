@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from longhaul.status.fleet import StatusVerdict
-from longhaul.status.observed import CertificateView
+from longhaul.control_plane.answers import CertificateView
+from longhaul.report.status_verdict import StatusVerdict
 
 WARN_BELOW = 1 / 6
 """Share of its lifetime below which a certificate is told of. ``longhaul up`` renews below a third

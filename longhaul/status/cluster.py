@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from components.model import plan
-from components.model.nodes.nodes import HOSTS, api_url
-from contract.annotations import AUTHORITIES
-from contract.conditions import GPU_HEALTHY
-from contract.labels import GPU_LABEL, HOSTS_POOL_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
-from contract.taints import PREFLIGHT_TAINT
+from components.model.nodes.nodes import api_url
+from contract.labels import GPU_LABEL
+from longhaul.cluster.nodes import node
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
-from longhaul.status.observed import AddonView, ClusterView, NodeView
+from longhaul.status.observed import AddonView, ClusterView
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -45,50 +43,6 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
         return ClusterView(error=f"{url} answers {error.status}" if error.status else f"{url}: {error.reason}")
     except (OSError, ValueError, KeyError) as error:
         return ClusterView(error=f"{url}: {error}")
-
-
-def node(item: Mapping[str, Any]) -> NodeView:
-    """Convert one Node object."""
-    metadata, status = item["metadata"], item.get("status", {})
-    labels = metadata.get("labels", {})
-    pool = labels.get(POOL_LABEL, "")
-    ready: Mapping[str, Any] = next(
-        (condition for condition in status.get("conditions", ()) if condition["type"] == "Ready"), {}
-    )
-    healthy = ready.get("status") == "True"
-    return NodeView(
-        name=metadata["name"],
-        site=labels.get(SITE_LABEL, ""),
-        pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
-        ready=healthy,
-        reason=_closed(item) if healthy else str(ready.get("message") or "it has never been ready"),
-        gpus=_gpus(item) if GPU_LABEL in labels else "",
-        created=str(metadata.get("creationTimestamp", "")),
-        version=str(status.get("nodeInfo", {}).get("kubeletVersion", "")),
-        authorities=frozenset(filter(None, metadata.get("annotations", {}).get(AUTHORITIES, "").split(","))),
-    )
-
-
-def _closed(item: Mapping[str, Any]) -> str:
-    """Return why a node takes no new pods; empty when it does."""
-    cordoned = "cordoned" if item.get("spec", {}).get("unschedulable") else ""
-    marked = UNCHECKED in item["metadata"].get("labels", {})
-    unchecked = (
-        "the node controller has not checked it yet: its machine is in no list (docs/nodes.md)" if marked else ""
-    )
-    return "; ".join(filter(None, (cordoned, unchecked)))
-
-
-def _gpus(item: Mapping[str, Any]) -> str:
-    """Return why a node's GPUs are held back; empty when they are not."""
-    conditions = item.get("status", {}).get("conditions", ())
-    verdict: Mapping[str, Any] = next((condition for condition in conditions if condition["type"] == GPU_HEALTHY), {})
-    if not verdict:
-        return "its GPUs have not been tested yet"
-    if verdict.get("status") != "True":
-        return f"{verdict.get('reason')}: {verdict.get('message')}"
-    held_back = any(taint["key"] == PREFLIGHT_TAINT for taint in item.get("spec", {}).get("taints", ()))
-    return f"its GPUs wait for the node controller, which has set or not lifted {PREFLIGHT_TAINT}" if held_back else ""
 
 
 def _late(api: Api) -> Iterator[str]:

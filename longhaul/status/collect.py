@@ -3,36 +3,25 @@ command, the API's readiness and content through its load balancer, and what gat
 
 from __future__ import annotations
 
-import json
 import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
-from components.model import Role, plan
+from components.model import plan
 from components.model.access.quarantine import Quarantine
 from components.model.control_plane.health import READY_PATH
-from components.model.secrets.rotations import parse_standings
 from components.model.sites.places import place_of
+from longhaul.control_plane.answers import ask_machine
 from longhaul.racks.inventory import GATEWAYS
 from longhaul.racks.inventory import machines as onprem_machines
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.groups import ask_pool
-from longhaul.status.observed import (
-    ApiEndpoint,
-    CertificateView,
-    CloudView,
-    ClusterView,
-    CredentialsView,
-    EncryptionView,
-    NodeAnswer,
-    Observed,
-)
+from longhaul.status.observed import ApiEndpoint, CloudView, ClusterView, Observed
 from longhaul.status.tunnels import ask_tunnels
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.quarantine import QuarantineVault
@@ -44,11 +33,6 @@ if TYPE_CHECKING:
     from longhaul.racks.inventory import OnpremMachine
     from longhaul.status.knock import Knock
 
-AUTHORITIES = "kubernetes-ca.crt"
-"""File of API server machines with the authorities of API servers."""
-COMMAND = "longhaul-node status"
-ANSWER_S = 60.0
-"""Time limit of a machine's answer, seconds: Azure's agent alone takes about ten."""
 CONNECT_S = 5.0
 """Time limit of the load balancer's answer, seconds."""
 AT_ONCE = 16
@@ -138,49 +122,6 @@ def _cloud(control: ControlAccess[Any], place: Place[Any]) -> dict[str, CloudVie
     return {view.name: CloudView(provisioning=view.provisioning, power=view.power) for view in found}
 
 
-def ask_machine(control: ControlAccess[Any], place: Place[Any], machine: str) -> NodeAnswer:
-    """Return one machine's answer. Failures of the machine or the cloud become part of it."""
-    try:
-        output = control.run_command(place, machine, COMMAND, timeout_s=ANSWER_S)
-    except CloudError as error:
-        return NodeAnswer(ready=False, error=str(error))
-    return parse_answer(output.stdout, output.stderr)
-
-
-def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
-    """Parse the machine's JSON."""
-    try:
-        content = json.loads(stdout)
-        checks = tuple(_check(check) for check in content.get("checks", []))
-        members = tuple(dict(member) for member in content.get("members") or [])
-        certificates = tuple(_certificate(certificate) for certificate in content.get("certificates") or [])
-        backup = dict(content.get("backup") or {})
-        restore = str(content.get("restore") or "")
-        return NodeAnswer(
-            ready=bool(content["ready"]),
-            checks=checks,
-            members=members,
-            certificates=certificates,
-            backup=backup,
-            encryption=_encryption(content.get("encryption")),
-            credentials=_credentials(content.get("credentials"), role=str(content.get("role") or Role.API)),
-            refuses=_refuses(content.get("quarantine")),
-            restore=restore,
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        said = (stderr or stdout).strip().splitlines()
-        return NodeAnswer(ready=False, error=f"no answer from longhaul-node: {said[-1] if said else 'it said nothing'}")
-
-
-def _check(check: dict[str, Any]) -> tuple[str, bool, str]:
-    return str(check["name"]), bool(check["ok"]), str(check.get("detail", ""))
-
-
-def _certificate(found: dict[str, Any]) -> CertificateView:
-    begins, ends = (datetime.fromtimestamp(float(found[key]), tz=UTC) for key in ("begins", "ends"))
-    return CertificateView(name=str(found["name"]), begins=begins, ends=ends)
-
-
 def ask_endpoint(host: str, port: int, issuer: str | None) -> ApiEndpoint:
     """Ask for the API's readiness by its name, as any client does."""
     url = f"https://{host}:{port}{READY_PATH}"
@@ -200,30 +141,3 @@ def ask_endpoint(host: str, port: int, issuer: str | None) -> ApiEndpoint:
         return ApiEndpoint(url=url, reached=False, reason=f"not reachable from here: {error.reason}")
     except OSError as error:
         return ApiEndpoint(url=url, reached=False, reason=f"not reachable from here: {error}")
-
-
-def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:
-    if not told:
-        return None
-    return EncryptionView(
-        keys=tuple(map(str, told["keys"])), loaded=bool(told["loaded"]), error=str(told.get("error") or "")
-    )
-
-
-def _credentials(told: Mapping[str, Any] | None, *, role: str) -> CredentialsView | None:
-    if not told:
-        return None
-    known = told.get("rotations")
-    return CredentialsView(
-        role=role,
-        unused=tuple(map(str, told.get("unused") or ())),
-        rotations=None if known is None else parse_standings(json.dumps(known)),
-        authorities=frozenset(map(str, (told.get("files") or {}).get(AUTHORITIES) or ())),
-    )
-
-
-def _refuses(told: Mapping[str, Any] | None) -> tuple[str, ...] | None:
-    """Return the machines that a server refuses; None when it does not know."""
-    if not told or told.get("error"):
-        return None
-    return tuple(map(str, told["names"])) if told["loaded"] else ()

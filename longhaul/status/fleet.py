@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from clouds.base.findings import Severity
 from clouds.base.tunnels import TunnelView
 from components.model import plan
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes.nodes import HOSTS, host_nodes
-from longhaul.status.observed import AddonView, NodeView, Observed
+from longhaul.cluster.nodes import NodeView
+from longhaul.report.status_verdict import StatusVerdict
+from longhaul.status.observed import AddonView, Observed
 from longhaul.status.traffic import carried
 
 if TYPE_CHECKING:
@@ -23,41 +23,6 @@ DNS = "coredns"
 """Name of the add-on that every name look-up on the cluster needs."""
 NO_DRIVER = "NvmlMissing"
 """Verdict of a machine's GPU test when there is no driver (docs/gpus.md)."""
-
-
-class StatusVerdict(StrEnum):
-    """Verdict on a part of the environment."""
-
-    OK = "ok"
-    UNHEALTHY = "unhealthy"
-    DEGRADED = "degraded"
-    """Works, with fewer members, tunnels, nodes or servers than it should have, or a certificate ends soon."""
-    DOWN = "down"
-    MISSING = "missing"
-    """In the environment's file, but not in the cloud or the cluster; or in the cloud, and not in the cluster."""
-    JOINING = "joining"
-    """In the cloud, and not in the cluster yet: it has had little time, and nobody has refused it."""
-    UNREACHABLE = "unreachable"
-    """It does not answer over SSH, and nothing else tells that it works."""
-    UNEXPECTED = "unexpected"
-    """In the cloud, but not in the environment's file."""
-    UNKNOWN = "unknown"
-    """Cannot be seen from here; this alone is no fault."""
-
-    @property
-    def severity(self) -> Severity:
-        """Return the severity of the verdict."""
-        return _SEVERITIES.get(self, Severity.PROBLEM)
-
-
-_SEVERITIES = {
-    StatusVerdict.OK: Severity.OK,
-    StatusVerdict.UNKNOWN: Severity.UNKNOWN,
-    StatusVerdict.JOINING: Severity.UNKNOWN,
-    StatusVerdict.DEGRADED: Severity.WARNING,
-    StatusVerdict.UNEXPECTED: Severity.WARNING,
-}
-"""Severities of verdicts that are no problem."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,82 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from clouds.base.live_groups import LiveMachine
 from clouds.base.tunnels import TunnelView
 from components.model.access.quarantine import Quarantine
-from components.model.secrets.rotations import RotationStanding
+from longhaul.cluster.nodes import NodeView
+from longhaul.control_plane.answers import NodeAnswer
 from longhaul.status.knock import Knock
-
-STILL = ("stopped", "deallocated")
-"""Power states that last until the machine is started (learn.microsoft.com, "States and billing of Azure Virtual
-Machines")."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CertificateView:
-    """Validity of a certificate on a machine."""
-
-    name: str
-    begins: datetime
-    ends: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncryptionView:
-    """Encryption keys of an API server."""
-
-    keys: tuple[str, ...]
-    """Names in their order: the first encrypts."""
-    loaded: bool
-    """True when the running server uses them."""
-    error: str = ""
-    """Reason why that is not known."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CredentialsView:
-    """Knowledge of a control-plane machine about rotations with overlap."""
-
-    role: str
-    unused: tuple[str, ...]
-    """Units that use other keys or authorities than the machine has."""
-    rotations: Mapping[str, RotationStanding] | None = None
-    """Rotations that are not over, by name; None on a machine that is not told of them."""
-    authorities: frozenset[str] = frozenset()
-    """SHA-256 of the authorities of API servers that it believes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeAnswer:
-    """Answer of ``longhaul-node status`` on a machine."""
-
-    ready: bool
-    checks: tuple[tuple[str, bool, str], ...] = ()
-    """Name, success and detail of each check."""
-    members: tuple[Mapping[str, Any], ...] = ()
-    """Members of the etcd cluster as this machine sees them."""
-    certificates: tuple[CertificateView, ...] = ()
-    """Certificates of the machine; empty when it says nothing."""
-    backup: Mapping[str, Any] = field(default_factory=dict)
-    """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
-    encryption: EncryptionView | None = None
-    """An API server's encryption keys; None when it says nothing."""
-    credentials: CredentialsView | None = None
-    """A machine's knowledge about rotations with overlap; None when it says nothing."""
-    refuses: tuple[str, ...] | None = None
-    """Machines in quarantine that an API server is known to refuse; None when it says nothing."""
-    restore: str = ""
-    """Backup of which a restore is half done there; empty without one."""
-    error: str = ""
-    """Reason why there is no answer; empty when there is one."""
-
-    @property
-    def reason(self) -> str:
-        """Return why it is not ready."""
-        failed = [f"{name}: {detail}" if detail else name for name, ok, detail in self.checks if not ok]
-        return self.error or "; ".join(failed) or "it gives no reason"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,25 +31,6 @@ class ApiEndpoint:
     """True when a connection was made. From outside the environment's network none can be."""
     ready: bool = False
     reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeView:
-    """A node as the API describes it."""
-
-    name: str
-    site: str
-    pool: str
-    ready: bool
-    reason: str
-    """Reason why it is not ready, or why it takes no pods."""
-    created: str
-    """Time of creation, RFC 3339."""
-    version: str
-    gpus: str = ""
-    """Reason why its GPUs are held back; empty when they are not, or it has none."""
-    authorities: frozenset[str] = frozenset()
-    """SHA-256 of the authorities of API servers that it believes; empty when it says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

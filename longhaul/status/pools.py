@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from clouds.base.live_groups import Life, LiveMachine
 from components.model.nodes.nodes import HOSTS
 from longhaul.kubernetes.api import moment
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.report.text import counted
-from longhaul.status.fleet import NodeStatus, StatusVerdict
+from longhaul.status.fleet import NodeStatus
 from longhaul.status.observed import Observed, ReportedGroups
 
 if TYPE_CHECKING:

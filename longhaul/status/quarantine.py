@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from components.model import plan
 from components.model.nodes.nodes import host_nodes
-from longhaul.status.fleet import StatusVerdict
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from components.model.control_plane.machines import Role
 from components.model.secrets.certificates import ETCD_CLIENT, KUBERNETES
 from components.model.secrets.encryption_keys import ENCRYPTION, RotationPhase, phase_of
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationStanding
-from longhaul.status.fleet import StatusVerdict
-from longhaul.status.observed import EncryptionView, Observed
+from longhaul.control_plane.answers import EncryptionView
+from longhaul.report.status_verdict import StatusVerdict
+from longhaul.status.observed import Observed
 
 NAMED = 10
 """Largest number of nodes that are named."""

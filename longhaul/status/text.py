@@ -9,8 +9,9 @@ from typing import Any
 
 from clouds.base.findings import Severity
 from longhaul.report.programs import document
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.report.text import MANY, Cell, Marked, painted, table
-from longhaul.status.fleet import NodeStatus, StatusVerdict
+from longhaul.status.fleet import NodeStatus
 from longhaul.status.verdicts import EtcdStatus, Status
 from longhaul.terminal.ages import age
 

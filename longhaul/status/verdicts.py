@@ -10,19 +10,13 @@ from clouds.base.findings import Severity
 from components.model import Role
 from components.model.control_plane.machines import learners
 from components.model.control_plane.machines import members as voters
+from longhaul.control_plane.answers import STILL
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.backups import BackupStatus, judge_backup
 from longhaul.status.certificates import judge_certificates
-from longhaul.status.fleet import (
-    AddonStatus,
-    LinkStatus,
-    NodeStatus,
-    StatusVerdict,
-    judge_addons,
-    judge_links,
-    judge_nodes,
-)
+from longhaul.status.fleet import AddonStatus, LinkStatus, NodeStatus, judge_addons, judge_links, judge_nodes
 from longhaul.status.gateways import GatewayStatus, judge_gateways
-from longhaul.status.observed import STILL, ApiEndpoint, Observed
+from longhaul.status.observed import ApiEndpoint, Observed
 from longhaul.status.pools import PoolStatus, judge_pools, judge_unjoined
 from longhaul.status.quarantine import QuarantineStatus, judge_quarantine
 from longhaul.status.rotations import RotationStatus, judge_rotations

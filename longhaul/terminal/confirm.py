@@ -19,3 +19,9 @@ def confirm(lines: Iterable[str], *, what: str, name: str, noun: str, yes: bool)
         raise CommandError("there is no terminal to ask on, so nothing was done: pass --yes", code=Exit.USAGE)
     if ask(f"Type the {noun}'s name to {what}: ") != name:
         raise CommandError(f"that is not {name!r}; nothing was done", code=Exit.REFUSED)
+
+
+def require_consent(*, yes: bool) -> None:
+    """Refuse to go on without ``--yes`` when there is no terminal to ask on."""
+    if not yes and not sys.stdin.isatty():
+        raise CommandError("there is no terminal to ask on: pass --yes", code=Exit.USAGE)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.engine.engine import engine_for
 from longhaul.engine.execution import interruptible
+from longhaul.engine.options import again, log_of, names_of_one_stack, refuse_event_log
 from longhaul.engine.outcome import PhaseOutcome, summary, summed_up
-from longhaul.engine.run_log import new_log
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.arguments import add_max_removed, add_verbose
+from longhaul.terminal.confirm import require_consent
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.output import Output
 from longhaul.terminal.say import ask, say
@@ -29,15 +27,6 @@ if TYPE_CHECKING:
 
 HELP = "make the environment what its file says; a run that was killed is finished by the next"
 TAKES_REST = True
-
-OF_ONE_STACK = ("--target", "--replace", "--target-replace", "--exclude", "--import-file", "--plan")
-"""The engine's options that name resources of one stack."""
-
-EVENT_LOG = "--event-log"
-"""The engine's option that names a file for its events."""
-
-SHOWING = ("--diff", "--show-", "--debug", "-d", "--verbose", "-v", "--logtostderr")
-"""Beginnings of the engine's options that make it show more."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -181,37 +170,3 @@ def _require_images(where: Context, environment: Environment) -> None:
             f"{where.project.stack_file(where.env)} names images that are not baked yet, so nothing was made:\n{sites}",
             code=Exit.USAGE,
         )
-
-
-def names_of_one_stack(rest: Sequence[str]) -> list[str]:
-    """Return the words that name resources of one stack, among options for the engine."""
-    return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
-
-
-def log_of(where: Context, invocation: Invocation) -> Path | None:
-    """Begin the command's log and return it; None when all that the programs print is shown: the user wants it, or asks
-    the engine to show more than it does by default, which may be a secret that must not get into a log."""
-    if invocation.options.verbose or any(word.startswith(SHOWING) for word in invocation.rest):
-        return None
-    return new_log(where, invocation.command, os.environ)
-
-
-def refuse_event_log(rest: Sequence[str]) -> None:
-    """Refuse the engine's option for a log of its events: the engine keeps only one, and progress is read from it."""
-    if any(word.split("=")[0] == EVENT_LOG for word in rest):
-        raise CommandError(
-            f"{EVENT_LOG} cannot be given: the engine keeps one log of events, which is read here to show progress; "
-            "--json writes the events on stdout",
-            code=Exit.USAGE,
-        )
-
-
-def again(invocation: Invocation) -> str:
-    """Return the command as it was typed, to run it again."""
-    return shlex.join(["longhaul", *invocation.argv])
-
-
-def require_consent(*, yes: bool) -> None:
-    """Refuse to go on without ``--yes`` when there is no terminal to ask on."""
-    if not yes and not sys.stdin.isatty():
-        raise CommandError("there is no terminal to ask on: pass --yes", code=Exit.USAGE)

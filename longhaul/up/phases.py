@@ -21,6 +21,7 @@ from longhaul.engine import plugins
 from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
 from longhaul.engine.execution import EngineResult, fork, hold_signals, run_together
+from longhaul.engine.options import wants_json
 from longhaul.engine.outcome import PhaseOutcome, PhaseResult, attempt, caught, of_engine
 from longhaul.engine.recovery import recover
 from longhaul.judgement.gate import is_judged, refused, seen
@@ -103,11 +104,6 @@ class UpJob:
         prefix = f"{phase:<{max(map(len, Phase))}} | " if beside else ""
         output = Output(log=self.log, terminal=self.log is None or asks, prefix=prefix, json=self.json)
         return Progress(title=phase, output=output, began=self.began)
-
-
-def wants_json(options: argparse.Namespace, rest: Sequence[str]) -> bool:
-    """Return whether the user wants the engine's JSON, by this program's option or by the engine's own."""
-    return options.json or not {"--json", "-j"}.isdisjoint(rest)
 
 
 def phases(environment: Environment) -> tuple[Phase, ...]:

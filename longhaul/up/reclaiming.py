@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
-from longhaul.status.observed import STILL
+from longhaul.control_plane.answers import STILL
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from components.model import certificates, control_machines, plan
 from components.model.control_plane.machines import Role, members
 from components.model.secrets.vault import ISSUERS
 from components.model.sites.places import place_of
-from longhaul.status.collect import parse_answer
+from longhaul.control_plane.answers import parse_answer
 
 if TYPE_CHECKING:
     from components.model import Environment

@@ -33,7 +33,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _of_profile(invocation: Invocation) -> tuple[str, Source]:
-    from longhaul.login.command import profile_and_folder
+    from longhaul.cluster.profile import profile_and_folder
 
     profile, _ = profile_and_folder(invocation)
     return profile.name, command.signed_in(profile, invocation.options)

@@ -16,8 +16,8 @@ from components.model import Environment
 from longhaul.costs.book import BookError, PriceBook
 from longhaul.costs.names import name_of
 from longhaul.costs.needs import wanted
-from longhaul.costs.text import gathered_text
 from longhaul.prices.gather import Gathered, PriceSources, gather
+from longhaul.prices.text import gathered_text
 from longhaul.prices.write import save
 from tests.longhaul.prices.conftest import price
 from tests.longhaul.prices.price_server import PriceServer

@@ -23,15 +23,15 @@ from components.model.secrets.encryption_keys import RotationPhase
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY
 from components.model.secrets.vault import ROTATIONS
 from contract.annotations import AUTHORITIES
+from longhaul.cluster.nodes import node
+from longhaul.control_plane.answers import parse_answer
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.rotate.authorities import TIMES
 from longhaul.rotate.command import run
 from longhaul.rotate.known import KNOWN
 from longhaul.rotate.overlap import PATIENCE
 from longhaul.rotate.servers import digests
 from longhaul.rotate.service_accounts import TOKEN_HOURS
-from longhaul.status.cluster import node
-from longhaul.status.collect import parse_answer
-from longhaul.status.fleet import StatusVerdict
 from longhaul.status.observed import ApiEndpoint, ClusterView, Observed
 from longhaul.status.rotations import judge_rotations
 from longhaul.terminal.exits import CommandError, Exit

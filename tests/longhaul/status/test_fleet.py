@@ -19,8 +19,9 @@ from components.model.sites.places import place_of
 from contract.labels import UNCHECKED
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import cluster, tunnels
-from longhaul.status.fleet import StatusVerdict, judge_addons, judge_links, judge_nodes
+from longhaul.status.fleet import judge_addons, judge_links, judge_nodes
 from longhaul.status.knock import answer
 from longhaul.status.observed import AddonView, ApiEndpoint, ClusterView, Observed
 from longhaul.status.pools import judge_pools

@@ -11,10 +11,12 @@ import pytest
 from components.model import load
 from components.model.access.quarantine import Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
+from longhaul.cluster.nodes import NodeView
+from longhaul.control_plane.answers import parse_answer
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import collect
-from longhaul.status.collect import parse_answer
-from longhaul.status.fleet import StatusVerdict, judge_nodes
-from longhaul.status.observed import ApiEndpoint, ClusterView, NodeView, Observed
+from longhaul.status.fleet import judge_nodes
+from longhaul.status.observed import ApiEndpoint, ClusterView, Observed
 from longhaul.status.quarantine import judge_quarantine
 from tests.longhaul.machine.quarantine_world import HOST, NODE, NOW, SERVERS, World, refuse
 

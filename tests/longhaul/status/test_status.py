@@ -19,20 +19,14 @@ from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
 from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
+from longhaul.cluster.nodes import NodeView
+from longhaul.control_plane.answers import NodeAnswer, parse_answer
 from longhaul.racks.inventory import OnpremMachine
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import collect
-from longhaul.status.fleet import LinkStatus, StatusVerdict, judge_links
+from longhaul.status.fleet import LinkStatus, judge_links
 from longhaul.status.knock import Knock
-from longhaul.status.observed import (
-    AddonView,
-    ApiEndpoint,
-    CloudView,
-    ClusterView,
-    NodeAnswer,
-    NodeView,
-    Observed,
-    ReportedGroups,
-)
+from longhaul.status.observed import AddonView, ApiEndpoint, CloudView, ClusterView, Observed, ReportedGroups
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import Status, judge
 from longhaul.terminal.exits import CommandError, Exit
@@ -378,7 +372,7 @@ def test_a_cloud_that_does_not_answer_is_unreachable(
 
 @pytest.mark.parametrize("stdout", ["", "bash: longhaul-node: command not found", "[]", "{}"])
 def test_nonsense_is_no_answer(stdout: str) -> None:
-    answer = collect.parse_answer(stdout, "")
+    answer = parse_answer(stdout, "")
     assert not answer.ready
     assert "no answer from longhaul-node" in answer.reason
 

@@ -13,10 +13,9 @@ from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput
 from components.model import Environment, load
 from components.model.secrets.certificates import LEAF_DAYS
+from longhaul.control_plane.answers import CertificateView, parse_answer
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.certificates import judge_certificates
-from longhaul.status.collect import parse_answer
-from longhaul.status.fleet import StatusVerdict
-from longhaul.status.observed import CertificateView
 from longhaul.up.renewed import hand_out
 
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)

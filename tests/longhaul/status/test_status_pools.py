@@ -14,8 +14,9 @@ import pytest
 from clouds.base.live_groups import GroupState, Life, LiveMachine
 from components.model import Environment, load, plan
 from longhaul.racks.inventory import Reach, machines
+from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import groups
-from longhaul.status.fleet import StatusVerdict, judge_addons, judge_nodes
+from longhaul.status.fleet import judge_addons, judge_nodes
 from longhaul.status.gateways import judge_gateways
 from longhaul.status.knock import Knock, answer, knock
 from longhaul.status.observed import AddonView, ApiEndpoint, ClusterView, Observed, ReportedGroups

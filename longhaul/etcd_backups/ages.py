@@ -1,4 +1,4 @@
-"""Backups that are kept longer than they should be: nothing deletes what is old. Pure."""
+"""Limits of a backup's age: the newest is too old, or the oldest should have been deleted. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from longhaul.terminal.ages import age
 if TYPE_CHECKING:
     from components.model.backups.section import BackupClass, Backups
 
+LATE = 3
+"""Number of intervals, each with the time that a backup takes, after which the newest one is too old: by then two
+members have failed to make one."""
 DAY_S = 86400
 SPARE_DAYS = 3
 """Days beyond its class's for which a backup may still be there: Azure counts whole days, acts on its rules once a day,

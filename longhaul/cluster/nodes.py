@@ -1,0 +1,76 @@
+"""Nodes as the cluster's API describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.model.nodes.nodes import HOSTS
+from contract.annotations import AUTHORITIES
+from contract.conditions import GPU_HEALTHY
+from contract.labels import GPU_LABEL, HOSTS_POOL_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
+from contract.taints import PREFLIGHT_TAINT
+
+
+def node(item: Mapping[str, Any]) -> NodeView:
+    """Convert one Node object."""
+    metadata, status = item["metadata"], item.get("status", {})
+    labels = metadata.get("labels", {})
+    pool = labels.get(POOL_LABEL, "")
+    ready: Mapping[str, Any] = next(
+        (condition for condition in status.get("conditions", ()) if condition["type"] == "Ready"), {}
+    )
+    healthy = ready.get("status") == "True"
+    return NodeView(
+        name=metadata["name"],
+        site=labels.get(SITE_LABEL, ""),
+        pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
+        ready=healthy,
+        reason=_closed(item) if healthy else str(ready.get("message") or "it has never been ready"),
+        gpus=_gpus(item) if GPU_LABEL in labels else "",
+        created=str(metadata.get("creationTimestamp", "")),
+        version=str(status.get("nodeInfo", {}).get("kubeletVersion", "")),
+        authorities=frozenset(filter(None, metadata.get("annotations", {}).get(AUTHORITIES, "").split(","))),
+    )
+
+
+def _closed(item: Mapping[str, Any]) -> str:
+    """Return why a node takes no new pods; empty when it does."""
+    cordoned = "cordoned" if item.get("spec", {}).get("unschedulable") else ""
+    marked = UNCHECKED in item["metadata"].get("labels", {})
+    unchecked = (
+        "the node controller has not checked it yet: its machine is in no list (docs/nodes.md)" if marked else ""
+    )
+    return "; ".join(filter(None, (cordoned, unchecked)))
+
+
+def _gpus(item: Mapping[str, Any]) -> str:
+    """Return why a node's GPUs are held back; empty when they are not."""
+    conditions = item.get("status", {}).get("conditions", ())
+    verdict: Mapping[str, Any] = next((condition for condition in conditions if condition["type"] == GPU_HEALTHY), {})
+    if not verdict:
+        return "its GPUs have not been tested yet"
+    if verdict.get("status") != "True":
+        return f"{verdict.get('reason')}: {verdict.get('message')}"
+    held_back = any(taint["key"] == PREFLIGHT_TAINT for taint in item.get("spec", {}).get("taints", ()))
+    return f"its GPUs wait for the node controller, which has set or not lifted {PREFLIGHT_TAINT}" if held_back else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeView:
+    """A node as the API describes it."""
+
+    name: str
+    site: str
+    pool: str
+    ready: bool
+    reason: str
+    """Reason why it is not ready, or why it takes no pods."""
+    created: str
+    """Time of creation, RFC 3339."""
+    version: str
+    gpus: str = ""
+    """Reason why its GPUs are held back; empty when they are not, or it has none."""
+    authorities: frozenset[str] = frozenset()
+    """SHA-256 of the authorities of API servers that it believes; empty when it says nothing."""

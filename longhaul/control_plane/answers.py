@@ -1,0 +1,167 @@
+"""Answers of control-plane machines about themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from components.model import Role
+from components.model.secrets.rotations import RotationStanding, parse_standings
+
+if TYPE_CHECKING:
+    from clouds.base.control import ControlAccess
+    from clouds.base.place import Place
+
+STILL = ("stopped", "deallocated")
+"""Power states that last until the machine is started (learn.microsoft.com, "States and billing of Azure Virtual
+Machines")."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertificateView:
+    """Validity of a certificate on a machine."""
+
+    name: str
+    begins: datetime
+    ends: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncryptionView:
+    """Encryption keys of an API server."""
+
+    keys: tuple[str, ...]
+    """Names in their order: the first encrypts."""
+    loaded: bool
+    """True when the running server uses them."""
+    error: str = ""
+    """Reason why that is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialsView:
+    """Knowledge of a control-plane machine about rotations with overlap."""
+
+    role: str
+    unused: tuple[str, ...]
+    """Units that use other keys or authorities than the machine has."""
+    rotations: Mapping[str, RotationStanding] | None = None
+    """Rotations that are not over, by name; None on a machine that is not told of them."""
+    authorities: frozenset[str] = frozenset()
+    """SHA-256 of the authorities of API servers that it believes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeAnswer:
+    """Answer of ``longhaul-node status`` on a machine."""
+
+    ready: bool
+    checks: tuple[tuple[str, bool, str], ...] = ()
+    """Name, success and detail of each check."""
+    members: tuple[Mapping[str, Any], ...] = ()
+    """Members of the etcd cluster as this machine sees them."""
+    certificates: tuple[CertificateView, ...] = ()
+    """Certificates of the machine; empty when it says nothing."""
+    backup: Mapping[str, Any] = field(default_factory=dict)
+    """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
+    encryption: EncryptionView | None = None
+    """An API server's encryption keys; None when it says nothing."""
+    credentials: CredentialsView | None = None
+    """A machine's knowledge about rotations with overlap; None when it says nothing."""
+    refuses: tuple[str, ...] | None = None
+    """Machines in quarantine that an API server is known to refuse; None when it says nothing."""
+    restore: str = ""
+    """Backup of which a restore is half done there; empty without one."""
+    error: str = ""
+    """Reason why there is no answer; empty when there is one."""
+
+    @property
+    def reason(self) -> str:
+        """Return why it is not ready."""
+        failed = [f"{name}: {detail}" if detail else name for name, ok, detail in self.checks if not ok]
+        return self.error or "; ".join(failed) or "it gives no reason"
+
+
+AUTHORITIES = "kubernetes-ca.crt"
+"""File of API server machines with the authorities of API servers."""
+
+
+COMMAND = "longhaul-node status"
+
+
+ANSWER_S = 60.0
+"""Time limit of a machine's answer, seconds: Azure's agent alone takes about ten."""
+
+
+def ask_machine(control: ControlAccess[Any], place: Place[Any], machine: str) -> NodeAnswer:
+    """Return one machine's answer. Failures of the machine or the cloud become part of it."""
+    try:
+        output = control.run_command(place, machine, COMMAND, timeout_s=ANSWER_S)
+    except CloudError as error:
+        return NodeAnswer(ready=False, error=str(error))
+    return parse_answer(output.stdout, output.stderr)
+
+
+def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
+    """Parse the machine's JSON."""
+    try:
+        content = json.loads(stdout)
+        checks = tuple(_check(check) for check in content.get("checks", []))
+        members = tuple(dict(member) for member in content.get("members") or [])
+        certificates = tuple(_certificate(certificate) for certificate in content.get("certificates") or [])
+        backup = dict(content.get("backup") or {})
+        restore = str(content.get("restore") or "")
+        return NodeAnswer(
+            ready=bool(content["ready"]),
+            checks=checks,
+            members=members,
+            certificates=certificates,
+            backup=backup,
+            encryption=_encryption(content.get("encryption")),
+            credentials=_credentials(content.get("credentials"), role=str(content.get("role") or Role.API)),
+            refuses=_refuses(content.get("quarantine")),
+            restore=restore,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        said = (stderr or stdout).strip().splitlines()
+        return NodeAnswer(ready=False, error=f"no answer from longhaul-node: {said[-1] if said else 'it said nothing'}")
+
+
+def _check(check: dict[str, Any]) -> tuple[str, bool, str]:
+    return str(check["name"]), bool(check["ok"]), str(check.get("detail", ""))
+
+
+def _certificate(found: dict[str, Any]) -> CertificateView:
+    begins, ends = (datetime.fromtimestamp(float(found[key]), tz=UTC) for key in ("begins", "ends"))
+    return CertificateView(name=str(found["name"]), begins=begins, ends=ends)
+
+
+def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:
+    if not told:
+        return None
+    return EncryptionView(
+        keys=tuple(map(str, told["keys"])), loaded=bool(told["loaded"]), error=str(told.get("error") or "")
+    )
+
+
+def _credentials(told: Mapping[str, Any] | None, *, role: str) -> CredentialsView | None:
+    if not told:
+        return None
+    known = told.get("rotations")
+    return CredentialsView(
+        role=role,
+        unused=tuple(map(str, told.get("unused") or ())),
+        rotations=None if known is None else parse_standings(json.dumps(known)),
+        authorities=frozenset(map(str, (told.get("files") or {}).get(AUTHORITIES) or ())),
+    )
+
+
+def _refuses(told: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """Return the machines that a server refuses; None when it does not know."""
+    if not told or told.get("error"):
+        return None
+    return tuple(map(str, told["names"])) if told["loaded"] else ()

@@ -1,0 +1,56 @@
+"""Options for the engine, as the user gives them to ``up``, ``destroy`` and ``plan``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from longhaul.engine.run_log import new_log
+from longhaul.project.context import Context
+from longhaul.project.invocation import Invocation
+from longhaul.terminal.exits import CommandError, Exit
+
+OF_ONE_STACK = ("--target", "--replace", "--target-replace", "--exclude", "--import-file", "--plan")
+"""The engine's options that name resources of one stack."""
+
+EVENT_LOG = "--event-log"
+"""The engine's option that names a file for its events."""
+
+SHOWING = ("--diff", "--show-", "--debug", "-d", "--verbose", "-v", "--logtostderr")
+"""Beginnings of the engine's options that make it show more."""
+
+
+def names_of_one_stack(rest: Sequence[str]) -> list[str]:
+    """Return the words that name resources of one stack, among options for the engine."""
+    return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
+
+
+def log_of(where: Context, invocation: Invocation) -> Path | None:
+    """Begin the command's log and return it; None when all that the programs print is shown: the user wants it, or asks
+    the engine to show more than it does by default, which may be a secret that must not get into a log."""
+    if invocation.options.verbose or any(word.startswith(SHOWING) for word in invocation.rest):
+        return None
+    return new_log(where, invocation.command, os.environ)
+
+
+def refuse_event_log(rest: Sequence[str]) -> None:
+    """Refuse the engine's option for a log of its events: the engine keeps only one, and progress is read from it."""
+    if any(word.split("=")[0] == EVENT_LOG for word in rest):
+        raise CommandError(
+            f"{EVENT_LOG} cannot be given: the engine keeps one log of events, which is read here to show progress; "
+            "--json writes the events on stdout",
+            code=Exit.USAGE,
+        )
+
+
+def again(invocation: Invocation) -> str:
+    """Return the command as it was typed, to run it again."""
+    return shlex.join(["longhaul", *invocation.argv])
+
+
+def wants_json(options: argparse.Namespace, rest: Sequence[str]) -> bool:
+    """Return whether the user wants the engine's JSON, by this program's option or by the engine's own."""
+    return options.json or not {"--json", "-j"}.isdisjoint(rest)
