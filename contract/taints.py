@@ -27,3 +27,7 @@ CORDON = "node.kubernetes.io/unschedulable"
 """Key of the taint that a cordon adds (k8s.io/api/core/v1, ``TaintNodeUnschedulable``)."""
 CUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Keys of the taints of nodes that do not answer."""
+STARTING = ("longhaul.dev/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Beginnings of the keys of taints which say that a node is not fit for pods yet, or no longer: a GPU node's preflight,
+and Kubernetes' own (kubernetes.io, "Well-known labels, annotations and taints"). Other taints are somebody's choice for
+a healthy node."""

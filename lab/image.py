@@ -25,7 +25,7 @@ from lab.signing import KEY
 from longhaul.artifacts import contents
 from longhaul.artifacts.contents import Contents
 from longhaul.artifacts.serving import served
-from longhaul.toolchain import autoscaler
+from longhaul.toolchain import services
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file, write_json
 from longhaul.toolchain.debian import tidy
 from longhaul.toolchain.errors import SetupError
@@ -40,7 +40,7 @@ _LAYOUT = 2
 """Version of the result. Raise it when the code below makes a different result from the same sources."""
 _PLAYED_FILES = ("image.yml", "filter_plugins/images.py", "filter_plugins/pins.py", "lookup_plugins/tree.py")
 """Files on which the playbook's run depends, besides the roles."""
-_LAID = ("upgrades_off", "rootfs", "autoscaler", "manifest")
+_LAID = ("upgrades_off", "rootfs", "services", "manifest")
 """Tags of the tasks that lay files over a node whose packages are there."""
 _OF_DEPOT = (
     "apt/sources.list.d/longhaul-depot.list",
@@ -141,9 +141,7 @@ class _ImageMaker:
         under = self._played("node-packages", ["packages", "binaries", "images"], {})
         files = self.sources.files()
         described = {name: describe(path) for name, path in files.items()}
-        place = self._place(
-            "node", under.name, described, autoscaler.sources(self.sources.project), self._roles(*_LAID)
-        )
+        place = self._place("node", under.name, described, services.sources(self.sources.project), self._roles(*_LAID))
 
         def make(into: Path) -> None:
             base.require_root("the image")
@@ -151,7 +149,7 @@ class _ImageMaker:
             variables = {
                 "rootfs_tree": str(self.sources.tree),
                 "rootfs_contract": str(self.sources.contract),
-                "autoscaler_tree": str(self._autoscaler(under / "rootfs")),
+                "services_tree": str(self._services(under / "rootfs")),
                 "release": {"sources": place.name.partition("-")[2]},
             }
             self._play(into / "rootfs", list(_LAID), variables)
@@ -163,9 +161,9 @@ class _ImageMaker:
             self._progress(f"image: {len(files)} files laid over it")
         return place
 
-    def _autoscaler(self, root: Path) -> Path:
-        """Make the autoscaler's tree here: the playbook runs without this machine's proxies."""
-        return autoscaler.ensure(
+    def _services(self, root: Path) -> Path:
+        """Make the services' tree here: the playbook runs without this machine's proxies."""
+        return services.ensure(
             python=(root / "usr/bin/python3").readlink().name.removeprefix("python"),
             machine=platform.machine(),
             log_dir=self._log_dir,

@@ -14,7 +14,7 @@ from lab.project import PROJECT, LabProject
 from lab.state import write_atomically
 from longhaul.toolchain.trees import describe, files_of
 
-READ = ("clouds", "components", "contract", "images", "lab", "longhaul", "playbooks")
+READ = ("clouds", "components", "contract", "images", "lab", "longhaul", "playbooks", "services")
 """Folders of this checkout that ``longhaul up`` runs or reads; the lock names what is installed besides them."""
 PINS = ("Pulumi.yaml", "pyproject.toml", "requirements.lock", "tools.toml")
 

@@ -13,26 +13,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-PACKAGES = ("clouds", "components", "contract", "images", "lab", "longhaul", "playbooks", "stacks")
+PACKAGES = ("clouds", "components", "contract", "images", "lab", "longhaul", "playbooks", "services", "stacks")
 """Folders with code of the project, tests left out."""
 
 PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
 """Plugins of the project that Ansible loads: the command knows their messages."""
 
-SUPPLY = ("longhaul.artifacts", "longhaul.kubernetes", "longhaul.toolchain")
-"""Modules of the command that the lab uses as well: they fetch pinned things and keep them in a folder, and they ask a
-cluster. The lab's depot is such a folder, and its plugin is such a client. These modules know nothing of the rest of
-the command, nor of the lab."""
+SUPPLY = ("longhaul.artifacts", "longhaul.toolchain")
+"""Modules of the command that the lab uses as well: they fetch pinned things and keep them in a folder. The lab's depot
+is such a folder. These modules know nothing of the rest of the command, nor of the lab."""
 
 CLIENT = "longhaul.client"
-"""The part of the command that people install who run nothing: it knows nothing of the rest but how it speaks,
-and how a cluster is asked."""
+"""The part of the command that people install who run nothing: it knows nothing of the rest but how it speaks."""
 TERMINAL = "longhaul.terminal"
 """Speech of every command: the standard library alone, so the client has it too."""
-CLUSTER = ("longhaul.kubernetes", "longhaul.autoscaler.quantities")
-"""Modules that ask a cluster, and read the amounts that it writes: the standard library alone, so the client has them
-too."""
-
 CONTRACT = "contract"
 """The package that every side has: it needs the standard library alone."""
 
@@ -126,13 +120,14 @@ MAY_IMPORT = {
     "components.render": ("components.render", "components.model", "clouds"),
     "components": ("components", "clouds"),
     "stacks": ("components",),
-    CLIENT: (CLIENT, TERMINAL, *CLUSTER),
+    "services": ("services", "components.model", "clouds"),
+    CLIENT: (CLIENT, TERMINAL),
     TERMINAL: (TERMINAL,),
     LAB_SEAM: ("longhaul", "clouds", "components.model", "components.render", "lab"),
     **dict.fromkeys(SUPPLY, (*SUPPLY, "clouds", "components.model", "components.render")),
     # Certificates on demand, and keys that are rotated, are made as `up` makes them, without Pulumi.
     "longhaul": (
-        *("longhaul", "clouds", "components.model", "components.render"),
+        *("longhaul", "services", "clouds", "components.model", "components.render"),
         *("components.control_plane.issuing", "components.control_plane.signing_keys"),
     ),
     "lab": ("lab", *SUPPLY, "clouds", "components.model", "components.render"),
@@ -214,8 +209,15 @@ def test_imports_go_one_way() -> None:
         ("longhaul.cli", "from longhaul.client import files", False),
         ("lab.daemon", "from longhaul import cli", True),
         ("lab.daemon", "from longhaul.artifacts.app import depot_app", False),
-        ("lab.daemon", "from longhaul.kubernetes.api import Api", False),
-        ("longhaul.kubernetes.api", "from longhaul.terminal.exits import CommandError", True),
+        ("lab.daemon", "from contract.kubernetes.api import Api", False),
+        ("contract.kubernetes.api", "from longhaul.terminal.exits import CommandError", True),
+        ("longhaul.autoscaler.command", "from services.autoscaler import look", False),
+        ("longhaul.artifacts.build", "from services.autoscaler import look", True),
+        ("services.autoscaler.look", "from clouds.registry import cloud_of", False),
+        ("services.autoscaler.look", "from components.model import load", False),
+        ("services.autoscaler.look", "from components.render import etcd", True),
+        ("services.autoscaler.look", "from longhaul.terminal.exits import CommandError", True),
+        ("services.autoscaler.look", "import pulumi", True),
         ("longhaul.artifacts.build", "from longhaul.toolchain import tools", False),
         ("longhaul.artifacts.build", "from longhaul import cli", True),
         ("longhaul.artifacts.build", "from lab import base", True),

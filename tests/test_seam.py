@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-PACKAGES = ("components", "contract", "images", "lab", "longhaul", "playbooks", "stacks")
+PACKAGES = ("components", "contract", "images", "lab", "longhaul", "playbooks", "services", "stacks")
 
 KINDS = ("azure", "aws", "onprem")
 TOKEN = re.compile(r"(azure|aws|onprem)$|(azure-native|aws):")

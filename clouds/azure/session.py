@@ -32,7 +32,7 @@ TIMEOUT_S = 60.0
 """Time limit of one request, in seconds."""
 PROMPT_CONNECT_S, PROMPT_READ_S = 2.0, 5.0
 """The same for the requests of a write that may not come late: two of them within the 15 s of a lease
-(longhaul/kubernetes/election.py)."""
+(contract/kubernetes/election.py)."""
 METHODS = frozenset(("GET", "PUT", "DELETE", "PATCH", "POST"))
 """Methods whose requests are repeated after an error that passes."""
 TRIES = 5

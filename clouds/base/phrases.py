@@ -1,4 +1,4 @@
-"""Formats lists for sentences, and names to choose from."""
+"""Formats lists and counts for sentences, and names to choose from."""
 
 from __future__ import annotations
 
@@ -20,3 +20,15 @@ def suggestion(known: Iterable[str], given: str) -> str:
     if len(names) == 1:
         return names[0]
     return f"{close[0]} (or one of: {', '.join(names)})" if close else f"one of: {', '.join(names)}"
+
+
+def counted(number: int, noun: str, *, none: str = "0") -> str:
+    """Return ``1 node``, ``2 nodes``, ``7,500 nodes``; ``none`` is written for 0."""
+    return f"{f'{number:,}' if number else none} {noun}{'' if number == 1 else 's'}"
+
+
+def names(where: Iterable[str], *, most: int = 3) -> str:
+    """Return a few names, and the number of further ones."""
+    listed = list(where)
+    shown, rest = listed[:most], len(listed) - most
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")

@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from longhaul.kubernetes.api import Api, path_of
+from contract.kubernetes.api import Api, path_of
 
 CONNECTIONS = 64
 IN_FLIGHT = 16

@@ -26,10 +26,10 @@ from typing import Any
 
 import yaml
 
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError, CancelledError
 from lab.drill.journal import DrillJournal, JournalRecord, RecordKind, RequestOutcome, read
 from lab.drill.verdict import judge
-from longhaul.kubernetes.api import Api, path_of
-from longhaul.kubernetes.connection import ApiError, CancelledError
 
 INTERVAL_S = 0.2
 """Time between two probes, seconds."""

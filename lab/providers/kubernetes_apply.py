@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contract.kubernetes.connection import ApiError, CancelledError
 from lab.providers.kubernetes_client import APPLY, ApiResource, ObjectClient
 from lab.providers.kubernetes_objects import (
     PATCH_FORCE,
@@ -12,7 +13,6 @@ from lab.providers.kubernetes_objects import (
     metadata,
 )
 from lab.providers.kubernetes_settings import KubernetesSettings
-from longhaul.kubernetes.connection import ApiError, CancelledError
 
 CREATOR = "pulumi-kubernetes"
 """Field manager of a plain creation; the first change hands its fields over to another manager."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from contract.annotations import SKIP_AWAIT
+from contract.kubernetes.connection import CancelledError
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_objects import TIMEOUT, WAIT_FOR, Object, annotation, is_kind, metadata
 from lab.providers.kubernetes_ready import CHECKS, Check, ObservedObject, ReadyVerdict, has_address, written_condition
-from longhaul.kubernetes.connection import CancelledError
 
 TIMEOUT_S = 600.0
 """Default of the real plugin for every kind, in seconds."""

@@ -11,9 +11,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from contract.kubernetes import connection
+from contract.kubernetes.connection import ApiError, Object
 from lab.providers.kubernetes_config import NamespacedAccess
-from longhaul.kubernetes import connection
-from longhaul.kubernetes.connection import ApiError, Object
 
 APPLY = "application/apply-patch+yaml"
 WATCH_S = 240

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from longhaul.kubernetes import connection
+from contract.kubernetes import connection
 
 ANSWER_S = 60.0
 Entry = Mapping[str, Any]

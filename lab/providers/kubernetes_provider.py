@@ -14,6 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from contract.annotations import FIELD_MANAGER
+from contract.kubernetes.connection import ApiError, CancelledError
 from lab.providers import kubernetes_apply as apply
 from lab.providers.base import BaseProvider, init_failed, type_of
 from lab.providers.kubernetes_await import ObjectNotReadyError, await_deleted, await_ready, require_ready, timeout_of
@@ -38,7 +39,6 @@ from lab.providers.kubernetes_objects import (
 from lab.providers.kubernetes_settings import KubernetesSettings, read_settings, replacing
 from lab.providers.protocol import log_to_engine
 from lab.providers.values import from_struct, holds_unknown, plain, to_struct
-from longhaul.kubernetes.connection import ApiError, CancelledError
 
 GONE = provider_pb2.ReadResponse(id="")
 KIND = provider_pb2.PropertyDiff.Kind

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from clouds.base.errors import CloudError
+from contract.kubernetes.connection import ApiError
 from longhaul.acceptance.limit import Deadline, LateError
 from longhaul.acceptance.outcome import StepOutcome, StepResult
 from longhaul.acceptance.waiting import Clock
-from longhaul.kubernetes.connection import ApiError
 from longhaul.terminal.exits import CommandError
 
 

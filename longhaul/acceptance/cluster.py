@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from contract.kubernetes.connection import Object
+from contract.kubernetes.drain import NODES
 from contract.labels import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import must
 from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.cluster.nodes import node as node_view
-from longhaul.drain import NODES
-from longhaul.kubernetes.connection import Object
 from longhaul.racks.inventory import has_hosts
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.terminal.exits import Exit

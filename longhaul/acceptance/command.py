@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from components.model import Environment
+    from contract.kubernetes.api import Api
     from longhaul.acceptance.budget import AcceptanceBudget
     from longhaul.acceptance.limit import Deadline
     from longhaul.acceptance.outcome import AcceptanceReport
     from longhaul.acceptance.runner import Checking, Runner
-    from longhaul.kubernetes.api import Api
 
 HELP = "make a small environment, check it from end to end, and take it down; or check one as it is"
 TAKES_REST = False
@@ -238,8 +238,8 @@ def _apis(environment: Environment) -> Any:
     """Return a function that gives the cluster's API as any user. The administrator's certificate is fetched once."""
     from components.model import plan
     from components.model.nodes.nodes import api_url
+    from contract.kubernetes.api import Api
     from longhaul.cluster.identity import fetch_identity, renewing
-    from longhaul.kubernetes.api import Api
 
     @cache
     def identity() -> dict[str, str]:

@@ -11,12 +11,12 @@ from threading import Event, Thread
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.sites.places import place_of
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_healthy
 from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.waiting import Clock
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import ApiError
 
 GAP_S = 60.0
 """Longest time without an answer from the API, seconds: the load balancer's probe needs about ten to notice a lost

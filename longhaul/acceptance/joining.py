@@ -16,13 +16,13 @@ from clouds.registry import cloud_of
 from components.model.secrets.certificates import JOIN_USER
 from components.model.sites.places import place_of
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
+from contract.kubernetes.api import path_of
+from contract.kubernetes.connection import Object
+from contract.kubernetes.drain import NODES
 from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import AcceptanceTarget
-from longhaul.drain import NODES
-from longhaul.kubernetes.api import path_of
-from longhaul.kubernetes.connection import Object
 
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError, Object
 from longhaul.acceptance.waiting import Clock, Tell, Waiting, nobody
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import ApiError, Object
 
 LOOK_S = 2.0
 """Pause between two polls of a condition, seconds."""

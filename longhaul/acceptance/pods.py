@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError, Object
 from contract.labels import OUTLIVE_LABEL, SITE_LABEL
-from longhaul.kubernetes.api import Api, path_of
-from longhaul.kubernetes.connection import ApiError, Object
 
 if TYPE_CHECKING:
     from longhaul.acceptance.limit import Deadline

@@ -8,13 +8,13 @@ from clouds.base.live_groups import Scaled
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.sites.places import place_of
+from contract.kubernetes.connection import Object
+from contract.kubernetes.drain import NODES
 from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError
 from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import AcceptanceTarget
-from longhaul.drain import NODES
-from longhaul.kubernetes.connection import Object
 
 
 def group_of(environment: Environment, pool: str) -> Scaled:

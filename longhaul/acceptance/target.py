@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from components.model import Environment
+from contract.kubernetes.api import Api
 from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import Runs
-from longhaul.kubernetes.api import Api
 
 
 @dataclass(frozen=True, kw_only=True)

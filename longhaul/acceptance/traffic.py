@@ -11,12 +11,12 @@ from itertools import permutations
 from clouds.registry import cloud_of
 from components.model import Environment, plan
 from components.model.nodes.nodes import pool_taints
+from contract.kubernetes.connection import Object
+from contract.kubernetes.drain import NODES
 from contract.labels import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACE, Talker, namespace, ready, talkers
 from longhaul.acceptance.target import AcceptanceTarget
-from longhaul.drain import NODES
-from longhaul.kubernetes.connection import Object
 
 DOMAIN = "svc.cluster.local"
 METADATA = "169.254.169.254"

@@ -1,5 +1,1 @@
-"""Decides which machines a cluster needs: pending pods and gangs in, sizes of groups and nodes to remove out.
-
-:func:`longhaul.autoscaler.plan.plan` is the decision. It is pure: everything it knows is in its arguments, and nobody
-is asked or told. ``reading.py`` and ``pools.py`` make its arguments out of the cluster and the clouds.
-"""
+"""``longhaul autoscaler``: sizes pools from here, or says what would be done (services/autoscaler)."""

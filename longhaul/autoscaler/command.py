@@ -13,8 +13,8 @@ from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.costs.book import PriceBook
-    from longhaul.kubernetes.api import Api
+    from components.model.prices.book import PriceBook
+    from contract.kubernetes.api import Api
     from longhaul.project.checkout import Project
 
 HELP = "size pools: machines for pods that wait, and the end of idle ones"
@@ -36,8 +36,8 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
 
+    from contract.kubernetes.connection import ApiError
     from longhaul.cluster.api_access import api_of
-    from longhaul.kubernetes.connection import ApiError
 
     prices = _prices(where.project)
     try:
@@ -51,9 +51,9 @@ def run(invocation: Invocation) -> int:
 
 def _look(environment: Environment, api: Api, prices: PriceBook, *, as_json: bool) -> int:
     """Look once, and show what would be done."""
-    from longhaul.autoscaler.look import look
-    from longhaul.autoscaler.text import to_plain, to_text
     from longhaul.report.programs import document
+    from services.autoscaler.look import look
+    from services.autoscaler.text import to_plain, to_text
 
     looked = look(environment, api, prices)
     if as_json:
@@ -65,9 +65,9 @@ def _look(environment: Environment, api: Api, prices: PriceBook, *, as_json: boo
 
 def _act(environment: Environment, api: Api, prices: PriceBook, options: argparse.Namespace) -> int:
     """Make one pass, or go on until ended."""
-    from longhaul.autoscaler.service import Terms, once, serve
+    from contract.kubernetes.lease import HeldError
     from longhaul.engine.processes import hostname, namespace
-    from longhaul.kubernetes.lease import HeldError
+    from services.autoscaler.service import Terms, once, serve
 
     acts = not options.dry_run
     instance = f"{hostname()}/{namespace()}/{os.getpid()}"
@@ -89,8 +89,8 @@ def _print(line: str) -> None:
 
 def _prices(project: Project) -> PriceBook:
     """Return the prices of the project's own file; none when it has no such file."""
+    from components.model.prices.book import PriceBook
     from longhaul.costs import PRICE_FILE
-    from longhaul.costs.book import PriceBook
 
     path = project.stacks / PRICE_FILE
     return PriceBook.load(path) if path.exists() else PriceBook()

@@ -17,7 +17,7 @@ from longhaul.project.context import Context, state_folder
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
 
 GIVEN = "LONGHAUL_KUBECONFIG"
 """Variable with the path of a kubeconfig that the parent process made for the environment."""
@@ -83,7 +83,7 @@ def api_of(
 ) -> Iterator[Api]:
     """Give the cluster's API, with a certificate that is renewed as long as the block goes on. That of a ``master``
     (:func:`longhaul.cluster.identity.fetch_identity`) is not: it lives for a working day."""
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
 
     with kubeconfig_file(where, environment, environ, master=master) as path:
         renew = None if master or GIVEN in environ else renewing(environment)

@@ -28,7 +28,7 @@ from longhaul.terminal.say import say
 if TYPE_CHECKING:
     from components.control_plane.issuing import Pair, Subject
     from components.model import Environment
-    from longhaul.kubernetes.api import Renew
+    from contract.kubernetes.api import Renew
 
 NAME_LENGTH = 64
 """Largest length of a common name (RFC 5280, ``ub-common-name``)."""

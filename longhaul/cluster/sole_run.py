@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from components.model.autoscaler.leases import ROLLS
 from components.model.nodes.nodes import on_nodes
+from contract.kubernetes.api import Api
+from contract.kubernetes.lease import HeldError, LeaseTimes, holding
 from longhaul.engine.processes import hostname, namespace, started
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.lease import HeldError, LeaseTimes, holding
 from longhaul.terminal.exits import CommandError
 
 HOLDS_S = 60

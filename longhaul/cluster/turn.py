@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from contract.kubernetes.connection import ApiError
 from longhaul.cluster.sole_run import Words, sole_run
-from longhaul.kubernetes.connection import ApiError
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from components.model import Environment
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
     from longhaul.project.context import Context
 
 LEASE = "longhaul-rotate"

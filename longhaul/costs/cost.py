@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from clouds.base.prices import HostKey, Price
 from components.model import Environment
-from longhaul.costs.book import PriceBook
+from components.model.prices.book import PriceBook
 from longhaul.costs.money import Money, total
 from longhaul.costs.needs import POOL, PricedNeed, needs
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.model import Environment
-from longhaul.costs.book import PriceBook
+from components.model.prices.book import PriceBook
 from longhaul.costs.cost import EnvironmentCost, price_of
 
 

@@ -14,9 +14,9 @@ from clouds.base.site import SiteBase
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.network.links import remote_addresses
+from components.model.prices.book import name_of
 from components.model.sites.places import place_of
 from components.model.vpn.section import MACHINES
-from longhaul.costs.names import name_of
 
 CONTROL_PLANE = "control plane"
 POOL = "pool "

@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 from clouds.base.prices import plain
+from components.model.prices.book import name_of
 from longhaul.costs.cost import Cost, CostLine, EnvironmentCost
 from longhaul.costs.money import total
-from longhaul.costs.names import name_of
 from longhaul.costs.needs import NOT_COUNTED
 from longhaul.report.text import table, wrapped
 

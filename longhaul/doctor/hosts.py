@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from clouds.base.doctor import PIN
 from clouds.base.findings import Finding, ok, warning
+from clouds.base.phrases import names
 from longhaul.doctor.target import DoctorTarget
-from longhaul.report.text import names
 
 SHOWN = 3
 """Number of hosts that are named when many have the same fault."""

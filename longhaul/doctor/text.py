@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from clouds.base.findings import Finding, Severity
+from clouds.base.phrases import counted
 from longhaul.doctor.checks import ASKING
-from longhaul.report.text import counted, wrapped
+from longhaul.report.text import wrapped
 from longhaul.terminal.exits import Exit
 
 SHOWN = 6

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from clouds.base.phrases import names
 from longhaul.engine.change import exit_code
 from longhaul.engine.engine import Engine, Ran
 from longhaul.engine.failure import report
 from longhaul.engine.pending import pending_creates
-from longhaul.report.text import names, table
+from longhaul.report.text import table
 from longhaul.terminal.exits import Exit
 from longhaul.terminal.output import Output
 from longhaul.terminal.progress import Progress, counts

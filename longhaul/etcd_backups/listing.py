@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.control import BackupView
 from clouds.base.errors import CloudError
+from clouds.base.phrases import counted
 from clouds.registry import cloud_of
 from components.model import Role
 from components.model.backups.section import BackupClass
@@ -16,7 +17,6 @@ from components.model.backups.storage import account_name
 from components.model.sites.places import place_of
 from longhaul.etcd_backups.ages import is_overdue, overdue
 from longhaul.etcd_backups.flaws import flaw_of, number
-from longhaul.report.text import counted
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Sources that an image is made from: playbook, roles, images, contract, autoscaler and the pins of this checkout."""
+"""Sources that an image is made from: playbook, roles, images, contract, services and the pins of this checkout."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from longhaul.toolchain import autoscaler
+from longhaul.toolchain import services
 from longhaul.toolchain.spec import load as load_pins
 from longhaul.toolchain.spec import repository
 from longhaul.toolchain.trees import describe, files_of
@@ -20,8 +20,8 @@ PARTS = (
     "playbooks/roles",
 )
 PINS = "tools.toml"
-LOCK = "requirements.lock"
-"""Versions of the autoscaler's packages."""
+PACKAGES = ("pyproject.toml", "requirements.lock")
+"""Names and versions of the services' packages."""
 
 
 def sources_digest(root: Path | None = None) -> str:
@@ -31,7 +31,7 @@ def sources_digest(root: Path | None = None) -> str:
     trees = [root / name for name in PARTS if (root / name).is_dir()]
     files += [path for _, path in files_of(trees)]
     lines = sorted(f"{path.relative_to(root)} {describe(path)}\n" for path in files)
-    lines += sorted(f"{name} {described}\n" for name, described in autoscaler.sources(root).items())
+    lines += sorted(f"{name} {described}\n" for name, described in services.sources(root).items())
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -41,7 +41,7 @@ def commit(root: Path | None = None) -> str:
     head = _git(root, "rev-parse", "HEAD")
     if not head:
         return "unknown"
-    changed = _git(root, "status", "--porcelain", "--", *PARTS, *autoscaler.MODULES, PINS, LOCK)
+    changed = _git(root, "status", "--porcelain", "--", *PARTS, *services.FOLDERS, PINS, *PACKAGES)
     return f"{head}-dirty" if changed else head
 
 

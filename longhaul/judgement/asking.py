@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import TIMEOUT_S, ApiError
 from longhaul.cluster.api_access import kubeconfig_file
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import TIMEOUT_S, ApiError
-from longhaul.kubernetes.deprecated import Apis, Ask, used
+from longhaul.judgement.deprecated import Apis, Ask, used
 from longhaul.project.context import Context
 from longhaul.terminal.exits import CommandError
 

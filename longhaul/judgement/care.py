@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from clouds.base.findings import Finding, Severity
+from clouds.base.phrases import counted
 from clouds.base.resources import ResourceKind
 from clouds.registry import clouds
 from components.model import Role
@@ -20,7 +21,6 @@ from longhaul.judgement.places import ENVIRONMENT, LINKS, EnvironmentPart
 from longhaul.judgement.properties import changes_only, properties
 from longhaul.judgement.refusals import GONE, quorum
 from longhaul.judgement.risks import introduced, new_sites
-from longhaul.report.text import counted
 
 _ACTIONS = {
     ResourceAction.CHANGE: ("changes", "change"),

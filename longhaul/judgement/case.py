@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow
 from longhaul.judgement.changes import Change
+from longhaul.judgement.deprecated import Ask, nobody
 from longhaul.judgement.places import EnvironmentParts
-from longhaul.kubernetes.deprecated import Ask, nobody
 
 
 @dataclass(frozen=True, kw_only=True)

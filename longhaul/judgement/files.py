@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clouds.base.findings import Finding, Severity
+from clouds.base.phrases import names
 from components.model import Environment, Role
 from longhaul.judgement.case import Case
 from longhaul.judgement.file_consequences import GONE, NEW, expected, told
@@ -15,7 +16,6 @@ from longhaul.judgement.learner import KEY as LEARNER
 from longhaul.judgement.learner import learner_in_files
 from longhaul.judgement.properties import NOTHING, Property, between
 from longhaul.judgement.texts import SHORT
-from longhaul.report.text import names
 
 ALONE = "the file of before alone"
 """Words for what a plan without a state is compared with."""

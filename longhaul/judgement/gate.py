@@ -19,7 +19,7 @@ from longhaul.engine import processes
 from longhaul.engine.engine import Engine
 from longhaul.engine.pending import pending_creates
 from longhaul.engine.records import VARIABLE, new_run
-from longhaul.kubernetes.deprecated import Ask, nobody
+from longhaul.judgement.deprecated import Ask, nobody
 from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from clouds.base.phrases import counted
 from longhaul.judgement.changes import ResourceAction
 from longhaul.judgement.masking import LATER
 from longhaul.judgement.places import LINKS, EnvironmentPart
 from longhaul.judgement.plan import PlaceChanges, Plan, ResourceLine
 from longhaul.judgement.properties import Property
-from longhaul.report.text import counted
 
 SIGNS = {
     ResourceAction.MAKE: "+",

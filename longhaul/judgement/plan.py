@@ -14,6 +14,7 @@ from longhaul.judgement.care import cares
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, Changes, ResourceAction
 from longhaul.judgement.cost import CostChange, Prices, compare_cost
+from longhaul.judgement.deprecated import Ask, nobody
 from longhaul.judgement.doubts import brought, left
 from longhaul.judgement.earlier import Earlier, earlier
 from longhaul.judgement.files import by_files, file_changes
@@ -23,7 +24,6 @@ from longhaul.judgement.properties import Property, properties
 from longhaul.judgement.refusals import refusals
 from longhaul.judgement.risks import standing
 from longhaul.judgement.versions import deprecated_apis, upgrades
-from longhaul.kubernetes.deprecated import Ask, nobody
 from longhaul.terminal.arguments import MAX_REMOVED
 
 NEW = "new"

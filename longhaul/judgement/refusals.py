@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from clouds.base.findings import Finding, Severity
+from clouds.base.phrases import counted, names
 from clouds.base.resources import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import Role, plan
@@ -18,7 +19,6 @@ from longhaul.judgement.kinds import kind_of
 from longhaul.judgement.ranges import Moved, moved_in_files, moved_in_state
 from longhaul.judgement.risks import refused
 from longhaul.judgement.versions import lacking, removed_apis, skew, steps
-from longhaul.report.text import counted, names
 
 GONE = (ResourceAction.DESTROY, ResourceAction.REPLACE)
 

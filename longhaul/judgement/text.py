@@ -7,11 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from clouds.base.findings import Finding
+from clouds.base.phrases import names
 from longhaul.judgement.capacity import CapacityRow, PlannedCapacity, total
 from longhaul.judgement.lines import blocks, summary
 from longhaul.judgement.plan import VERDICTS, Plan
 from longhaul.report.programs import document
-from longhaul.report.text import names, table, wrapped
+from longhaul.report.text import table, wrapped
 
 
 def to_json(plan: Plan) -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from components.model.secrets.certificates import ADMINISTRATOR_HOURS
+from contract.kubernetes.api import identity_of
 from longhaul.client.files import config_folder, write_private
 from longhaul.cluster.api_access import ADMIN, kubeconfig
 from longhaul.cluster.identity import fetch_break_glass, fetch_identity
-from longhaul.kubernetes.api import identity_of
 from longhaul.project.context import context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.project.lab_seam import Lab

@@ -48,7 +48,7 @@ def run(invocation: Invocation) -> int:
     enter_lab(where, environment, invocation)
 
     from clouds.base.errors import CloudError
-    from longhaul.kubernetes.connection import ApiError
+    from contract.kubernetes.connection import ApiError
     from longhaul.vault.half_restored import refuse_half_restored
     from longhaul.vault.quarantine import record_of
 

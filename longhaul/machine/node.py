@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.drain import NODES, PODS
 from contract.taints import QUARANTINE_TAINT
-from longhaul.drain import NODES, PODS
-from longhaul.kubernetes.api import Api, path_of
-from longhaul.kubernetes.connection import ApiError, Object
 
 CLOSE_TRIES = 20
 """Number of times that a Node is written which others write meanwhile."""

@@ -14,14 +14,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
+from clouds.base.phrases import counted
 from components.model.access.quarantine import Quarantined, moment
 from longhaul.control_plane import refusals as servers
 from longhaul.machine import node
-from longhaul.report.text import counted
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
     from longhaul.machine.target import PoolMachine
     from longhaul.vault.quarantine import QuarantineVault
 

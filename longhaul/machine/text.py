@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from longhaul.report.text import counted
+from clouds.base.phrases import counted
 
 if TYPE_CHECKING:
     from components.model.access.quarantine import Quarantined

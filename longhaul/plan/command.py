@@ -112,10 +112,10 @@ def _raw(where: Context, environment: Environment, invocation: Invocation) -> Ex
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
     from longhaul.judgement.asking import asking
     from longhaul.judgement.changes import read_changes
+    from longhaul.judgement.deprecated import nobody
     from longhaul.judgement.files import ALONE
     from longhaul.judgement.plan import PlanTerms, make_plan
     from longhaul.judgement.policies import policies
-    from longhaul.kubernetes.deprecated import nobody
     from longhaul.project.baked_images import image_versions
 
     if invocation.options.source:

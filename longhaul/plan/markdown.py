@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.base.findings import Finding
+from clouds.base.phrases import names
 from longhaul.judgement.lines import Block, blocks, summary
 from longhaul.judgement.plan import VERDICTS, Plan
 from longhaul.judgement.text import capacity_table
 from longhaul.report.markdown import LONGEST, SIGNS, code, fenced, fold, plain, table
-from longhaul.report.text import names
 
 _ROOM = 400
 """Characters reserved for the note that names what was cut."""

@@ -7,7 +7,7 @@ from datetime import date
 
 from clouds.base.prices import HostKey, Key, MachineKey, Price
 from components.model import Environment
-from longhaul.costs.book import PriceBook
+from components.model.prices.book import PriceBook
 from longhaul.costs.needs import needs
 from longhaul.prices import OLD_DAYS
 

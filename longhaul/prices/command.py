@@ -57,7 +57,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _check(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
-    from longhaul.costs.book import PriceBook
+    from components.model.prices.book import PriceBook
     from longhaul.prices.age import check
     from longhaul.prices.text import check_json, check_text
     from longhaul.report.programs import line

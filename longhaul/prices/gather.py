@@ -11,7 +11,7 @@ from clouds.base.prices import Key, Price, PriceBatch, PriceRequest, Say
 from clouds.base.web import Web, WebError
 from clouds.registry import clouds
 from components.model import Environment
-from longhaul.costs.book import PriceBook
+from components.model.prices.book import PriceBook
 from longhaul.costs.needs import wanted
 from longhaul.prices.write import save
 

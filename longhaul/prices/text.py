@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
+from components.model.prices.book import name_of
 from longhaul.costs.cost import EnvironmentCost
-from longhaul.costs.names import name_of
 from longhaul.costs.text import cost_json
 from longhaul.prices.age import PriceBookCheck
 from longhaul.prices.gather import Gathered

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price, plain
-from longhaul.costs.book import PriceBook
-from longhaul.costs.entries import FORMAT
+from components.model.prices.book import PriceBook
+from components.model.prices.entries import FORMAT
 
 HEADER = """\
 # Prices: those that `longhaul prices` read from the clouds' public price interfaces, and your own. An entry whose

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from clouds.base.phrases import counted
 from longhaul.engine.execution import EngineResult
 from longhaul.project.context import Context
 from longhaul.racks.inventory import OnpremMachine, machines
@@ -22,7 +23,6 @@ from longhaul.racks.ssh import IMPATIENT
 from longhaul.racks.tasks import Tasks
 from longhaul.racks.text import to_text
 from longhaul.racks.verdicts import HostResults, VerdictDocument, read
-from longhaul.report.text import counted
 from longhaul.terminal.progress import Progress
 from longhaul.terminal.say import say
 

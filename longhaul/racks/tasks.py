@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from longhaul.report.text import counted
+from clouds.base.phrases import counted
 from longhaul.terminal.progress import awaited
 
 

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from clouds.base.phrases import counted
 from longhaul.racks.verdicts import HostResults, HostState, HostVerdict
 from longhaul.report.programs import document
-from longhaul.report.text import MANY, Cell, Marked, counted, table
+from longhaul.report.text import MANY, Cell, Marked, table
 
 SLOWEST = 10
 """Number of tasks in a profile."""

@@ -1,4 +1,4 @@
-"""Renders text for a terminal: lines of limited width, aligned columns, counts, colours."""
+"""Renders text for a terminal: lines of limited width, aligned columns, colours."""
 
 from __future__ import annotations
 
@@ -131,18 +131,6 @@ def wrapped(text: str, *, indent: str = "", hanging: str | None = None, hyphens:
         break_long_words=False,
         break_on_hyphens=hyphens,
     )
-
-
-def counted(number: int, noun: str, *, none: str = "0") -> str:
-    """Return ``1 node``, ``2 nodes``, ``7,500 nodes``; ``none`` is written for 0."""
-    return f"{f'{number:,}' if number else none} {noun}{'' if number == 1 else 's'}"
-
-
-def names(where: Iterable[str], *, most: int = 3) -> str:
-    """Return a few names, and the number of further ones."""
-    listed = list(where)
-    shown, rest = listed[:most], len(listed) - most
-    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
 def seen_from(folder: Path, path: Path) -> Path:

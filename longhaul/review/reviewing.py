@@ -6,9 +6,10 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from clouds.base.phrases import counted
 from longhaul.judgement.lines import WORDS
 from longhaul.project.checkout import STACKS, Project
-from longhaul.report.text import counted, seen_from
+from longhaul.report.text import seen_from
 from longhaul.review.affected import Side, affected, side
 from longhaul.review.git import Repository
 from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order

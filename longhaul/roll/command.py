@@ -17,7 +17,7 @@ from longhaul.terminal.say import say
 if TYPE_CHECKING:
     from clouds.base.live_groups import Rolled
     from components.model import Environment
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
     from longhaul.roll.events import RollReport
     from longhaul.roll.run import Roll, RollSettings
 
@@ -63,8 +63,8 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
 
     from clouds.base.errors import CloudError
+    from contract.kubernetes.connection import ApiError
     from longhaul.cluster.api_access import api_of
-    from longhaul.kubernetes.connection import ApiError
     from longhaul.roll.events import as_json, as_lines
     from longhaul.roll.run import Roll
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from clouds.base.live_groups import GroupState, Life, LiveMachine, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
-from contract.taints import CORDON
-from longhaul.drain import NODES, DrainPod, pods_on
-from longhaul.kubernetes.api import Api, moment, path_of
-from longhaul.kubernetes.connection import Object
+from contract.kubernetes.api import Api, moment, path_of
+from contract.kubernetes.connection import Object
+from contract.kubernetes.drain import NODES, DrainPod, pods_on
+from contract.taints import CORDON, STARTING
 
 ANNOTATIONS = (ROLL, ROLL_SINCE, ROLL_STAGE)
 
@@ -22,11 +22,6 @@ REPLACING = "replacing"
 """Stage that is noted before the cloud is told, so that a begun replacement always has a note."""
 REBUILDING = "rebuilding"
 """Stage that is noted after the cloud accepted the second step. When that step ends, the Node is obsolete."""
-
-STARTING = ("longhaul.dev/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Prefixes of taints which say that a node is not fit for pods yet, or no longer: a GPU node's preflight, and
-Kubernetes' own (kubernetes.io, "Well-known labels, annotations and taints"). Other taints are somebody's choice for a
-healthy node."""
 
 AT_ONCE = 16
 """Number of nodes whose pods are asked for at the same time."""

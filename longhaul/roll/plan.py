@@ -14,17 +14,12 @@ from datetime import timedelta
 from enum import StrEnum
 
 from clouds.base.live_groups import Life
-from longhaul.drain import DrainPod
+from contract.kubernetes.drain import OVERDUE, DrainPod
 from longhaul.roll.observed import REBUILDING, ObservedMachine, View
 
 CLOCKS = timedelta(minutes=1)
 """Largest difference between machines' clocks that is accepted. A checkpoint further in the future does not count: it
 would be valid forever."""
-
-
-OVERDUE = timedelta(minutes=1)
-"""Time after which pods that should be gone no longer keep a machine whose node does not answer: nothing on it can end
-them, and the controllers that recreate them wait until they are gone."""
 
 
 class RollState(StrEnum):

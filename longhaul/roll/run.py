@@ -15,9 +15,9 @@ from datetime import timedelta
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import Life, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
-from longhaul.drain import NODES, annotate, cordon, evict_all, told, uncordon
-from longhaul.kubernetes.api import Api, path_of
-from longhaul.kubernetes.connection import ApiError
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.drain import NODES, annotate, cordon, evict_all, told, uncordon
 from longhaul.roll.events import Event, RollEventKind, Tell
 from longhaul.roll.observed import ANNOTATIONS, REBUILDING, REPLACING, ObservedMachine, View, observe
 from longhaul.roll.plan import RollAction, RollLimits, RollPlan, RollState, RollStep, plan, why_kept, why_released

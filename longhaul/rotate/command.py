@@ -51,7 +51,7 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
 
-    from longhaul.kubernetes.connection import ApiError
+    from contract.kubernetes.connection import ApiError
     from longhaul.report.programs import document
     from longhaul.vault.half_restored import refuse_half_restored
 

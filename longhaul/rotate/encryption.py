@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clouds.base.phrases import counted
 from components.model.secrets.encryption_keys import ENCRYPTED, EncryptionKeys, RotationPhase
+from contract.kubernetes.api import path_of
+from contract.kubernetes.connection import ApiError
 from longhaul.control_plane import encryption as machines
-from longhaul.kubernetes.api import path_of
-from longhaul.kubernetes.connection import ApiError
-from longhaul.report.text import counted
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.encryption_keys import EncryptionVault, names
 
 if TYPE_CHECKING:
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
 
 ROUNDS = 3
 """Number of times that stored objects are rewritten. A request that was under way when the last server took the new key

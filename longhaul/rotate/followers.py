@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.kubernetes.api import path_of
+from contract.kubernetes.connection import Object
 from contract.labels import MANAGED_BY_LABEL, MANAGER
-from longhaul.kubernetes.api import path_of
-from longhaul.kubernetes.connection import Object
 from longhaul.rotate.servers import digests
 from longhaul.terminal.exits import CommandError
 

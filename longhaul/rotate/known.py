@@ -16,7 +16,7 @@ from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS
 if TYPE_CHECKING:
     from components.model import Environment
     from components.model.secrets.rotations import RotationStanding
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
     from longhaul.project.context import Context
     from longhaul.rotate.stack import Stack
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from components.control_plane import issuing
-from longhaul.kubernetes.api import path_of
-from longhaul.kubernetes.connection import ApiError, Object
+from contract.kubernetes.api import path_of
+from contract.kubernetes.connection import ApiError, Object
 from longhaul.terminal.exits import CommandError
 
 PUBLISHED = f"/api/v1/namespaces{path_of('kube-system', 'configmaps', 'extension-apiserver-authentication')}"

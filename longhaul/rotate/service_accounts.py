@@ -18,7 +18,7 @@ from longhaul.vault.record import unusable
 from longhaul.vault.rotation import RotationVault
 
 if TYPE_CHECKING:
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
 
 TOKEN_HOURS = 24
 """Longest life of a token: ``--service-account-max-token-expiration`` of kube-apiserver.service."""

@@ -7,7 +7,7 @@ import base64
 from collections.abc import Callable
 
 from components.model.teams.queues import MANAGERS, webhooks_name
-from longhaul.kubernetes.connection import ApiError
+from contract.kubernetes.connection import ApiError
 from longhaul.rotate.published import ConfigMaps
 from longhaul.terminal.exits import CommandError
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from clouds.base.phrases import counted
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind, PlannedLink
-from longhaul.report.text import INDENT, WIDTH, clip, counted, table
+from longhaul.report.text import INDENT, WIDTH, clip, table
 from longhaul.show.counts import total
 from longhaul.show.overview import Overview, PoolOverview, SiteView, folded, where
 

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 
+from clouds.base.phrases import counted
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind
 from longhaul.costs.cost import EnvironmentCost
 from longhaul.costs.text import cost_json
 from longhaul.report.programs import document
-from longhaul.report.text import INDENT, counted, table, wrapped
+from longhaul.report.text import INDENT, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
 from longhaul.show.overview import CloudName, ControlRole, Overview, PoolOverview, SiteView, Totals, folded, where

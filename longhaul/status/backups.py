@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from clouds.base.phrases import counted
 from components.model.backups.section import BackupClass
 from longhaul.etcd_backups.ages import LATE, is_overdue, overdue
 from longhaul.report.status_verdict import StatusVerdict
-from longhaul.report.text import counted
 from longhaul.terminal.ages import age
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from components.model import plan
 from components.model.nodes.nodes import api_url
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from contract.labels import GPU_LABEL
 from longhaul.cluster.nodes import node
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import ApiError
 from longhaul.status.observed import AddonView, ClusterView
 
 if TYPE_CHECKING:

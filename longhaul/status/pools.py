@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clouds.base.live_groups import Life, LiveMachine
+from clouds.base.phrases import counted
 from components.model.nodes.nodes import HOSTS
-from longhaul.kubernetes.api import moment
+from contract.kubernetes.api import moment
 from longhaul.report.status_verdict import StatusVerdict
-from longhaul.report.text import counted
 from longhaul.status.fleet import NodeStatus
 from longhaul.status.observed import Observed, ReportedGroups
 

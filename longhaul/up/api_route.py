@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.kubernetes.connection import ApiError
+from contract.kubernetes.connection import ApiError
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def require_api(environment: Environment, kubeconfig: Path, *, say: Callable[[st
     """Return once an API server answers; where none does, and a VPN would lead there, ``say`` so, and wait for that.
     ``CommandError`` when nobody connects. Without a VPN nothing is asked: the engine finds out by itself, and there is
     nothing to advise."""
-    from longhaul.kubernetes.api import Api
+    from contract.kubernetes.api import Api
 
     if environment.vpn is None:
         return

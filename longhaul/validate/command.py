@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from clouds.base.phrases import counted
 from longhaul.project.checkout import Project, find_project
 from longhaul.project.context import Context
 from longhaul.project.invocation import Invocation
 from longhaul.project.lab_seam import find_lab
 from longhaul.report.programs import document
-from longhaul.report.text import counted
 from longhaul.terminal.exits import Exit
 
 if TYPE_CHECKING:

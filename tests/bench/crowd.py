@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from longhaul.autoscaler.gang_objects import POD_GROUP
-from longhaul.autoscaler.reading import POD_GROUPS
-from longhaul.drain import NODES
-from longhaul.kubernetes.api import Api
+from contract.kubernetes.api import Api
+from contract.kubernetes.drain import NODES
+from services.autoscaler.gang_objects import POD_GROUP
+from services.autoscaler.reading import POD_GROUPS
 from tests.bench.seats import GPUS, Seats
 from tests.bench.standing import PROCESSES, Told
-from tests.longhaul.autoscaler.acting import HAS
+from tests.services.autoscaler.acting import HAS
 from tests.support.api_server import ApiServer
 
 STANDING = "standing"

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from longhaul.autoscaler.memory import Memory
-from longhaul.autoscaler.plan import plan
-from longhaul.autoscaler.shapes import Kind, Operator, Requirement, Shape, Taint, Toleration, Where, amounts
-from longhaul.autoscaler.snapshot import Gang, Group, Node, Pod, Pool, Snapshot
+from services.autoscaler.memory import Memory
+from services.autoscaler.plan import plan
+from services.autoscaler.shapes import Kind, Operator, Requirement, Shape, Taint, Toleration, Where, amounts
+from services.autoscaler.snapshot import Gang, Group, Node, Pod, Pool, Snapshot
 
 NODES, POOLS, SITES = 7_500, 60, 6
 CASES = ((100, 1), (10_000, 500), (50_000, 5_000))

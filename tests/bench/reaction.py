@@ -21,16 +21,16 @@ from clouds.azure import live_groups as azure
 from clouds.base.live_groups import GroupState, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal
+from components.model.prices.book import PriceBook
+from contract.kubernetes.api import Api
+from contract.kubernetes.drain import NODES, PODS
 from lab import tools
-from longhaul.autoscaler.gang_objects import CLASS
-from longhaul.autoscaler.service import Terms, serve
-from longhaul.autoscaler.store import Store
-from longhaul.costs.book import PriceBook
-from longhaul.drain import NODES, PODS
-from longhaul.kubernetes.api import Api
-from tests.longhaul.autoscaler.acting import GROUPS, HAS, REQUESTS, SPEC, environment
-from tests.longhaul.autoscaler.test_cluster import REQUESTS as KIND
-from tests.longhaul.autoscaler.test_cluster import TOOLS
+from services.autoscaler.gang_objects import CLASS
+from services.autoscaler.service import Terms, serve
+from services.autoscaler.store import Store
+from tests.services.autoscaler.acting import GROUPS, HAS, REQUESTS, SPEC, environment
+from tests.services.autoscaler.test_cluster import REQUESTS as KIND
+from tests.services.autoscaler.test_cluster import TOOLS
 from tests.support.api_server import ApiServer, api_server, eventually
 
 COUNT = 1_000

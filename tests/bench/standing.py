@@ -19,10 +19,10 @@ from clouds.base.live_groups import GroupState, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model import Environment
-from longhaul.autoscaler.metrics import PREFIX, Metrics
-from longhaul.autoscaler.service import Terms, serve
-from longhaul.costs.book import PriceBook
-from longhaul.kubernetes.api import Api
+from components.model.prices.book import PriceBook
+from contract.kubernetes.api import Api
+from services.autoscaler.metrics import PREFIX, Metrics
+from services.autoscaler.service import Terms, serve
 from tests.support.api_server import ApiServer
 
 PROCESSES = multiprocessing.get_context("fork")

@@ -16,8 +16,8 @@ from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
+from contract.kubernetes.api import Api, path_of
 from lab import tools
-from longhaul.kubernetes.api import Api, path_of
 from tests.support.api_server import ApiServer, Storage, api_server
 
 LASTS_S = 20.0

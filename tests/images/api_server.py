@@ -103,7 +103,7 @@ class Machines:
             ("join", [programs / "join_service.py", *paths, "--address", "127.0.0.1"]),
         ):
             place.start(name, [sys.executable, "-B", *map(str, program)], {})
-        place.start("autoscaler", [sys.executable, "-B", "-m", "longhaul.autoscaler.unit", *map(str, paths)], {})
+        place.start("autoscaler", [sys.executable, "-B", "-m", "services.autoscaler.unit", *map(str, paths)], {})
 
     def restart_controller_manager(self) -> None:
         self.control[API].stop(UNITS[1])

@@ -13,7 +13,7 @@ import yaml
 from controller import metrics as node_controller
 
 from components.model.teams.queues import MANAGERS
-from longhaul.autoscaler import metrics as autoscaler
+from services.autoscaler import metrics as autoscaler
 
 TAKEN = re.compile(r"--(?:secure-port=|(?:healthz-|metrics-)?bind-address=\S+:)(\d+)|^SocketBindAllow=\S+:(\d+)$", re.M)
 """Ports that a unit takes."""

@@ -15,7 +15,8 @@ import pytest
 from lab import image
 from lab.image import LabImages
 from longhaul.artifacts import contents
-from longhaul.toolchain import debian
+from longhaul.image.sources import PACKAGES
+from longhaul.toolchain import debian, services
 from longhaul.toolchain.cache import remove, sha256_file
 from longhaul.toolchain.debian import host_sources
 from longhaul.toolchain.errors import SetupError
@@ -130,11 +131,11 @@ def test_a_mistake_in_the_list_is_named(tmp_path: Path) -> None:
 
 
 def copy_sources(project: Path, copy: Path) -> None:
-    """Copy what images are made of. The autoscaler's modules and its lock are among that."""
+    """Copy what images are made of. The services' folders, and their packages' names and lock are among that."""
     compiled = shutil.ignore_patterns("__pycache__")
-    for name in ("images", "lab/rootfs", "playbooks", "clouds", "components", "contract", "longhaul"):
+    for name in ("images", "lab/rootfs", "playbooks", *services.FOLDERS):
         shutil.copytree(project / name, copy / name, symlinks=True, ignore=compiled)
-    for name in ("tools.toml", "requirements.lock"):
+    for name in ("tools.toml", *PACKAGES):
         shutil.copy(project / name, copy)
 
 
@@ -298,7 +299,7 @@ def test_a_changed_unit_makes_another_node_over_the_same_packages(
     monkeypatch.setattr(image, "play", noting)
     changed = image.bake(log_dir=tmp_path, progress=print, sources=replace(sources, project=tmp_path))
     try:
-        assert played == [["upgrades_off", "rootfs", "autoscaler", "manifest"]]
+        assert played == [["upgrades_off", "rootfs", "services", "manifest"]]
         assert changed.version != baked.version
         assert (changed.bare, changed.gateway) == (baked.bare, baked.gateway)
         assert (changed.node / names[0]).read_text() == "# ours\n"

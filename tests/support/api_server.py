@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from components.control_plane import issuing
-from longhaul.kubernetes.api import Api
+from contract.kubernetes.api import Api
 from longhaul.toolchain.spec import repository
 from tests.support.ports import free_ports
 

@@ -8,9 +8,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from contract.kubernetes.connection import ApiError, CancelledError
 from lab.providers.kubernetes_client import ApiResource, ObjectClient
 from lab.providers.kubernetes_config import load_access
-from longhaul.kubernetes.connection import ApiError, CancelledError
 
 STRATEGIC = "application/strategic-merge-patch+json"
 PODS = ApiResource(base="/api/v1", plural="pods", namespaced=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import GroupState, Life, LiveMachine
-from longhaul.kubernetes.connection import ApiError
+from contract.kubernetes.connection import ApiError
 
 BEGIN = datetime(2026, 11, 1, 12, tzinfo=UTC)
 POOL = "longhaul.dev/pool"

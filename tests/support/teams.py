@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longhaul.kubernetes.api import Api
+from contract.kubernetes.api import Api
 from tests.support.api_server import ApiServer
 
 JOB = {

@@ -116,7 +116,7 @@ def _peered(environment: Environment) -> Iterator[tuple[str, ...]]:
 
 def check_total(environment: Environment) -> Iterator[Fault]:
     """Yield a fault when there may be more nodes than the file's own ``max_nodes``. An autoscaler asks for no more
-    (longhaul/autoscaler/pools.py), so there it is about the machines that always run. One that only looks counts too:
+    (services/autoscaler/pools.py), so there it is about the machines that always run. One that only looks counts too:
     to have it look is how it is stopped, and must not ask for a larger control plane."""
     most, hosts = environment.max_nodes, len(environment.hosts)
     least, pools = sum(pool.min for pool in environment.pools.values()), promised_nodes(environment) - hosts

@@ -9,8 +9,8 @@ from longhaul.client.capacity.show import HELP, add_options, show
 from longhaul.client.options import PROFILE, add_sign_in, profile_of
 
 if TYPE_CHECKING:
+    from contract.kubernetes.api import ApiReader
     from longhaul.client.profile import Profile
-    from longhaul.kubernetes.api import ApiReader
 
 __all__ = ["HELP", "add_arguments", "run"]
 
@@ -31,9 +31,9 @@ def api_of(profile: Profile, options: argparse.Namespace) -> ApiReader:
     import ssl
     from urllib.parse import urlsplit
 
+    from contract.kubernetes.api import ApiReader
+    from contract.kubernetes.connection import ClusterAccess
     from longhaul.client.sign_in import token_of
-    from longhaul.kubernetes.api import ApiReader
-    from longhaul.kubernetes.connection import ClusterAccess
 
     issuer, place = profile.issuer(options.issuer), profile.place()
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from contract.kubernetes.api import ApiReader, path_of
+from contract.kubernetes.connection import ApiError, Object
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
 from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity
-from longhaul.kubernetes.api import ApiReader, path_of
-from longhaul.kubernetes.connection import ApiError, Object
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
@@ -18,7 +18,7 @@ GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"
 DECLARED = ("longhaul-capacity", "pools")
 """ConfigMap and key with the pools (components/objects/capacity.py)."""
 MEMORY = ("longhaul-autoscaler", "memory")
-"""ConfigMap and key with what the autoscaler remembers (longhaul/autoscaler/memory.py)."""
+"""ConfigMap and key with what the autoscaler remembers (services/autoscaler/memory.py)."""
 
 
 class Look:

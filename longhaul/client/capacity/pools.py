@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from contract.kubernetes.api import moment
+from contract.kubernetes.connection import Object
 from contract.labels import HOSTS_POOL_LABEL, KIND_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
 from contract.taints import PREFLIGHT_TAINT
 from longhaul.client.capacity.queues import amount
 from longhaul.client.capacity.state import Amount, PoolCapacity
-from longhaul.kubernetes.api import moment
-from longhaul.kubernetes.connection import Object
 
 
 def pools(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from contract.kubernetes.api import moment
+from contract.kubernetes.connection import Object
+from contract.kubernetes.quantities import whole
 from contract.resources import GPU_RESOURCE
-from longhaul.autoscaler.quantities import whole
 from longhaul.client.capacity.state import Amount, PendingJob, TeamCapacity, Use
-from longhaul.kubernetes.api import moment
-from longhaul.kubernetes.connection import Object
 
 CPU = "cpu"
 MILLI = 1000

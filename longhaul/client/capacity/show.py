@@ -12,7 +12,7 @@ from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
-    from longhaul.kubernetes.api import ApiReader
+    from contract.kubernetes.api import ApiReader
 
 HELP = "show what teams are guaranteed, use and wait for, and what pools have; --watch goes on"
 EVERY_S = 10.0
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def show(api: ApiReader, options: argparse.Namespace) -> None:
     """Look and print, with ``--watch`` until the process is interrupted. ``CommandError`` when the API refuses, or does
     not answer at first."""
-    from longhaul.kubernetes.connection import ApiError
+    from contract.kubernetes.connection import ApiError
 
     seen = False
     while True:

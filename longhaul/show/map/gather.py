@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clouds.base.phrases import word_list
+from clouds.base.phrases import counted, word_list
 from clouds.registry import clouds
 from components.model import AddressPlan, Environment, plan
 from components.model.control_plane.machines import control_machines
 from components.model.control_plane.size import most_nodes
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes.gpu_promises import host_promise, pool_promise
-from longhaul.report.text import counted
 from longhaul.show.map.facts import LinkFacts, MapFacts, RangePart, part_of
 from longhaul.show.map.sites import site_facts
 

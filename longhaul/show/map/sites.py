@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from clouds.base.phrases import counted
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment, SitePlan
 from components.model.hosts.places import gateway_places, host_places
@@ -13,7 +14,6 @@ from components.model.nodes.gpu_promises import GpuPromise, host_promise, pool_p
 from components.model.nodes.nodes import api_address
 from components.model.sites.section import Site
 from components.model.vpn.section import MACHINES
-from longhaul.report.text import counted
 from longhaul.show.map.faces import CODE, TEXT
 from longhaul.show.map.facts import CardLine, CardSection, SiteFacts, entry, part_of
 

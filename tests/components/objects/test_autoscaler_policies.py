@@ -14,10 +14,10 @@ from components.model.autoscaler.rights import leases
 from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from components.objects.autoscaler_policies import FOREIGN_CORDON, NAME_REFUSAL, REFUSAL, names_policy
 from contract.annotations import SCALE_IN
+from contract.kubernetes.connection import ApiError
 from contract.labels import POOL_LABEL
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
-from longhaul.kubernetes.connection import ApiError
 from tests.support.api_server import ApiServer, eventually
 
 pytestmark = pytest.mark.engine

@@ -12,6 +12,7 @@ import pytest
 from components.model.secrets.certificates import NODE_CONTROLLER
 from components.objects.node_labels import COMPARED, LOOKED_AT_KEY, NOTED, REFUSAL
 from components.objects.rbac import LOOKED_AT, NODES
+from contract.kubernetes.connection import ApiError
 from contract.labels import (
     GPU_LABEL,
     IMAGE_LABEL,
@@ -26,7 +27,6 @@ from contract.labels import (
 )
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
-from longhaul.kubernetes.connection import ApiError
 from tests.support.api_server import ApiServer, eventually
 
 pytestmark = pytest.mark.engine

@@ -13,6 +13,7 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
+from contract.kubernetes.connection import ApiError
 from lab import tools
 from lab.providers import kubernetes_apply as apply
 from lab.providers.kubernetes_await import ObjectNotReadyError, await_deleted, await_ready
@@ -20,7 +21,6 @@ from lab.providers.kubernetes_client import NoMatchError, ObjectClient
 from lab.providers.kubernetes_config import load_access
 from lab.providers.kubernetes_settings import KubernetesSettings
 from lab.providers.values import from_struct, to_struct
-from longhaul.kubernetes.connection import ApiError
 from tests.lab.providers.plugins import running
 from tests.support.api_server import ApiServer, api_server, eventually
 

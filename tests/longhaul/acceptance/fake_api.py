@@ -8,8 +8,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import ApiError
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from tests.longhaul.acceptance.stand_ins import Time
 
 Object = dict[str, Any]

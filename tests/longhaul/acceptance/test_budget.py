@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment
+from components.model.prices.book import PriceBook
 from longhaul.acceptance.budget import AcceptanceBudget, expected, refusals
-from longhaul.costs.book import PriceBook
 from longhaul.costs.known import KnownPrices
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 from tests.longhaul.prices.conftest import price

@@ -15,10 +15,10 @@ import pytest
 
 from clouds.azure.api import KeyVault
 from clouds.azure.session import AzureError
+from components.model.prices.book import PriceBook
 from longhaul.acceptance import steps, waiting
 from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import AcceptanceCommands
-from longhaul.costs.book import PriceBook
 from longhaul.prices.write import save
 from longhaul.project.checkout import Project
 from longhaul.project.context import Context

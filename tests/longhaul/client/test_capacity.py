@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from longhaul.autoscaler.memory import Backoff, Memory, to_document
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
 from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity
 from longhaul.client.capacity.text import MANY, to_plain, to_text
+from services.autoscaler.memory import Backoff, Memory, to_document
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DECLARED = {

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.lease import LEASES
 from longhaul.cluster import sole_run as module
 from longhaul.cluster.sole_run import pool_lock
 from longhaul.engine.processes import hostname, namespace
-from longhaul.kubernetes.connection import ApiError
-from longhaul.kubernetes.lease import LEASES
 from longhaul.terminal.exits import CommandError
 from tests.support.pool import FakeCluster
 from tests.support.project import eventually

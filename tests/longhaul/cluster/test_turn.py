@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from contract.kubernetes.connection import ApiError
 from longhaul.cluster.turn import LEASE, ending, rotating
-from longhaul.kubernetes.connection import ApiError
 from longhaul.terminal.exits import CommandError
 from tests.support.pool import FakeCluster
 

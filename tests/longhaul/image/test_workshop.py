@@ -15,8 +15,9 @@ import pytest
 from clouds.base.images import BakeOptions
 from components.model import load
 from longhaul.image.bake import Bake, plan_bake
-from longhaul.image.sources import commit, sources_digest
+from longhaul.image.sources import PACKAGES, commit, sources_digest
 from longhaul.image.workshop import workshop
+from longhaul.toolchain import services
 from tests.support.modules import module_at
 from tests.support.project import REPOSITORY
 
@@ -71,9 +72,9 @@ def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
 def _checkout_of_images(tmp_path: Path) -> Path:
     """Sources of images, in a repository of their own."""
     root = tmp_path / "checkout"
-    for name in ("playbooks", "images", "clouds", "components", "contract", "longhaul"):
+    for name in ("playbooks", "images", *services.FOLDERS):
         shutil.copytree(REPOSITORY / name, root / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("tools.toml", "requirements.lock"):
+    for name in ("tools.toml", *PACKAGES):
         shutil.copy(REPOSITORY / name, root)
     (root / "README.md").write_text("a\n")
     git(root, "init", "--quiet")
@@ -103,7 +104,7 @@ def test_the_digest_is_of_what_makes_images_and_of_nothing_else(checkout_of_imag
         "images/image.toml",
         "images/packer/aws.pkr.hcl",
         "playbooks/roles/rootfs/tasks/main.yml",
-        "longhaul/autoscaler/plan.py",
+        "services/autoscaler/plan.py",
     ):
         path = root / name
         path.write_text(path.read_text() + "\n")

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from contract.kubernetes.api import identity_of
 from longhaul.client.files import write_private
 from longhaul.cluster import api_access as cluster
 from longhaul.cluster.api_access import kubeconfig
 from longhaul.kubeconfig import command
-from longhaul.kubernetes.api import identity_of
 from longhaul.project.checkout import Project
 from longhaul.project.context import Context, state_folder
 from longhaul.project.invocation import Invocation

@@ -16,7 +16,7 @@ from clouds.base.quarantine import Suspect
 from components.model import load
 from components.model.access.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
-from longhaul.kubernetes.connection import ApiError
+from contract.kubernetes.connection import ApiError
 from longhaul.machine.node import seen
 from longhaul.machine.target import PoolMachine, begun, recorded_machine, refuse_others
 from longhaul.machine.text import released, told

@@ -12,8 +12,8 @@ import yaml
 from clouds.base.findings import Severity
 from components.model import Environment
 from components.model.versions.section import belonging, offered, pinned
+from longhaul.judgement.deprecated import Apis, DeprecatedApi
 from longhaul.judgement.plan import Plan, PlanTerms, make_plan
-from longhaul.kubernetes.deprecated import Apis, DeprecatedApi
 from tests.longhaul.plan.steps import VM, Step, changes, judged, lab, stack, step
 
 SERVERS = ("lab-api-0", "lab-api-1")

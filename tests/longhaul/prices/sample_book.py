@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clouds.base.prices import Key, MachineKey, PartKey
-from longhaul.costs.book import PriceBook
+from components.model.prices.book import PriceBook
 from tests.longhaul.prices.conftest import price
 
 CPU = MachineKey(cloud="aws", region="us-east-1", machine_type="m6id.xlarge")

@@ -8,7 +8,7 @@ import pytest
 
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment
-from longhaul.costs.book import PriceBook
+from components.model.prices.book import PriceBook
 from longhaul.prices import OLD_DAYS
 from longhaul.prices.age import check
 from tests.longhaul.prices.conftest import NOW, price

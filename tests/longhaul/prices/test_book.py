@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clouds.base.prices import HostKey, MachineKey, PartKey, plain
-from longhaul.costs.book import BookError, PriceBook
+from components.model.prices.book import BookError, PriceBook
 from longhaul.prices.write import save, text
 from tests.longhaul.prices.conftest import price
 

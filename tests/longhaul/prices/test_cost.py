@@ -11,7 +11,7 @@ import pytest
 
 from clouds.base.prices import HostKey, PartKey
 from components.model import Environment
-from longhaul.costs.book import PriceBook
+from components.model.prices.book import PriceBook
 from longhaul.costs.cost import EnvironmentCost, difference, price_of
 from longhaul.costs.money import Money, total
 from longhaul.costs.needs import wanted

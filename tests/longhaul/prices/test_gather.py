@@ -13,8 +13,7 @@ import pytest
 from clouds.aws.spot import NO_CREDENTIALS
 from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
 from components.model import Environment
-from longhaul.costs.book import BookError, PriceBook
-from longhaul.costs.names import name_of
+from components.model.prices.book import BookError, PriceBook, name_of
 from longhaul.costs.needs import wanted
 from longhaul.prices.gather import Gathered, PriceSources, gather
 from longhaul.prices.text import gathered_text

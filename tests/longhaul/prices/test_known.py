@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment
-from longhaul.costs.book import BookError, PriceBook
+from components.model.prices.book import BookError, PriceBook
 from longhaul.costs.cost import price_of
 from longhaul.costs.known import KnownPrices
 from longhaul.prices.write import save

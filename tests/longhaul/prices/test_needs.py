@@ -13,7 +13,7 @@ from clouds.azure import prices as azure
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment, load
 from components.model.autoscaler.section import Autoscaler
-from longhaul.costs.names import name_of
+from components.model.prices.book import name_of
 from longhaul.costs.needs import needs, wanted
 from tests.longhaul.prices.conftest import hybrid_with_pools
 

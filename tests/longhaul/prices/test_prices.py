@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clouds.aws import spot
-from longhaul.costs.book import BookError, PriceBook
+from components.model.prices.book import BookError, PriceBook
 from longhaul.prices import command as prices
 from longhaul.prices.write import save
 from longhaul.project.invocation import Invocation

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from clouds.base.findings import Severity
-from longhaul.report.text import COLOURS, PLAIN, WIDTH, Marked, counted, names, seen_from, table, wrapped
+from clouds.base.phrases import counted, names
+from longhaul.report.text import COLOURS, PLAIN, WIDTH, Marked, seen_from, table, wrapped
 from longhaul.terminal.printable import one_line, printable
 from longhaul.terminal.say import say
 

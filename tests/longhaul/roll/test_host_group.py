@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clouds.base.errors import CloudError
-from longhaul.kubernetes.api import Api
+from contract.kubernetes.api import Api
 from longhaul.roll.host_pins import DRIVER_LABEL, HostPins, versions
 from longhaul.roll.hosts import GPUS_TOLD_S, TOLD_S, HostGroup
 

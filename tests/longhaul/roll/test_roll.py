@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from clouds.base.errors import CloudError
+from contract.kubernetes.connection import ApiError
 from longhaul.cli import main
 from longhaul.cluster import api_access as cluster
-from longhaul.kubernetes.connection import ApiError
 from longhaul.roll import hosts, pools, run
 from longhaul.terminal.arguments import duration
 from longhaul.terminal.exits import Exit

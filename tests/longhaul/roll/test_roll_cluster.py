@@ -18,13 +18,13 @@ import pytest
 
 from clouds.base.live_groups import GroupState, Life, LiveMachine
 from contract.annotations import CHECKPOINT
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.drain import DrainError, cordon, drain, pods_on
+from contract.kubernetes.lease import LEASES
 from lab import tools
 from longhaul.cluster.api_access import kubeconfig
 from longhaul.cluster.sole_run import pool_lock
-from longhaul.drain import DrainError, cordon, drain, pods_on
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import ApiError
-from longhaul.kubernetes.lease import LEASES
 from longhaul.roll.events import Event, RollEventKind
 from longhaul.roll.run import Roll, RollSettings
 from longhaul.terminal.exits import CommandError
@@ -155,7 +155,7 @@ def test_only_the_node_that_was_meant_is_deleted(api: Api) -> None:
 
 
 def test_lists_come_page_by_page(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longhaul.kubernetes.api.PAGE", 2)
+    monkeypatch.setattr("contract.kubernetes.api.PAGE", 2)
     for name in "abcde":
         node(api, name)
     assert [item["metadata"]["name"] for item in api.items("/api/v1/nodes")] == list("abcde")

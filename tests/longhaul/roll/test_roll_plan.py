@@ -10,7 +10,7 @@ import pytest
 
 from clouds.base.live_groups import GroupState, Life, LiveMachine
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
-from longhaul.drain import DrainPod
+from contract.kubernetes.drain import DrainPod
 from longhaul.roll.observed import ObservedMachine, View
 from longhaul.roll.plan import RollAction, RollLimits, RollPlan, RollState, plan, state_of
 from tests.support.pool import BEGIN

@@ -11,7 +11,7 @@ import pytest
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import LiveMachine
 from contract.annotations import ROLL, ROLL_STAGE
-from longhaul.kubernetes.connection import ApiError
+from contract.kubernetes.connection import ApiError
 from longhaul.roll.events import RollEventKind
 from longhaul.roll.run import PATIENCE_S, StoppedError
 from tests.support.rolled import Pool

@@ -14,8 +14,8 @@ from components.model import Environment, load
 from components.model.secrets.encryption_keys import EncryptionKeys, RotationPhase
 from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
 from components.model.sites.places import place_of
+from contract.kubernetes.connection import ApiError
 from longhaul.control_plane.answers import parse_answer
-from longhaul.kubernetes.connection import ApiError
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.rotate.encryption import ROUNDS, Rotation
 from longhaul.status.observed import ApiEndpoint, Observed

@@ -11,7 +11,7 @@ from textwrap import indent
 import pytest
 
 from components.model import load
-from longhaul.costs.book import PriceBook
+from components.model.prices.book import PriceBook
 from longhaul.costs.cost import price_of
 from longhaul.costs.needs import needs
 from longhaul.costs.text import cost_json, cost_text

@@ -16,9 +16,9 @@ from clouds.base.errors import CloudError
 from clouds.base.tunnels import link_of
 from components.model import Environment, load
 from components.model.sites.places import place_of
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from contract.labels import UNCHECKED
-from longhaul.kubernetes.api import Api
-from longhaul.kubernetes.connection import ApiError
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import cluster, tunnels
 from longhaul.status.fleet import judge_addons, judge_links, judge_nodes

@@ -104,7 +104,7 @@ def test_it_is_tried_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     def rest(seconds: float) -> None:
         rests.append(seconds)
-        monkeypatch.setattr("longhaul.kubernetes.api.Api.get", lambda *_: {})
+        monkeypatch.setattr("contract.kubernetes.api.Api.get", lambda *_: {})
 
     monkeypatch.setattr(reach.time, "sleep", rest)
     require_api(ENVIRONMENT, written(tmp_path, port), say=print)
@@ -121,7 +121,7 @@ def test_who_has_still_to_connect_is_told_so_once_and_waited_for(
     def rest(seconds: float) -> None:
         rests.append(seconds)
         if len(rests) == 3:
-            monkeypatch.setattr("longhaul.kubernetes.api.Api.get", lambda *_: {})
+            monkeypatch.setattr("contract.kubernetes.api.Api.get", lambda *_: {})
 
     monkeypatch.setattr(reach.time, "sleep", rest)
     require_api(ENVIRONMENT, written(tmp_path, port), say=print)

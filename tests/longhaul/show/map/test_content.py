@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from clouds.base.phrases import counted
 from clouds.registry import clouds
 from components.model import Environment, plan
 from components.model.network.links import LinkKind, links, tunnels
-from longhaul.report.text import counted
 from longhaul.show.map.drawing import html, svg
 from longhaul.show.map.style import inks
 from tests.longhaul.show.map import worlds

@@ -1,0 +1,200 @@
+"""A cluster's API for the command, with the administrator's certificate: objects, lists, patches, a watch."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from contract.kubernetes.connection import TIMEOUT_S, ApiClient, ApiError, ClusterAccess, Object, load_chain
+
+PAGE = 500
+"""Number of objects in one answer."""
+WATCH_S = 240
+"""Longest time of one watch, seconds; then another follows."""
+MERGE = "application/merge-patch+json"
+
+Renew = Callable[[Mapping[str, str]], Mapping[str, str] | None]
+"""Returns the identity that follows another one; None while that one is good."""
+
+
+def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
+    """Return the identity in a kubeconfig made by :func:`longhaul.cluster.api_access.kubeconfig`: one cluster,
+    everything embedded. Raise ``LookupError``, ``TypeError`` or ``ValueError`` when it is another one."""
+    cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
+    parts = {
+        "issuer": cluster["certificate-authority-data"],
+        "certificate": user["client-certificate-data"],
+        "key": user["client-key-data"],
+    }
+    return {name: base64.b64decode(text).decode() for name, text in parts.items()}
+
+
+class ApiReader(ApiClient):
+    """One cluster's API, as far as it is read."""
+
+    def get(self, path: str, **query: str) -> Object:
+        """Read one object."""
+        return self._told("GET", path, query=query)
+
+    def find(self, path: str) -> Object | None:
+        """Read one object; None when it does not exist."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def items(self, path: str, **query: str) -> Iterator[Object]:
+        """Yield every object of a list, page by page."""
+        for page in self.pages(path, **query):
+            yield from page.get("items") or []
+
+    def pages(self, path: str, **query: str) -> Iterator[Object]:
+        """Yield a list page by page, each with the version of the whole."""
+        follow: dict[str, str] = {}
+        while True:
+            answer = self.get(path, limit=str(PAGE), **query, **follow)
+            yield answer
+            token = answer.get("metadata", {}).get("continue")
+            if not token:
+                return
+            follow = {"continue": token}
+
+    def _told(self, method: str, path: str, **more: Any) -> Object:
+        """Return an answer, or raise an error that names the request."""
+        try:
+            return self.send(method, path, **more)
+        except ApiError as error:
+            if not error.status:
+                raise
+            raise ApiError(f"{method} {path}: {error}", status=error.status, reason=error.reason) from None
+
+
+class Api(ApiReader):
+    """One cluster's API."""
+
+    def __init__(
+        self,
+        url: str,
+        identity: Mapping[str, str],
+        *,
+        acting_as: str = "",
+        timeout_s: float = TIMEOUT_S,
+        renew: Renew | None = None,
+    ) -> None:
+        """``identity``: ``certificate`` and ``key``, and the ``issuer`` of the servers' certificates, PEM.
+        ``acting_as`` is a user, in no group, in whose name every call is made (kubernetes.io, "User impersonation");
+        administrators may do that. ``renew`` is asked before each request."""
+        context = ssl.create_default_context(cadata=identity["issuer"])
+        self._identity, self._renew = identity, renew
+        self._renewing = threading.Lock()
+        self._load(context)
+        parts = urlsplit(url)
+        access = ClusterAccess(
+            host=parts.hostname or "",
+            port=parts.port or 443,
+            context=context,
+            server_name=parts.hostname or "",
+            headers={"Impersonate-User": acting_as} if acting_as else {},
+            timeout_s=timeout_s,
+        )
+        super().__init__(access)
+
+    def prepare(self) -> None:
+        """Take another certificate, if there is one. A connection keeps the one that it was opened with."""
+        if self._renew is None:
+            return
+        with self._renewing:
+            identity = self._renew(self._identity)
+            if identity is not None:
+                self._identity = identity
+                self._load(self.access.context)
+                self.reconnect()
+
+    def believe(self, authorities: str) -> None:
+        """Believe further authorities (PEM) of API servers."""
+        self.access.context.load_verify_locations(cadata=authorities)
+
+    def _load(self, context: ssl.SSLContext) -> None:
+        load_chain(context, self._identity["certificate"] + "\n" + self._identity["key"])
+
+    @classmethod
+    def of(
+        cls,
+        kubeconfig: Mapping[str, Any],
+        *,
+        timeout_s: float = TIMEOUT_S,
+        renew: Renew | None = None,
+    ) -> Api:
+        """Return the API of a kubeconfig made by :func:`longhaul.cluster.api_access.kubeconfig`."""
+        server = str(kubeconfig["clusters"][0]["cluster"]["server"])
+        return cls(server, identity_of(kubeconfig), timeout_s=timeout_s, renew=renew)
+
+    def patch(self, path: str, body: Object) -> Object:
+        """Change parts of an object by a JSON merge patch (RFC 7386); null removes a field."""
+        return self._told("PATCH", path, body=body, content_type=MERGE)
+
+    def post(self, path: str, body: Object) -> Object:
+        """Create an object."""
+        return self._told("POST", path, body=body)
+
+    def put(self, path: str, body: Object) -> Object:
+        """Replace an object."""
+        return self._told("PUT", path, body=body)
+
+    def delete(self, path: str, *, uid: str, grace_s: int | None = None) -> None:
+        """Delete the object with this uid. Do nothing when it is gone, or when its name belongs to another object.
+        ``grace_s``: seconds that a pod has to end, instead of its own; 0: it is gone at once, whatever its node
+        does."""
+        body: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        body |= {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+        try:
+            self._told("DELETE", path, body=body)
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+
+    def events(self, path: str, *, version: str, **query: str) -> Iterator[Object]:
+        """Yield the events of a watch since a version, bookmarks included, until the server ends it. Raise
+        ``ApiError`` when it refuses or breaks off; 410 means that the version is too old."""
+        wanted = {**query, "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true"}
+        wanted["timeoutSeconds"] = str(WATCH_S)
+        try:
+            for line in self.lines(path, wanted, silence_s=WATCH_S + TIMEOUT_S):
+                event = dict(json.loads(line))
+                if event["type"] == "ERROR":
+                    status = event["object"]
+                    raise ApiError(str(status.get("message")), status=int(status.get("code") or 500))
+                yield event
+        except (OSError, http.client.HTTPException, ValueError) as problem:
+            raise self.silent(problem) from None
+
+    def await_change(self, path: str, *, version: str, limit_s: float, **query: str) -> None:
+        """Return once something in a list has changed since ``version``, and after ``limit_s`` seconds in any case."""
+        wanted = {**query, "watch": "1", "resourceVersion": version, "timeoutSeconds": str(max(1, round(limit_s)))}
+        try:
+            next(self.lines(path, wanted, silence_s=limit_s + TIMEOUT_S), None)
+        except (OSError, http.client.HTTPException) as problem:
+            raise self.silent(problem) from None
+
+
+def path_of(*parts: str) -> str:
+    """Join names to a path, with special characters quoted."""
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def moment(text: str) -> datetime | None:
+    """Parse a time in RFC 3339; None for anything else, including a time without a zone."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo else None
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,184 @@
+"""Work on a node, and how a node is emptied: it is cordoned, then each pod is evicted by the Eviction API, which obeys
+disruption budgets. For everything that takes nodes out of service: cloud pools and racks alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from contract.annotations import CHECKPOINT, DISPOSABLE, MIRROR
+from contract.kubernetes.api import Api, moment, path_of
+from contract.kubernetes.connection import ApiError, Object
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/pods"
+
+SYSTEM = "kube-system"
+"""Namespace of the cluster's own pods. Those with a controller may be moved."""
+
+OVER = ("Succeeded", "Failed")
+
+OVERDUE = timedelta(minutes=1)
+"""Time after which pods that should be gone no longer keep a machine whose node does not answer: nothing on it can end
+them, and the controllers that recreate them wait until they are gone."""
+
+LOOK_S = 5.0
+"""Longest time between two looks at a node that is being drained, seconds, when no change of a pod is reported."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrainPod:
+    """The properties of a pod that matter when its node is emptied."""
+
+    namespace: str
+    name: str
+    uid: str
+    stays: bool
+    """True when it has no part in a drain: it belongs to a daemon set, is a static pod, or is over."""
+    work: bool
+    """True when something would be lost if it ended."""
+    leaving: bool
+    """True when it is being ended already."""
+    ends_at: datetime | None = None
+    """Time at which it should be gone, including its grace period; only when it is being ended."""
+    checkpointed_at: datetime | None = None
+    """Time at which it last announced a checkpoint."""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class DrainError(Exception):
+    """A node was not empty in time; the message says which pods are left and why."""
+
+
+def pod_of(item: Mapping[str, Any]) -> DrainPod:
+    """Convert a Pod object. Every pod is work except: pods of daemon sets, static pods, pods that are over or being
+    ended, the cluster's own that a controller recreates, and pods that declare themselves disposable."""
+    metadata = item["metadata"]
+    annotations = metadata.get("annotations") or {}
+    owner = next(
+        (
+            owner_reference
+            for owner_reference in metadata.get("ownerReferences") or ()
+            if owner_reference.get("controller")
+        ),
+        None,
+    )
+    over = item.get("status", {}).get("phase") in OVER
+    stays = over or MIRROR in annotations or (owner is not None and owner["kind"] == "DaemonSet")
+    leaving = "deletionTimestamp" in metadata
+    system = "true" if metadata["namespace"] == SYSTEM and owner is not None else ""
+    moves = annotations.get(DISPOSABLE, system) == "true"
+    return DrainPod(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        stays=stays,
+        work=not (stays or leaving or moves),
+        leaving=leaving,
+        ends_at=moment(metadata.get("deletionTimestamp", "")),
+        checkpointed_at=moment(annotations.get(CHECKPOINT, "")),
+    )
+
+
+def pods_on(api: Api, node: str) -> list[DrainPod]:
+    """Return every pod of a node. The API servers keep an index for this query (k8s.io/kubernetes,
+    pkg/registry/core/pod/strategy.go, ``NodeNameTriggerFunc``): its cost depends on the node's pods, not the
+    cluster's."""
+    return [pod_of(item) for item in api.items(PODS, fieldSelector=f"spec.nodeName={node}")]
+
+
+def work_on(pods: Iterable[DrainPod]) -> list[DrainPod]:
+    """Return the pods that would lose something."""
+    return [pod for pod in pods if pod.work]
+
+
+def cordon(api: Api, node: Object, *, annotations: Mapping[str, str]) -> bool:
+    """Keep further pods off a node, and annotate it with the reason. Return False when the node has changed since
+    ``node`` was read, or is gone: it must be read again, since somebody else may have cordoned it."""
+    return _change(api, node, unschedulable=True, annotations=annotations)
+
+
+def uncordon(api: Api, node: Object, *, annotations: Iterable[str]) -> bool:
+    """Remove a cordon and its annotations; False as in :func:`cordon`."""
+    return _change(api, node, unschedulable=None, annotations=dict.fromkeys(annotations))
+
+
+def annotate(api: Api, node: Object, annotations: Mapping[str, str | None]) -> bool:
+    """Write annotations on a node, or remove those that are None; False as in :func:`cordon`."""
+    return _patch(api, node, {"metadata": {"annotations": dict(annotations)}})
+
+
+def _change(api: Api, node: Object, *, unschedulable: bool | None, annotations: Mapping[str, str | None]) -> bool:
+    body = {"spec": {"unschedulable": unschedulable}, "metadata": {"annotations": dict(annotations)}}
+    return _patch(api, node, body)
+
+
+def _patch(api: Api, node: Object, body: Object) -> bool:
+    metadata = node["metadata"]
+    body["metadata"]["resourceVersion"] = metadata["resourceVersion"]
+    try:
+        api.patch(NODES + path_of(metadata["name"]), body)
+    except ApiError as error:
+        if error.status in (404, 409):
+            return False
+        raise
+    return True
+
+
+def evict(api: Api, pod: DrainPod) -> str:
+    """Ask one pod to leave, with its own grace period. Return why it may not leave yet; empty when it leaves or is
+    gone."""
+    options: Object = {"preconditions": {"uid": pod.uid}}
+    metadata = {"name": pod.name, "namespace": pod.namespace}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
+    try:
+        api.post(path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name, "eviction"), body)
+    except ApiError as error:
+        # 404: it is gone. 409: another pod of its name exists, or the budget just changed. 429: the budget forbids it.
+        if error.status == 404:
+            return ""
+        if error.status not in (409, 429):
+            raise
+        return str(error)
+    return ""
+
+
+def evict_all(api: Api, pods: Iterable[DrainPod]) -> dict[DrainPod, str]:
+    """Make one step of a drain: evict every pod that is not leaving yet. Return the pods that are still there, each
+    with the reason why it may not leave. Call it again with the current pods until it returns nothing."""
+    there = [pod for pod in pods if not pod.stays]
+    return {pod: "" if pod.leaving else evict(api, pod) for pod in there}
+
+
+def drain(
+    api: Api,
+    node: str,
+    *,
+    limit_s: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Empty a cordoned node, and return when only pods that stay are left. Work is evicted like anything else: check
+    :func:`work_on` first. ``DrainError`` after ``limit_s`` seconds."""
+    until = clock() + limit_s
+    while True:
+        selector = f"spec.nodeName={node}"
+        listed = api.get(PODS, fieldSelector=selector)
+        left = evict_all(api, [pod_of(item) for item in listed.get("items") or []])
+        if not left:
+            return
+        remaining = until - clock()
+        if remaining <= 0:
+            raise DrainError(f"{node} is not empty after {limit_s:.0f} s: {told(left)}")
+        version = listed["metadata"]["resourceVersion"]
+        wait_s = min(LOOK_S, remaining)
+        api.await_change(PODS, version=version, limit_s=wait_s, fieldSelector=selector)
+
+
+def told(left: Mapping[DrainPod, str]) -> str:
+    """Return the pods that are left of a drain, in a line."""
+    return "; ".join(f"{pod}: {reason}" if reason else f"{pod} is ending" for pod, reason in left.items())

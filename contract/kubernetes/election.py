@@ -1,0 +1,74 @@
+"""Leader election: of several candidates one leads, as among controllers of client-go."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.lease import LEASES, HeldError, LeaseTimes, holding
+
+LEASE_S = 15
+"""Time without a renewal after which a leader has lost, seconds. This and the next two are client-go's defaults, which
+controller-manager and scheduler use (k8s.io/component-base/config/v1alpha1,
+``RecommendedDefaultLeaderElectionConfiguration``)."""
+YIELD_S = 10.0
+"""Time without a renewal after which a leader stops, before another may begin, seconds."""
+RETRY_S = 2.0
+"""Time between attempts and between renewals, seconds."""
+
+Leads = Callable[[], bool]
+
+
+def terms(*, gone: Callable[[str], bool]) -> LeaseTimes:
+    """Return a leader's terms; ``gone`` tells of a holder whether it is known to have ended."""
+    return LeaseTimes(lasts_s=LEASE_S, renew_s=RETRY_S, gone=gone, yields_s=YIELD_S)
+
+
+class Candidate:
+    """One candidate. How long a leader has been silent is measured on this machine, from the moment at which a change
+    was seen: clocks may differ, and jump."""
+
+    def __init__(self, api: Api, name: str, *, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api, self._name, self._identity, self._clock = api, name, identity, clock
+        self._seen, self._seen_at = ("", ""), clock()
+        self.leader = ""
+        """Identity of the leader, as last seen; empty when nobody leads."""
+        self.trouble = ""
+        """Reason for which the last attempt failed; empty when it did not."""
+
+    @contextmanager
+    def leading(self, stop: threading.Event) -> Iterator[Leads | None]:
+        """Wait until this candidate leads, and lead during the block. Yield what tells whether it still does; None
+        when it was stopped before."""
+        with ExitStack() as stack:
+            held = None
+            while held is None and not stop.is_set():
+                try:
+                    if self._is_free():
+                        times = terms(gone=self._was)
+                        held = stack.enter_context(holding(self._api, self._name, holder=self._identity, times=times))
+                        self.leader, self.trouble = self._identity, ""
+                except HeldError:
+                    pass
+                except ApiError as error:
+                    self.trouble = str(error)
+                if held is None:
+                    stop.wait(RETRY_S)
+            yield held
+
+    def _was(self, holder: str) -> bool:
+        """Return whether this is the leader that was found to be silent."""
+        return holder == self.leader
+
+    def _is_free(self) -> bool:
+        """Return whether nobody leads, or the leader has been silent for too long."""
+        lease = self._api.find(LEASES + path_of(self._name))
+        spec = (lease or {}).get("spec") or {}
+        self.leader, renewed = str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or "")
+        if (self.leader, renewed) != self._seen:
+            self._seen, self._seen_at = (self.leader, renewed), self._clock()
+        return self.leader in ("", self._identity) or self._clock() - self._seen_at >= LEASE_S

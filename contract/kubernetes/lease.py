@@ -1,0 +1,144 @@
+"""A Lease in the cluster (coordination.k8s.io/v1): one holder at a time, as in the leader election of controllers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from contract.kubernetes.api import Api, moment, path_of
+from contract.kubernetes.connection import ApiError, Object
+
+NAMESPACE = "kube-system"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+
+
+class HeldError(Exception):
+    """Somebody else holds the lease, or took it just now; in the second case ``holder`` is empty."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(f"held by {holder}" if holder else "taken just now")
+        self.holder = holder
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseTimes:
+    """Settings of a lease."""
+
+    lasts_s: int
+    """Validity of a lease that is not renewed, seconds."""
+    renew_s: float
+    """Interval between renewals, seconds."""
+    gone: Callable[[str], bool]
+    """Tells whether a holder is known to have ended, so that its lease is free early."""
+    yields_s: float | None = None
+    """Time without a renewal after which this holder counts as one no longer, seconds; None for one whose work notices
+    by itself that the API does not answer."""
+
+
+@contextmanager
+def holding(api: Api, name: str, *, holder: str, times: LeaseTimes) -> Iterator[Callable[[], bool]]:
+    """Hold a lease during the block. Yield a function that tells whether it is still held.
+
+    Raises:
+        HeldError: somebody else holds it.
+        ApiError: the API refused or did not answer.
+    """
+    held = _Held(api, name, holder=holder, times=times)
+    held.take()
+    over = threading.Event()
+    renewer = threading.Thread(target=held.renew, args=(over,), daemon=True)
+    renewer.start()
+    try:
+        yield held.is_held
+    finally:
+        over.set()
+        renewer.join()
+        with suppress(ApiError):
+            held.give_back()
+
+
+class _Held:
+    """The lease as one holder uses it."""
+
+    def __init__(self, api: Api, name: str, *, holder: str, times: LeaseTimes) -> None:
+        self._api, self._name, self._holder, self._terms = api, name, holder, times
+        self._path = LEASES + path_of(name)
+        self._version = ""
+        self._renewed_at = time.monotonic()
+        self._lost = False
+
+    def is_held(self) -> bool:
+        """Return whether this holder still has the lease. What was lost once stays lost: another may have had it."""
+        yields_s = self._terms.yields_s
+        self._lost = self._lost or (yields_s is not None and time.monotonic() - self._renewed_at > yields_s)
+        return not self._lost
+
+    def take(self) -> None:
+        """Take the lease for this holder, also from one whose time is over."""
+        try:
+            lease = self._api.find(self._path) or self._make()
+            other = holder_of(lease, self._api.now())
+            if other and not self._terms.gone(other):
+                raise HeldError(other)
+            self._version = lease["metadata"]["resourceVersion"]
+            self._write(self._holder)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            raise HeldError("") from None
+
+    def renew(self, over: threading.Event) -> None:
+        """Renew the lease again and again, until the block ends or somebody else holds it."""
+        while not over.wait(self._terms.renew_s) and self.is_held():
+            try:
+                self._write(self._holder)
+            except ApiError as error:
+                # A server that does not answer is asked again; the work under the lease notices that by itself.
+                if error.status in (404, 409) and not self._still_held():
+                    self._lost = True
+                    return
+
+    def give_back(self) -> None:
+        """Release the lease, so that the next holder can take it at once."""
+        if self.is_held():
+            self._write("")
+
+    def _still_held(self) -> bool:
+        """Return whether this holder still has the lease after a refusal: its own write may have succeeded without an
+        answer."""
+        try:
+            lease = self._api.find(self._path)
+        except ApiError:
+            return True
+        if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self._holder:
+            return False
+        self._version = lease["metadata"]["resourceVersion"]
+        return True
+
+    def _make(self) -> Object:
+        metadata = {"name": self._name, "namespace": NAMESPACE}
+        return self._api.post(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
+
+    def _write(self, holder: str) -> None:
+        """Write with the version that was written or read last, so that the write fails if anybody wrote since."""
+        began = time.monotonic()
+        spec = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": self._terms.lasts_s,
+            "renewTime": self._api.now().isoformat(timespec="microseconds"),
+        }
+        written = self._api.patch(self._path, {"spec": spec, "metadata": {"resourceVersion": self._version}})
+        self._version, self._renewed_at = written["metadata"]["resourceVersion"], began
+
+
+def holder_of(lease: Object, now: datetime) -> str:
+    """Return the holder; empty when there is none, or it has not renewed in time."""
+    spec = lease.get("spec") or {}
+    renewed = moment(spec.get("renewTime") or "")
+    if renewed is None or now - renewed > timedelta(seconds=spec.get("leaseDurationSeconds") or 0):
+        return ""
+    return str(spec.get("holderIdentity") or "")

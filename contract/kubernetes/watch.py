@@ -1,0 +1,113 @@
+"""A collection of the API, kept up to date: one listing, then one watch. Only what :data:`Keep` returns is held, so
+that memory is bounded by what is needed of each object."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError, Object
+
+RETRY_S = 1.0
+"""Time between a failure and the next attempt, seconds."""
+ABSENT_S = 30.0
+"""Time between two questions for a kind that the cluster does not know, seconds."""
+
+Keep = Callable[[Object], Object | None]
+"""Returns the parts of an object that are held, or None for one that is not."""
+Changed = Callable[[Object | None, Object | None], None]
+"""Takes an object before and after a change; None when there was none, or is none any more."""
+
+
+class Watch:
+    """Objects of one collection by namespace and name. :meth:`run` goes on until stopped."""
+
+    def __init__(
+        self,
+        api: Api,
+        path: str,
+        *,
+        keep: Keep = lambda item: item,
+        changed: Changed = lambda _before, _after: None,
+        known: bool = True,
+    ) -> None:
+        """``known`` is false for a kind that the cluster may not know: it is empty then."""
+        self._api, self.path, self._keep, self._changed, self._known = api, path, keep, changed, known
+        self._lock = threading.Lock()
+        self._held: dict[tuple[str, str], Object] = {}
+        self._version = ""
+        self.synced = threading.Event()
+        """Set once the first listing is complete."""
+        self.trouble = ""
+        """Reason for which what is held may be old; empty while it is followed."""
+
+    def held(self) -> list[Object]:
+        """Return every object, as last received."""
+        with self._lock:
+            return list(self._held.values())
+
+    def run(self, stop: threading.Event) -> None:
+        """List and watch until stopped, and continue after every interruption."""
+        while not stop.is_set():
+            try:
+                if not self._version:
+                    self._list()
+                self._follow(stop)
+            except ApiError as error:
+                pause_s = self._failed(error)
+                stop.wait(pause_s)
+
+    def _failed(self, error: ApiError) -> float:
+        """Note why a listing or a watch ended, and return the time to wait, seconds."""
+        if error.status in (400, 404, 410):
+            self._version = ""
+        if error.status == 410:
+            # A version that is too old is the normal end of a watch that slept.
+            return 0.0
+        if error.status == 404 and not self._known:
+            with self._lock:
+                self._held = {}
+            self.trouble = ""
+            self.synced.set()
+            return ABSENT_S
+        self.trouble = str(error)
+        return RETRY_S
+
+    def _list(self) -> None:
+        found: dict[tuple[str, str], Object] = {}
+        version = ""
+        for page in self._api.pages(self.path):
+            for item in page.get("items") or []:
+                kept = self._keep(item)
+                if kept is not None:
+                    found[_key(item)] = kept
+            version = page["metadata"]["resourceVersion"]
+        with self._lock:
+            before, self._held, self._version = self._held, found, version
+        self.trouble = ""
+        self.synced.set()
+        for key in before.keys() | found.keys():
+            if before.get(key) != found.get(key):
+                self._changed(before.get(key), found.get(key))
+
+    def _follow(self, stop: threading.Event) -> None:
+        for event in self._api.events(self.path, version=self._version):
+            self.trouble = ""
+            item = event["object"]
+            self._version = item["metadata"]["resourceVersion"]
+            if event["type"] != "BOOKMARK":
+                kept = None if event["type"] == "DELETED" else self._keep(item)
+                with self._lock:
+                    before = self._held.pop(_key(item), None)
+                    if kept is not None:
+                        self._held[_key(item)] = kept
+                self._changed(before, kept)
+            if stop.is_set():
+                return
+        self.trouble = ""
+
+
+def _key(item: Object) -> tuple[str, str]:
+    metadata = item["metadata"]
+    return str(metadata.get("namespace") or ""), str(metadata["name"])

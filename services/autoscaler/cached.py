@@ -1,0 +1,138 @@
+"""Everything that a decision depends on, kept up to date by watches, and what of it makes a decision due at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from contract.annotations import KEEP, ROLL, SCALE_IN
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.drain import NODES, OVER, PODS
+from contract.kubernetes.lease import LEASES
+from contract.kubernetes.watch import Watch
+from services.autoscaler.memory import Memory
+from services.autoscaler.reading import (
+    BUDGETS,
+    CLAIMS,
+    DAEMON_SETS,
+    NAMESPACES,
+    OPTIONAL,
+    TEMPLATES,
+    VOLUMES,
+    Listed,
+    gathered,
+    waits,
+)
+
+CONTAINER = ("name", "resources", "ports", "restartPolicy")
+"""Fields of a container that matter to a decision."""
+POD = (
+    "affinity", "nodeName", "nodeSelector", "overhead", "priority", "resourceClaims", "resources", "schedulingGates",
+    "tolerations", "topologySpreadConstraints",
+)  # fmt: skip
+"""The same of a pod, beside its containers and volumes."""
+NODE_STATUS = ("allocatable", "conditions")
+
+
+class Lists:
+    """A cluster's objects, as far as a decision depends on them."""
+
+    def __init__(self, api: Api, wake: Callable[[], None]) -> None:
+        """``wake`` is called when something has happened that a decision is due for."""
+        self._api, self._wake = api, wake
+        self._watches = {
+            PODS: Watch(api, PODS, keep=slim_pod, changed=self._pod),
+            NODES: Watch(api, NODES, keep=slim_node, changed=self._node),
+            **{
+                path: Watch(api, path, keep=slim, changed=self._other, known=path not in OPTIONAL)
+                for path in (BUDGETS, DAEMON_SETS, NAMESPACES, TEMPLATES, CLAIMS, VOLUMES, *OPTIONAL)
+            },
+            LEASES: Watch(api, LEASES, keep=slim),
+        }
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Follow everything during the block."""
+        stop = threading.Event()
+        threads = [threading.Thread(target=one.run, args=(stop,), daemon=True) for one in self._watches.values()]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            # A watch that began just now is not among those that are hung up: again, until all have ended.
+            while any(thread.is_alive() for thread in threads):
+                self._api.hang_up()
+                threads[0].join(0.1)
+                threads = [thread for thread in threads if thread.is_alive()]
+
+    def synced(self) -> bool:
+        """Return whether everything has been listed once."""
+        return all(one.synced.is_set() for one in self._watches.values())
+
+    def listed(self, memory: Memory, now: datetime) -> Listed:
+        """Return what is known. Raise ``ApiError`` while something is not followed: a decision on what is old could be
+        a wrong one."""
+        for path, one in self._watches.items():
+            if one.trouble:
+                raise ApiError(f"{path} is not followed: {one.trouble}")
+        return gathered(lambda path: self._watches[path].held(), memory=memory, now=now)
+
+    def _pod(self, before: Object | None, after: Object | None) -> None:
+        if after is not None and waits(after) and not (before is not None and waits(before)):
+            self._wake()
+
+    def _node(self, before: Object | None, after: Object | None) -> None:
+        if before is None or after is None or is_news(before, after):
+            self._wake()
+
+    def _other(self, before: Object | None, after: Object | None) -> None:
+        kind = (after or before or {}).get("spec") or {}
+        if "provisioningClassName" in kind and (before is None or before.get("spec") != kind):
+            self._wake()
+
+
+def slim(item: Object) -> Object:
+    """Return an object without who wrote which of its fields."""
+    metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
+    return {**item, "metadata": metadata}
+
+
+def slim_pod(item: Object) -> Object | None:
+    """Return what matters of a pod; None when it is over."""
+    status = item.get("status") or {}
+    if status.get("phase") in OVER:
+        return None
+    spec = item["spec"]
+    kept = {key: spec[key] for key in POD if key in spec}
+    for key in ("containers", "initContainers"):
+        if key in spec:
+            kept[key] = [{name: one[name] for name in CONTAINER if name in one} for one in spec[key]]
+    if "volumes" in spec:
+        kept["volumes"] = [one for one in spec["volumes"] if "projected" not in one]
+    told = {key: status[key] for key in ("phase", "nominatedNodeName") if key in status}
+    return {"metadata": slim(item)["metadata"], "spec": kept, "status": told}
+
+
+def slim_node(item: Object) -> Object:
+    """Return what matters of a node."""
+    status = item.get("status") or {}
+    told = {key: status[key] for key in NODE_STATUS if key in status}
+    return {"metadata": slim(item)["metadata"], "spec": item["spec"], "status": told}
+
+
+def is_news(before: Object, after: Object) -> bool:
+    """Return whether a decision is due for what has changed of a node. None is for the times at which its kubelet
+    reported, nor for others' annotations: of those Kubernetes itself changes one on every node when a cluster grows."""
+    return _telling(before) != _telling(after)
+
+
+def _telling(node: Object) -> tuple[object, ...]:
+    annotations = node["metadata"].get("annotations") or {}
+    ours = [annotations.get(name) for name in (KEEP, SCALE_IN, ROLL)]
+    conditions = [(one["type"], one["status"]) for one in node["status"].get("conditions") or ()]
+    return node["spec"], ours, node["status"].get("allocatable"), conditions

@@ -1,0 +1,146 @@
+"""Demand: waiting pods that are alike, counted together, and the order in which they get room."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+
+from clouds.base.phrases import counted
+from services.autoscaler.rooms import Ledger, Need
+from services.autoscaler.shapes import COMMON, Shape
+from services.autoscaler.snapshot import Gang, Pod, Set
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """Pods that are alike."""
+
+    need: Need
+    priority: int
+    pods: tuple[str, ...]
+    """Names, sorted."""
+    declared: bool = False
+    """True for a gang's members that are no pods yet."""
+
+    @property
+    def name(self) -> str:
+        """Words for all of them."""
+        return several(self.pods)
+
+    @property
+    def order(self) -> tuple[int, int, int, int, str]:
+        """Return a key that sorts the higher priority and, of one priority, the larger pod first."""
+        requests = dict(self.need.shape.requests)
+        rare = sum(amount for name, amount in requests.items() if name not in COMMON)
+        return (-self.priority, -rare, -requests.get("cpu", 0), -requests.get("memory", 0), self.pods[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class GangDemand:
+    """All members of a gang that have no node yet."""
+
+    gang: Gang
+    priority: int
+    members: tuple[Demand, ...]
+    """The larger ones first."""
+
+    @property
+    def count(self) -> int:
+        """Number of members."""
+        return sum(len(one.pods) for one in self.members)
+
+    @property
+    def order(self) -> tuple[int, str, str]:
+        """Return a key that sorts the higher priority and, of one priority, the older gang first."""
+        created = self.gang.created
+        return (-self.priority, created.astimezone(UTC).isoformat() if created else "", self.gang.name)
+
+
+def several(names: tuple[str, ...]) -> str:
+    """Return words for some pods."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def grouped(pods: Iterable[Pod], ledger: Ledger) -> list[Demand]:
+    """Return pods by what they need and their priority, in the order in which they get room."""
+    found: dict[tuple[int, int], list[str]] = {}
+    needs: dict[int, Need] = {}
+    # Pods share their shapes' objects, so these are compared by identity, and by value once for each object.
+    same: dict[int, Need] = {}
+    labelled = ledger.has_apart
+    for pod in pods:
+        if labelled:
+            need = ledger.need(pod.shape, (pod.namespace, pod.labels))
+        else:
+            known = same.get(id(pod.shape))
+            if known is None:
+                known = same[id(pod.shape)] = ledger.need(pod.shape)
+            need = known
+        needs[id(need)] = need
+        found.setdefault((id(need), pod.priority), []).append(pod.id)
+    demands = [
+        Demand(need=needs[id_], priority=priority, pods=tuple(sorted(names)))
+        for (id_, priority), names in found.items()
+    ]
+    return sorted(demands, key=lambda one: one.order)
+
+
+def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[Pod]], ledger: Ledger) -> list[GangDemand]:
+    """Return every gang of which members have no node. ``pods`` are those that wait, by the name of their gang."""
+    known = {gang.name: gang for gang in gangs}
+    found = []
+    for name in known.keys() | pods.keys():
+        gang, waiting = known.get(name, Gang(name=name)), pods.get(name, [])
+        there = len(waiting) + len(gang.on)
+        if there < gang.least:
+            few = f"{there} of at least {counted(gang.least, 'member')} are there"
+            gang = replace(gang, unknown=(*gang.unknown, few))
+        members = [*grouped(waiting, ledger), *_absent(gang, waiting, ledger)]
+        if members:
+            priority = max([gang.priority, *(pod.priority for pod in waiting)])
+            found.append(
+                GangDemand(gang=gang, priority=priority, members=tuple(sorted(members, key=lambda one: one.order)))
+            )
+    return sorted(found, key=lambda one: one.order)
+
+
+def _absent(gang: Gang, waiting: Iterable[Pod], ledger: Ledger) -> list[Demand]:
+    """Return the members that a request declares and that are no pods yet. A pod, waiting or running, counts for the
+    set that it fits best, and one that fits none for the first that is left."""
+    left = [one.count for one in gang.sets]
+    requests = {one.shape.requests for one in gang.sets}
+    members = [*gang.runs, *(pod.shape for pod in waiting)] if gang.sets else []
+    # Pods share their shapes' objects, as above.
+    shapes, counts = {id(shape): shape for shape in members}, Counter(map(id, members))
+    for shape in sorted(shapes.values(), key=lambda one: (one.requests not in requests, str(one))):
+        _take(shape, counts[id(shape)], gang.sets, left)
+    demands = []
+    for number, (one, count) in enumerate(zip(gang.sets, left, strict=True)):
+        if count:
+            names = tuple(f"{gang.name}[{number}][{index}]" for index in range(count))
+            demands.append(Demand(need=ledger.need(one.shape), priority=gang.priority, pods=names, declared=True))
+    return demands
+
+
+def _take(shape: Shape, count: int, sets: Sequence[Set], left: list[int]) -> None:
+    """Count pods of one shape for the sets that they fit best. What queues write into pods is not in the sets: so of
+    those that ask for the same, one is told from another by where it wants to be."""
+    selector = {*shape.where.selector}
+
+    def fit(place: int) -> tuple[bool, int]:
+        wanted, same = {*sets[place].shape.where.selector}, sets[place].shape.requests == shape.requests
+        return same, len(wanted & selector) - len(wanted - selector)
+
+    for place in sorted(range(len(sets)), key=fit, reverse=True):
+        taken = min(count, left[place])
+        left[place] -= taken
+        count -= taken
+
+
+def shapes_of(pods: Iterable[Pod], gangs: Iterable[Gang]) -> list[Shape]:
+    """Return every shape of waiting pods and of gangs' sets, each object once."""
+    found = {id(pod.shape): pod.shape for pod in pods}
+    found |= {id(one.shape): one.shape for gang in gangs for one in gang.sets}
+    return list(found.values())

@@ -1,0 +1,60 @@
+"""The last look before a machine is ended: whether what the decision saw still holds."""
+
+from __future__ import annotations
+
+from contract.annotations import KEEP, ROLL, SCALE_IN
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.drain import NODES, pods_on, work_on
+from services.autoscaler.actions import Action
+from services.autoscaler.group_reader import Asked
+from services.autoscaler.look import Looked
+from services.autoscaler.pod_objects import Object
+
+
+class Ending:
+    """Asks the API servers themselves, since what a watch has may be a moment old."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def why_not(self, action: Action, asked: Asked, looked: Looked) -> str:
+        """Return why a machine is not ended now; empty when it may be."""
+        machines = asked.group.machines if asked.group else ()
+        name = next((one.node for one in machines if one.id == action.machine), action.target)
+        seen = looked.nodes.get(name)
+        node = self._api.find(NODES + path_of(name))
+        if seen is None:
+            return "it has become a node" if node else ""
+        if node is None:
+            return "its node is gone"
+        if node["metadata"]["uid"] != seen["metadata"]["uid"]:
+            return "its node is another one now"
+        why = _protected(node) or ("" if _fitness(node) == _fitness(seen) else "its health has changed")
+        return why or self._occupied(name, all_must_go=_is_ours(seen))
+
+    def _occupied(self, name: str, *, all_must_go: bool) -> str:
+        """Return what is still on a node: anything that may leave, or only work, where the node is dead."""
+        pods = pods_on(self._api, name)
+        left = [pod for pod in pods if not pod.stays] if all_must_go else work_on(pods)
+        return f"{left[0]} is on it" if left else ""
+
+
+def _is_ours(node: Object) -> bool:
+    return SCALE_IN in (node["metadata"].get("annotations") or {}) and bool(node["spec"].get("unschedulable"))
+
+
+def _protected(node: Object) -> str:
+    annotations = node["metadata"].get("annotations") or {}
+    if annotations.get(KEEP, "false") != "false":
+        return f"it has {KEEP}"
+    if ROLL in annotations:
+        return "a roll is replacing it"
+    cordoned = bool(node["spec"].get("unschedulable"))
+    return "somebody has cordoned it" if cordoned and SCALE_IN not in annotations else ""
+
+
+def _fitness(node: Object) -> tuple[str, list[str]]:
+    """Return whether a node is ready, and what its taints are."""
+    conditions = node.get("status", {}).get("conditions") or ()
+    ready = next((str(one["status"]) for one in conditions if one["type"] == "Ready"), "")
+    return ready, sorted(one["key"] for one in node["spec"].get("taints") or ())

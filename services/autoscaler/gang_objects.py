@@ -1,0 +1,125 @@
+"""Gangs in the API: ProvisioningRequests of our class, PodGroups, and the pods that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from contract.kubernetes.api import moment
+from contract.labels import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
+from services.autoscaler.pod_objects import Object, Shapes
+from services.autoscaler.snapshot import Gang, Set
+
+CLASS = "gangs.longhaul.dev"
+"""``provisioningClassName`` of the ProvisioningRequests that are ours."""
+CONSUMES = (
+    "autoscaling.x-k8s.io/consume-provisioning-request",
+    "cluster-autoscaler.kubernetes.io/consume-provisioning-request",
+)
+"""Annotations of a pod that comes for the room of a ProvisioningRequest (github.com/kubernetes/autoscaler,
+cluster-autoscaler/FAQ.md, "How can I use ProvisioningRequest"); the second is the former name."""
+POD_GROUP = "scheduling.x-k8s.io/pod-group"
+"""Label of a pod that belongs to a PodGroup (github.com/kubernetes-sigs/scheduler-plugins, coscheduling)."""
+WITHIN = "within"
+"""Parameter of a ProvisioningRequest: ``site``, ``zone``, ``block``, or a label's key."""
+PLACES = {"site": SITE_LABEL, "zone": ZONE_LABEL, "block": GROUP_LABEL}
+HELD = timedelta(minutes=10)
+"""Time for which room that was granted is held while no pod comes, as upstream's autoscaler does."""
+OVER = ("Failed", "BookingExpired", "CapacityRevoked")
+"""Conditions of a request that wants nothing any more (k8s.io/autoscaler, ``provisioningrequest`` API)."""
+
+
+def gang_of_pod(item: Object) -> str:
+    """Return the name of a pod's gang; empty when it has none."""
+    metadata = item["metadata"]
+    annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
+    request = next((annotations[key] for key in CONSUMES if annotations.get(key)), "")
+    named = request or labels.get(POD_GROUP, "")
+    return f"{metadata['namespace']}/{named}" if named else ""
+
+
+def gangs(
+    requests: Iterable[Object],
+    groups: Iterable[Object],
+    *,
+    templates: Mapping[tuple[str, str], Object],
+    running: Mapping[str, list[Object]],
+    over: Mapping[str, list[Object]],
+    shapes: Shapes,
+    now: datetime,
+) -> list[Gang]:
+    """Return every gang that wants something. ``templates`` are pods' templates by namespace and name, ``running`` and
+    ``over`` the members that run and that have succeeded, by the gang's name."""
+    found = []
+    for item in requests:
+        gang = _request(item, templates, running, over, shapes, now)
+        if gang is not None:
+            found.append(gang)
+    for item in groups:
+        name = _name(item)
+        created = moment(item["metadata"].get("creationTimestamp", ""))
+        least = int((item.get("spec") or {}).get("minMember") or 0)
+        came = len(over.get(name, ()))
+        found.append(Gang(name=name, created=created, on=_on(running.get(name, ())), least=max(0, least - came)))
+    return found
+
+
+def has_expired(item: Object, now: datetime) -> bool:
+    """Return whether the room that a request of ours was granted is held no longer, and nobody has said so yet."""
+    conditions = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
+    true = {type_ for type_, one in conditions.items() if one.get("status") == "True"}
+    if item["spec"].get("provisioningClassName") != CLASS or "Provisioned" not in true or true.intersection(OVER):
+        return False
+    at = moment(str(conditions["Provisioned"].get("lastTransitionTime") or ""))
+    return at is not None and now - at > HELD
+
+
+def _request(
+    item: Object,
+    templates: Mapping[tuple[str, str], Object],
+    running: Mapping[str, list[Object]],
+    over: Mapping[str, list[Object]],
+    shapes: Shapes,
+    now: datetime,
+) -> Gang | None:
+    spec, name = item["spec"], _name(item)
+    conditions = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
+    true = {type_ for type_, one in conditions.items() if one.get("status") == "True"}
+    if spec.get("provisioningClassName") != CLASS or true.intersection(OVER):
+        return None
+    granted = "Provisioned" in true
+    at = moment(str(conditions.get("Provisioned", {}).get("lastTransitionTime") or ""))
+    if granted and (at is None or now - at > HELD):
+        return None
+    namespace = item["metadata"]["namespace"]
+    sets, unknown = [], []
+    for one in spec.get("podSets") or ():
+        template = templates.get((namespace, one["podTemplateRef"]["name"]))
+        if template is None:
+            unknown.append(f"its pod template {one['podTemplateRef']['name']} does not exist")
+        else:
+            pod = {**template["template"], "metadata": {"namespace": namespace}}
+            sets.append(Set(shape=shapes.of(pod), count=int(one["count"])))
+    asked = str((spec.get("parameters") or {}).get(WITHIN) or "")
+    within = PLACES.get(asked, asked if "/" in asked else "")
+    if asked and not within:
+        unknown.append(f"within {asked!r} is neither {', '.join(PLACES)} nor a label's key")
+    return Gang(
+        name=name,
+        sets=tuple(sets),
+        within=within,
+        created=moment(item["metadata"].get("creationTimestamp", "")),
+        request=True,
+        granted=granted,
+        on=_on(running.get(name, ())),
+        runs=tuple(shapes.of(pod) for pod in (*running.get(name, ()), *over.get(name, ()))),
+        unknown=tuple(unknown),
+    )
+
+
+def _on(pods: Iterable[Object]) -> tuple[str, ...]:
+    return tuple(sorted(pod["spec"]["nodeName"] for pod in pods))
+
+
+def _name(item: Object) -> str:
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"

@@ -1,0 +1,216 @@
+"""Writes groups: sizes and ends of machines. Pools go side by side, and so do the groups of one; what a cloud refuses
+or does not answer stops nobody else.
+
+A size is only written while the group has the one that the decision was made on, and while this process has the lease
+of the pool, which rolls take too. A size is never set below what exists: its cloud would choose what goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+from clouds.base.errors import CloudError
+from clouds.base.live_groups import Life, LiveGroup
+from clouds.base.phrases import counted
+from components.model.autoscaler.leases import ROLLS
+from components.model.nodes.nodes import on_nodes
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.election import terms
+from contract.kubernetes.lease import HeldError, holding
+from services.autoscaler.actions import Action, Verb
+from services.autoscaler.ending import Ending
+from services.autoscaler.group_reader import Asked, GroupReader
+from services.autoscaler.guard import Guard
+from services.autoscaler.journal import Journal
+from services.autoscaler.look import Looked
+from services.autoscaler.metrics import Metrics
+from services.autoscaler.patience import Patience
+
+WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
+LOOKS_S = 1.0
+"""Time in which machines are looked at before a call that ends them, seconds: the first look should not be old when the
+last is done. Those that are left go by the next call."""
+
+
+class GroupHands:
+    """Writes of one process. Those that take long go on in the background, and their pools are left alone meanwhile."""
+
+    def __init__(
+        self, api: Api, reader: GroupReader, *, guard: Guard, holder: str, journal: Journal, metrics: Metrics
+    ) -> None:
+        """``holder`` is who has a pool's lease: this process, as nobody else is called."""
+        self._api, self._reader, self._guard, self._holder = api, reader, guard, holder
+        self._journal, self._metrics = journal, metrics
+        self._ending = Ending(api)
+        self._patience = Patience()
+        self._lock = threading.Lock()
+        self._refused: dict[str, str] = {}
+        self._jobs: dict[str, Future[None]] = {}
+        self._sent: dict[str, dict[str, int]] = {}
+        """Sizes that the groups of a pool were last asked for, by the pool's name."""
+        self._threads = ThreadPoolExecutor(max_workers=max(1, len(reader.groups)))
+
+    def closed(self) -> dict[str, str]:
+        """Return the pools that are to be left alone, with the reason."""
+        found = {
+            pool: "what it was asked for is not answered yet" for pool, job in self._jobs.items() if not job.done()
+        }
+        for name, live in self._reader.groups.items():
+            pause = self._patience.closed(name)
+            if pause:
+                found.setdefault(live.pool, pause)
+        return found
+
+    def sent(self) -> dict[str, int]:
+        """Return the sizes that groups are being asked for and have not answered: they come all the same."""
+        waits = [pool for pool, job in self._jobs.items() if not job.done()]
+        return {name: size for pool in waits for name, size in self._sent[pool].items()}
+
+    def begin(self, looked: Looked) -> None:
+        """Start to write the groups of a decision."""
+        wanted: dict[str, dict[str, list[Action]]] = {}
+        for action in looked.decision.actions:
+            if action.verb in WRITES:
+                wanted.setdefault(action.pool, {}).setdefault(action.group or action.target, []).append(action)
+        asked = {one.declared.name: one for groups in looked.asked.values() for one in groups}
+        for pool, groups in wanted.items():
+            self._sent[pool] = {
+                name: one.size for name, some in groups.items() for one in some if one.verb is Verb.GROW and one.size
+            }
+            self._jobs[pool] = self._threads.submit(self._write_pool, pool, groups, asked, looked)
+
+    def finish(self, limit_s: float | None) -> dict[str, str]:
+        """Wait for what was started, and return the pools that were refused what they were asked for."""
+        done, _ = wait(self._jobs.values(), timeout=limit_s)
+        for pool in [pool for pool, job in self._jobs.items() if job in done]:
+            self._jobs.pop(pool).result()
+        with self._lock:
+            refused, self._refused = self._refused, {}
+        return refused
+
+    def close(self) -> None:
+        """Start nothing more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _write_pool(
+        self, pool: str, groups: Mapping[str, Sequence[Action]], asked: Mapping[str, Asked], looked: Looked
+    ) -> None:
+        times = terms(gone=lambda other: other == self._holder)
+        first = next(iter(groups.values()))[0]
+        try:
+            with holding(self._api, f"{ROLLS}{on_nodes(pool)}", holder=self._holder, times=times) as held:
+                guard = Guard(lambda: self._guard.leads() and held())
+                with ThreadPoolExecutor(max_workers=len(groups)) as threads:
+                    jobs = [
+                        threads.submit(self._write_group, name, actions, asked[name], looked, guard)
+                        for name, actions in groups.items()
+                    ]
+                for job in jobs:
+                    job.result()
+        except HeldError as error:
+            self._journal.left(first, f"the pool is {error}")
+        except ApiError as error:
+            self._journal.left(first, str(error))
+
+    def _write_group(self, name: str, actions: Sequence[Action], asked: Asked, looked: Looked, guard: Guard) -> None:
+        live = self._reader.groups[name].group
+        size = asked.group.wanted if asked.group else -1
+        todo = deque(_steps(actions, asked, at_once=live.ends_at_once))
+        while todo:
+            step = todo.popleft()
+            try:
+                guard.check()
+                why = _why_not(live, step[0], size)
+                if why:
+                    self._journal.left(step[0], why)
+                    return
+                agreed, later = self._agreed(step, asked, looked)
+                if later:
+                    todo.appendleft(later)
+                if not agreed:
+                    continue
+                guard.check()
+                step = agreed
+                size = self._write(live, agreed, size)
+            except CloudError as error:
+                if len(step) == 1 or error.passing or not error.answered:
+                    self._fail(name, step[0], error)
+                    return
+                # One that is gone meanwhile, or the least size, keeps no other from going.
+                todo.extendleft([one] for one in reversed(step))
+                continue
+            finally:
+                self._reader.forget(name)
+            self._patience.answered(name)
+            for one in agreed:
+                self._journal.done(one)
+
+    def _write(self, live: LiveGroup, step: Sequence[Action], size: int) -> int:
+        """Do one step on a group of this size, and return its new size."""
+        action = step[0]
+        if action.size is None:
+            live.end([one.machine for one in step])
+            return size - len(step)
+        live.resize(action.size)
+        self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)
+        return action.size
+
+    def _agreed(
+        self, step: Sequence[Action], asked: Asked, looked: Looked
+    ) -> tuple[Sequence[Action], Sequence[Action]]:
+        """Return what of a step still holds, and what is left for later. Each end is looked at once more, and nothing
+        that may take long comes between that and the write."""
+        agreed: list[Action] = []
+        until = time.monotonic() + LOOKS_S
+        for number, action in enumerate(step):
+            if agreed and time.monotonic() > until:
+                return agreed, step[number:]
+            why = self._ending.why_not(action, asked, looked) if action.verb is Verb.END else ""
+            if why:
+                self._journal.left(action, why)
+            else:
+                agreed.append(action)
+        return agreed, ()
+
+    def _fail(self, name: str, action: Action, error: CloudError) -> None:
+        """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
+        self._metrics.count("failures_total", pool=action.pool)
+        self._journal.left(action, str(error))
+        if error.passing or not error.answered:
+            self._patience.failed(name, str(error))
+        elif action.verb is Verb.GROW:
+            with self._lock:
+                self._refused[action.pool] = str(error)
+
+
+def _steps(actions: Sequence[Action], asked: Asked, *, at_once: int) -> Iterator[Sequence[Action]]:
+    """Yield the writes of a group in their order; as many ends go together as its cloud takes. What was never made
+    counts in the size that growth begins from, and other ends lower what it reaches."""
+    never = {one.machine for one in asked.refusals if one.machine}
+    ends = [action for action in actions if action.verb is Verb.END]
+    yield from ([action] for action in actions if action.verb is Verb.SHRINK)
+    yield from _together([one for one in ends if one.machine in never], at_once)
+    yield from ([action] for action in actions if action.verb is Verb.GROW)
+    yield from _together([one for one in ends if one.machine not in never], at_once)
+
+
+def _together(ends: Sequence[Action], most: int) -> Iterator[Sequence[Action]]:
+    return (ends[first : first + most] for first in range(0, len(ends), most))
+
+
+def _why_not(live: LiveGroup, action: Action, size: int) -> str:
+    """Return why a group is not written now, which had this size when it was decided; empty when it may be."""
+    if action.verb is Verb.SHRINK and action.size is not None:
+        there = sum(one.counted and one.life is not Life.LEAVING for one in live.look().machines)
+        if there > action.size:
+            return f"it has {counted(there, 'machine')} by now"
+    now = live.size()
+    if now != size:
+        return f"its size is {now} and no longer {size}"
+    # Ends that growth reckons with may have been left: it would lower the size, and the cloud choose what goes.
+    lowers = action.verb is Verb.GROW and action.size is not None and action.size <= now
+    return f"its size is {now} already" if lowers else ""

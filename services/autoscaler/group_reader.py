@@ -1,0 +1,156 @@
+"""Reads the groups of all pools: a question for each group and none for a machine, all clouds at the same time. A cloud
+that does not answer delays nobody but itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from clouds.base.errors import CloudError
+from clouds.base.groups import PoolGroup
+from clouds.base.live_groups import GroupState, Life, LiveGroup
+from clouds.base.refusals import Refusal
+from clouds.registry import cloud_of
+from components.model.sites.places import place_of
+from services.autoscaler.patience import Patience
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+AT_ONCE = 16
+"""Number of groups of a cloud's region that are asked at the same time."""
+MOST = 100
+"""Largest number of machines of a group whose age is asked for."""
+LIMIT_S = 10.0
+"""Time after which a decision is made without a group, seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Answer of a cloud about one group."""
+
+    declared: PoolGroup
+    group: GroupState | None = None
+    made: Mapping[str, str] | None = None
+    """Times at which machines that are no nodes were made, by their ids."""
+    refusals: Sequence[Refusal] = ()
+    error: str = ""
+    """Reason for which it does not tell now; all else is then what it told last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """A group of a pool, and the way to it."""
+
+    pool: str
+    cloud: str
+    """Cloud and region: what one failure is likely to be shared by."""
+    declared: PoolGroup
+    group: LiveGroup
+
+
+def live_groups(environment: Environment) -> Iterator[Live]:
+    """Yield the groups of every pool, in the order in which they are filled."""
+    for name, pool in environment.pools.items():
+        place = place_of(environment, pool.site)
+        cloud = cloud_of(place.site)
+        live = cloud.live_groups(place, name)
+        where = f"{place.site.kind} {environment.sites[pool.site].region}"
+        for one in cloud.groups.of_pool(place, name):
+            yield Live(pool=name, cloud=where, declared=one, group=live[one.name])
+
+
+class GroupReader:
+    """Answers about groups, each kept for as long as a reader says."""
+
+    def __init__(self, environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.groups = {one.declared.name: one for one in live_groups(environment)}
+        self._pools = tuple(environment.pools)
+        self._clock, self._patience = clock, Patience(clock=clock)
+        self._answers: dict[str, tuple[float, Asked]] = {}
+        self._last: dict[str, Asked] = {}
+        """The last answers of those that have told."""
+        self._late: dict[str, Future[Asked]] = {}
+        self._threads = {
+            cloud: ThreadPoolExecutor(max_workers=AT_ONCE) for cloud in {one.cloud for one in self.groups.values()}
+        }
+
+    def read(
+        self,
+        nodes: frozenset[str],
+        *,
+        keeps_s: Callable[[str], float] = lambda _name: 0.0,
+        limit_s: float | None = None,
+    ) -> dict[str, tuple[Asked, ...]]:
+        """Return the groups by pool. ``nodes`` are the names of all nodes. ``keeps_s`` says of a group for how many
+        seconds an answer is good; ``limit_s`` is the time for all that are asked now."""
+        found: dict[str, Asked] = {}
+        begun: dict[str, Future[Asked]] = {}
+        for name, live in self.groups.items():
+            at, answer = self._answers.get(name, (0.0, None))
+            if answer is not None and self._clock() - at < keeps_s(name):
+                found[name] = answer
+            elif name in self._late and not self._late[name].done():
+                found[name] = self._untold(live, f"{live.cloud} has not answered yet")
+            elif closed := self._patience.closed(live.cloud):
+                found[name] = self._untold(live, closed)
+            else:
+                self._late.pop(name, None)
+                begun[name] = self._threads[live.cloud].submit(self._ask, live, nodes)
+        wait(begun.values(), timeout=limit_s)
+        for name, future in begun.items():
+            found[name] = self._taken(name, future, limit_s)
+        return {
+            pool: tuple(found[name] for name, live in self.groups.items() if live.pool == pool) for pool in self._pools
+        }
+
+    def forget(self, name: str) -> None:
+        """Ask anew about a group that was written."""
+        self._answers.pop(name, None)
+
+    def close(self) -> None:
+        """Ask for nothing more."""
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    def _taken(self, name: str, future: Future[Asked], limit_s: float | None) -> Asked:
+        live = self.groups[name]
+        if not future.done():
+            self._late[name] = future
+            error = f"{live.cloud} has not answered within {limit_s:g} s"
+            self._patience.failed(live.cloud, error)
+            return self._untold(live, error)
+        answer = future.result()
+        if answer.error:
+            answer = self._untold(live, answer.error)
+        else:
+            # One that came too late ends no pause: those after it would be late as well.
+            self._patience.answered(live.cloud)
+            self._last[name] = answer
+        self._answers[name] = (self._clock(), answer)
+        return answer
+
+    def _untold(self, live: Live, error: str) -> Asked:
+        """Return what a group told last, with the reason for which it does not now."""
+        return replace(self._last.get(live.declared.name, Asked(declared=live.declared)), error=error)
+
+    def _ask(self, live: Live, nodes: frozenset[str]) -> Asked:
+        try:
+            answer = _ask(live.declared, live.group, nodes)
+        except CloudError as error:
+            if error.passing or not error.answered:
+                self._patience.failed(live.cloud, str(error))
+            return Asked(declared=live.declared, error=str(error))
+        return answer
+
+
+def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> Asked:
+    group = live.look()
+    unjoined = [one for one in group.machines if one.life is not Life.LEAVING and one.node not in nodes]
+    made = live.made_at(unjoined[:MOST]) if unjoined else {}
+    # A group that has all it wants, as nodes, is not asked: mostly none is.
+    owes = unjoined or group.wanted > sum(one.counted for one in group.machines)
+    return Asked(declared=declared, group=group, made=made, refusals=live.refusals() if owes else ())

@@ -1,0 +1,347 @@
+"""Groups of pools: what can be expected of them, and what has failed.
+
+A group that cannot make what it was asked for is put back to what exists, and its pool is skipped for a while.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+
+from clouds.base.phrases import counted
+from services.autoscaler.actions import Action, Verb
+from services.autoscaler.memory import Backoff, Memory
+from services.autoscaler.shapes import Resources, Taint
+from services.autoscaler.snapshot import Failure, Group, Health, Machine, Node, Pool, Settings
+
+CLOCKS = timedelta(minutes=1)
+"""Largest difference between a cloud's clock and the API servers' that is reckoned with: a failure that is older than
+the request by so much still belongs to it."""
+LEARNED = ("memory", "ephemeral-storage")
+"""Resources of which nodes know more than their pool's declaration. Cores and devices are the machine type's: a node
+that has lost some, or claims more, says nothing of the next one."""
+FEW = 3
+"""Least number of a pool's nodes of which the one in the middle is asked."""
+LEAST_SHARE, MOST_SHARE = 0.85, 1.1
+"""Bounds of what nodes are believed, as parts of the declared amount. All that a system sees of a machine's memory is
+1.08 times the share that a declaration reckons with (:data:`services.autoscaler.pools.SEEN_SHARE`)."""
+
+
+class GroupView:
+    """A group, with what follows from its state."""
+
+    def __init__(
+        self,
+        group: Group,
+        *,
+        nodes: int,
+        now: datetime,
+        join: timedelta,
+        expected: int = 0,
+        since: datetime | None = None,
+        lost: frozenset[str] = frozenset(),
+    ) -> None:
+        """``nodes`` is the number of its machines that are nodes and stay, ``expected`` of those that it was last
+        known to have or to be asked for, ``since`` the time since which it lacks some, ``lost`` the ids of machines
+        that were nodes once."""
+        self.group, self.name = group, group.name
+        self.late = tuple(one for one in group.unjoined if one.made_at is not None and now - one.made_at > join)
+        """Machines that should have been nodes for long."""
+        self.lost = sum(one.id in lost for one in self.late)
+        """Number of those that were nodes: somebody may have deleted these, with work on the machines."""
+        self.nodes = nodes
+        self.size = group.wanted - len(group.refused)
+        """Number of machines that it should have after this decision's first steps."""
+        self.overdue = bool(group.error) and (since is None or now - since > join)
+        """True when what it was asked for should be there by now, and its cloud does not tell."""
+        if group.error:
+            # What it was asked for after its cloud last told of it comes all the same.
+            self.size = max(self.size, nodes, expected)
+        self.failed = ""
+        """Reason for which it has not made what it was asked for; empty when it has, or still may."""
+
+    @property
+    def present(self) -> int:
+        """Number of machines that are there or expected."""
+        return max(self.size, self.group.machines)
+
+    @property
+    def room(self) -> int:
+        """Number of machines by which the group may still grow."""
+        return 0 if self.group.error else max(0, self.group.max - self.present)
+
+    @property
+    def coming(self) -> int:
+        """Number of machines that are expected to become nodes."""
+        return 0 if self.overdue else max(0, self.present - self.nodes - len(self.late))
+
+
+class PoolView:
+    """A pool, with what follows from its state."""
+
+    def __init__(self, pool: Pool, groups: Sequence[GroupView], *, capacity: Resources) -> None:
+        self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
+        self.taints = tuple(sorted(Taint(*one) for one in pool.taints))
+        self.blocked = ""
+        """Reason for which it is asked for nothing; empty when it may be asked."""
+        self.bought = 0
+        """Number of machines that this decision asks for."""
+
+    @property
+    def untold(self) -> str:
+        """Reason for which its nodes stay as they are: its size is somebody else's at the moment, or its cloud does not
+        tell of it. Empty when there is none."""
+        blind = (f"its cloud does not tell of {one.name}" for one in self.groups if one.group.error)
+        return self.pool.closed or next(blind, "")
+
+    @property
+    def present(self) -> int:
+        """Number of machines that are there or expected."""
+        return sum(group.present for group in self.groups)
+
+    @property
+    def room(self) -> int:
+        """Number of machines by which the pool may still grow."""
+        return 0 if self.blocked else max(0, self.pool.max - self.present)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """All pools as one decision sees them."""
+
+    pools: dict[str, PoolView]
+    actions: list[Action]
+    asked: dict[str, datetime]
+    backoff: dict[str, Backoff]
+    learned: dict[str, Resources]
+    lost: frozenset[str]
+
+
+def judge(
+    pools: Iterable[Pool],
+    nodes: Sequence[Node],
+    memory: Memory,
+    now: datetime,
+    *,
+    settings: Settings,
+    were: frozenset[str],
+) -> Groups:
+    """Return every pool with what may be expected of it, the groups to put back, and the memory of all that. ``were``
+    are the machines that were nodes a while ago, by their ids."""
+    strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
+    # Machines that are being removed are nodes for some minutes yet, and no group counts them.
+    counts = Counter(node.group for node in nodes if node.group and node.counted)
+    found = Groups(
+        pools={},
+        actions=[],
+        asked={},
+        backoff={},
+        learned=_learned(nodes, memory),
+        lost=_lost(pools, memory.lost | were),
+    )
+    for pool in sorted(pools, key=lambda one: one.name):
+        groups = list(_views(pool, counts, strays[pool.name], memory=memory, lost=found.lost, now=now))
+        learned = _believed(pool, found.learned.pop(pool.name, {}))
+        if learned:
+            found.learned[pool.name] = learned
+        capacity = {**pool.capacity, **learned}
+        view = found.pools[pool.name] = PoolView(pool, groups, capacity=capacity)
+        for group in groups:
+            since = _since(group, memory, now)
+            if since is not None:
+                found.asked[group.name] = since
+                group.failed = _failed(pool, group, since, memory, now)
+        failure = _skipped(view, memory.backoff.get(pool.name), now, settings)
+        if failure:
+            found.backoff[pool.name] = failure
+            if now < failure.until:
+                view.blocked = f"{failure.reason}; it is asked again in {told(failure.until - now)}"
+                found.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
+        if pool.closed:
+            view.blocked = pool.closed
+        elif not view.untold:
+            found.actions.extend(action for group in groups for action in _never_made(view, group))
+    for name in found.learned.keys() - found.pools.keys():
+        del found.learned[name]
+    return found
+
+
+def _views(
+    pool: Pool, counts: Mapping[str, int], strays: int, *, memory: Memory, lost: frozenset[str], now: datetime
+) -> Iterator[GroupView]:
+    """Yield a pool's groups. ``counts`` are the nodes of groups by name, ``strays`` the number of those of the pool of
+    which no group tells: a group that does not tell now has them, up to the size that is remembered."""
+    for group in pool.groups:
+        nodes, expected = counts.get(group.name, 0), memory.sizes.get(group.name, 0)
+        own = min(strays, max(0, expected - nodes)) if group.error else 0
+        strays -= own
+        yield GroupView(
+            group,
+            nodes=nodes + own,
+            expected=expected,
+            since=memory.asked.get(group.name),
+            lost=lost,
+            now=now,
+            join=pool.join,
+        )
+
+
+def _lost(pools: Iterable[Pool], known: frozenset[str]) -> frozenset[str]:
+    """Return the ids of machines that are no nodes and are ``known`` to have been some."""
+    return known & {one.id for pool in pools for group in pool.groups for one in group.unjoined}
+
+
+def _learned(nodes: Iterable[Node], memory: Memory) -> dict[str, Resources]:
+    """Return what nodes of each pool really have, by those that are ready: of three and more the amounts that half of
+    them have at least, so that one that has lost its memory, or lies, says nothing of the next; of fewer the least.
+    Without any it is as before."""
+    alike: dict[str, Counter[tuple[tuple[str, int], ...]]] = {}
+    for node in nodes:
+        if node.pool and node.health is Health.READY and node.allocatable:
+            alike.setdefault(node.pool, Counter())[tuple(node.allocatable.items())] += 1
+    return {**memory.learned, **{pool: _typical(counts) for pool, counts in alike.items()}}
+
+
+def _typical(counts: Counter[tuple[tuple[str, int], ...]]) -> Resources:
+    """Return the amounts that a pool's nodes have, of which some are alike."""
+    every = [(dict(amounts), count) for amounts, count in counts.items()]
+    if len(every) == 1:
+        return every[0][0]
+    total = counts.total()
+    skipped = (total - 1) // 2 if total >= FEW else 0
+    return {
+        name: _ranked(((one.get(name, 0), count) for one, count in every), skipped)
+        for name in {*chain(*(one for one, _ in every))}
+    }
+
+
+def _ranked(amounts: Iterable[tuple[int, int]], skipped: int) -> int:
+    """Return the smallest amount after so many, each given with its number."""
+    for amount, count in sorted(amounts):
+        skipped -= count
+        if skipped < 0:
+            return amount
+    return 0
+
+
+def _believed(pool: Pool, learned: Resources) -> Resources:
+    """Return what of the nodes' amounts counts for the pool's next node: of what is declared, memory and storage within
+    bounds, so that one bad node neither stops the pool's growth nor multiplies it; of anything else, all."""
+    found = {}
+    for name, amount in learned.items():
+        declared = pool.capacity.get(name)
+        if declared is None:
+            found[name] = amount
+        elif name in LEARNED:
+            found[name] = min(max(amount, int(LEAST_SHARE * declared)), int(MOST_SHARE * declared))
+    return found
+
+
+def _since(view: GroupView, memory: Memory, now: datetime) -> datetime | None:
+    """Return the time since which a group has been asked for more than are nodes; None when it has not been. What its
+    cloud does not tell of now goes on as it was."""
+    if view.group.error:
+        return memory.asked.get(view.name)
+    return min(memory.asked.get(view.name, now), now) if view.group.wanted > view.nodes else None
+
+
+def _failed(pool: Pool, view: GroupView, since: datetime, memory: Memory, now: datetime) -> str:
+    """Return why the group will not give what it was asked for; empty while it may, and while nobody tells."""
+    if view.group.error:
+        return ""
+    # Nobody knows when a size was raised that is seen for the first time.
+    first = since if view.name in memory.asked else now - pool.join
+    return _failure(pool, view, since, now, refused_since=first - CLOCKS)
+
+
+def _failure(pool: Pool, view: GroupView, since: datetime, now: datetime, *, refused_since: datetime) -> str:
+    """Return why the group will not give what it was asked for; empty while it may. A refusal counts from
+    ``refused_since``, and for as long as a machine stands for it."""
+    group = view.group
+    if group.wanted > group.machines:
+        refused = _latest(one for one in group.failures if group.refused or one.at >= refused_since)
+        if refused:
+            return refused
+        if now - since > pool.join:
+            return f"{counted(group.wanted - group.machines, 'machine')} not made within {told(pool.join)}"
+    if view.late and now - since > pool.join:
+        return f"{counted(len(view.late), 'machine')} not joined within {told(pool.join)}"
+    return ""
+
+
+def _latest(failures: Iterable[Failure]) -> str:
+    """Return the latest reason; empty when there is none."""
+    latest = max(failures, key=lambda one: (one.at, one.reason), default=None)
+    return latest.reason if latest else ""
+
+
+def _never_made(pool: PoolView, view: GroupView) -> Iterator[Action]:
+    """Yield the end of machines that were refused. Each is ended by itself: a lower size alone could end one that
+    works."""
+    reason = _latest(view.group.failures)
+    for machine in sorted(view.group.refused):
+        yield Action(
+            verb=Verb.END,
+            target=machine,
+            machine=machine,
+            group=view.name,
+            pool=pool.name,
+            reason=f"it was never made: {reason}",
+        )
+
+
+def _skipped(view: PoolView, known: Backoff | None, now: datetime, settings: Settings) -> Backoff | None:
+    """Return what is remembered of a pool's failures; None when there is none."""
+    if known and now < known.until:
+        # A clock that jumped does not shut a pool for longer than the longest time.
+        return Backoff(
+            failures=known.failures, until=min(known.until, now + settings.backoff_most), reason=known.reason
+        )
+    failed = next((group for group in view.groups if group.failed), None)
+    if failed:
+        reason = f"{failed.name}: {failed.failed}" if len(view.groups) > 1 else failed.failed
+        return backed_off(known, reason, now, settings)
+    return known if known and now < known.until + settings.backoff_most else None
+
+
+def backed_off(known: Backoff | None, reason: str, now: datetime, settings: Settings) -> Backoff:
+    """Return what is remembered of a pool that has just failed."""
+    failures = known.failures + 1 if known else 1
+    # More doublings than these change nothing, and would overflow.
+    wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
+    return Backoff(failures=failures, until=now + wait, reason=reason)
+
+
+def _put_back(pool: PoolView, view: GroupView, failure: Backoff) -> Action | None:
+    """Lower a failed group's size to what exists, and return the action; None when nothing is to be done. What it
+    should always have, it is left to try."""
+    group = view.group
+    if group.error:
+        return None
+    view.size = min(view.size, group.machines)
+    least = max(group.machines, group.min) + len(group.refused)
+    if pool.pool.closed or group.wanted <= least:
+        return None
+    return Action(
+        verb=Verb.SHRINK,
+        target=group.name,
+        pool=pool.name,
+        was=group.wanted,
+        size=least,
+        reason=f"{failure.reason}; back to what exists",
+    )
+
+
+def told(time: timedelta) -> str:
+    """Return a time in the largest unit that tells it in whole numbers above one, rounded up."""
+    seconds = max(1, math.ceil(time.total_seconds()))
+    return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"
+
+
+def unjoined(view: GroupView) -> tuple[Machine, ...]:
+    """Return the machines that have not become nodes in time, the oldest first."""
+    return tuple(sorted(view.late, key=lambda one: (str(one.made_at), one.id)))

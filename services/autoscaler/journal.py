@@ -1,0 +1,59 @@
+"""The decision log: a line for each action with its reason, and for what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from services.autoscaler.actions import Action, Verb
+from services.autoscaler.repeats import Repeats
+from services.autoscaler.text import line, plain
+
+Write = Callable[[str], None]
+"""Takes one line."""
+
+
+class Journal:
+    """Lines for people, or JSON for programs. What a pass finds as the one before did is not written again."""
+
+    def __init__(self, write: Write, *, as_json: bool, now: Callable[[], datetime]) -> None:
+        self._write, self._as_json, self._now = write, as_json, now
+        self._repeats = Repeats()
+        self._failures = 0
+
+    def decided(self, action: Action) -> None:
+        """Note what is to be done."""
+        if self._repeats.is_new(f"{action.verb} {action.target}", f"{action.reason} {action.was} {action.size}"):
+            self._line(line(action), plain(action))
+
+    def done(self, action: Action) -> None:
+        """Note what was done; each time, since nothing is done twice without a cause."""
+        if action.verb not in (Verb.TELL, Verb.HOLD):
+            self._line(f"done: {line(action).partition(':')[0]}", {**plain(action), "done": True})
+
+    def left(self, action: Action, why: str) -> None:
+        """Note why an action is left to a later pass."""
+        self._failures += 1
+        if self._repeats.is_new(f"left {action.verb} {action.target}", why):
+            self._line(f"not done: {line(action).partition(':')[0]}: {why}", {**plain(action), "left": why})
+
+    def say(self, about: str, words: str) -> None:
+        """Note anything else."""
+        if self._repeats.is_new(about, words):
+            self._line(f"{about}: {words}", {"about": about, "said": words})
+
+    def failures(self) -> int:
+        """Return the number of actions that were left since the last call."""
+        failures, self._failures = self._failures, 0
+        return failures
+
+    def rest(self) -> None:
+        """Forget what may be said again."""
+        self._repeats.forget()
+
+    def _line(self, words: str, values: dict[str, Any]) -> None:
+        if self._as_json:
+            words = json.dumps({"time": self._now().isoformat(timespec="milliseconds"), **values}, default=str)
+        self._write(words)

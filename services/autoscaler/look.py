@@ -1,0 +1,106 @@
+"""One look at a whole environment, and what would be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from components.model.nodes.nodes import on_nodes
+from services.autoscaler.group_reader import Asked, GroupReader
+from services.autoscaler.plan import plan
+from services.autoscaler.pools import limits, machines, numbers, pools, taints
+from services.autoscaler.reading import Listed, list_all, read
+from services.autoscaler.snapshot import Gang, Settings, Snapshot
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from components.model.prices.book import PriceBook
+    from contract.kubernetes.api import Api
+    from services.autoscaler.actions import Decision
+    from services.autoscaler.pod_objects import Object
+
+Answers = Mapping[str, Sequence[Asked]]
+"""Answers of clouds about groups, by pool."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """A decision, and what it was made of."""
+
+    decision: Decision
+    listed: Listed
+    asked: Answers
+    now: datetime
+    gangs: tuple[Gang, ...] = ()
+    waiting: int = 0
+    """Number of pods that wait for a node."""
+    machines: frozenset[str] = frozenset()
+    """Machines that are nodes, by their ids."""
+
+    @cached_property
+    def nodes(self) -> dict[str, Object]:
+        """Nodes as they were listed, by name."""
+        return {item["metadata"]["name"]: item for item in self.listed.nodes}
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """Groups that could not be read, with the reason."""
+        return tuple(
+            f"{one.declared.name}: {one.error}" for groups in self.asked.values() for one in groups if one.error
+        )
+
+
+def look(environment: Environment, api: Api, prices: PriceBook) -> Looked:
+    """Read cluster and clouds, and decide. Nothing is changed. Raise ``ApiError`` when the API refuses or does not
+    answer; a cloud that does not is left out."""
+    listed = list_all(api)
+    reader = GroupReader(environment)
+    try:
+        asked = reader.read(names(listed))
+    finally:
+        reader.close()
+    return decide(environment, listed, asked, prices, api.now())
+
+
+def decide(
+    environment: Environment,
+    listed: Listed,
+    asked: Answers,
+    prices: PriceBook,
+    now: datetime,
+    *,
+    closed: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+    were: frozenset[str] = frozenset(),
+) -> Looked:
+    """Return what is to be done. ``closed`` says of pools, beyond those that are being rolled, why they are to be left
+    alone; ``were`` are the machines that were nodes at the last look."""
+    cluster = read(listed, machines=machines(asked), taints=taints(environment), now=now)
+    rolled = {name: "it is being rolled" for name in environment.pools if on_nodes(name) in listed.rolled}
+    known = pools(environment, asked, cluster.nodes, prices=prices, closed={**(closed or {}), **rolled})
+    snapshot = Snapshot(
+        pods=cluster.pods,
+        nodes=cluster.nodes,
+        gangs=cluster.gangs,
+        daemons=cluster.daemons,
+        limits=tuple(limits(environment, known, cluster.nodes, sizes=listed.memory.sizes)),
+        were=were,
+        settings=settings or numbers(environment),
+    )
+    return Looked(
+        decision=plan(snapshot, known, listed.memory, now),
+        listed=listed,
+        asked=asked,
+        now=now,
+        gangs=cluster.gangs,
+        waiting=len(cluster.pods),
+        machines=frozenset(node.machine for node in cluster.nodes if node.machine),
+    )
+
+
+def names(listed: Listed) -> frozenset[str]:
+    """Return the names of all nodes."""
+    return frozenset(item["metadata"]["name"] for item in listed.nodes)

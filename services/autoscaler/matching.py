@@ -1,0 +1,86 @@
+"""Labels, taints and selectors: whether a pod may be on a node, by the scheduler's rules (k8s.io/component-helpers,
+``scheduling/corev1``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from contract.labels import HOSTNAME_LABEL
+from services.autoscaler.shapes import Apart, Kind, Operator, Requirement, Taint, Term, Toleration, Where
+
+REPELS = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep a pod away; ``PreferNoSchedule`` is a wish."""
+
+
+def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    """Return whether labels fulfil a requirement."""
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case Operator.IN:
+            return value is not None and value in requirement.values
+        case Operator.NOT_IN:
+            return value is None or value not in requirement.values
+        case Operator.EXISTS:
+            return value is not None
+        case Operator.DOES_NOT_EXIST:
+            return value is None
+        case Operator.GT | Operator.LT:
+            return _compared(requirement, value)
+
+
+def _compared(requirement: Requirement, value: str | None) -> bool:
+    """Compare whole numbers. What is none fulfils nothing."""
+    try:
+        found, wanted = int(value or ""), int(requirement.values[0])
+    except (ValueError, IndexError):
+        return False
+    return found > wanted if requirement.operator is Operator.GT else found < wanted
+
+
+def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Return whether a taint does not keep the pod away."""
+    return taint.effect not in REPELS or any(
+        one.key in ("", taint.key) and one.effect in ("", taint.effect) and one.value in (None, taint.value)
+        for one in tolerations
+    )
+
+
+def mismatch(where: Where, kind: Kind, name: str = "") -> str:
+    """Return why a pod may not be on a node of a kind; empty when it may. ``name`` is the node's; a node that is still
+    to be made has none."""
+    labels = dict(kind.labels)
+    if name:
+        labels.setdefault(HOSTNAME_LABEL, name)
+    for requirement in where.selector:
+        if not holds(requirement, labels):
+            return f"it is not {requirement}"
+    for terms in where.affinity:
+        if not any(_term(term, labels, name) for term in terms):
+            told = " or ".join(filter(None, map(_told, terms)))
+            return f"its labels are not {told}" if told else "no node has what an empty affinity asks for"
+    for taint in kind.taints:
+        if not tolerated(taint, where.tolerations):
+            return f"its taint {taint} is not tolerated"
+    return ""
+
+
+def _term(term: Term, labels: Mapping[str, str], name: str) -> bool:
+    if not term.labels and not term.fields:
+        return False
+    own = {one.key: name for one in term.fields}
+    return (
+        all(holds(one, labels) for one in term.labels)
+        and all(holds(one, own) for one in term.fields if name)
+        and (bool(name) or not term.fields)
+    )
+
+
+def _told(term: Term) -> str:
+    return " and ".join(map(str, (*term.labels, *term.fields)))
+
+
+def keeps_apart(apart: Apart, namespace: str, labels: Mapping[str, str]) -> bool:
+    """Return whether a pod of a namespace with these labels is one of those to stay apart from."""
+    if apart.namespaces is not None and namespace not in apart.namespaces:
+        return False
+    return all(holds(requirement, labels) for requirement in apart.labels)

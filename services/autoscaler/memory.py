@@ -1,0 +1,82 @@
+"""State that one decision leaves for the next: kept in the cluster, so that a restart forgets nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from services.autoscaler.shapes import Resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """A pool that failed."""
+
+    failures: int
+    """Number of failures without a success between."""
+    until: datetime
+    """Time until which it is skipped."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """State between decisions. An empty one is safe: clocks start anew."""
+
+    asked: Mapping[str, datetime] = field(default_factory=dict)
+    """Time since which a group has been asked for more machines than are nodes, by its name."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Number of machines that a group has or was asked for, by its name: reckoned with while its cloud does not
+    tell."""
+    lost: frozenset[str] = frozenset()
+    """Machines that were nodes and are none any more, by their ids: somebody may have deleted these, with work on the
+    machines."""
+    backoff: Mapping[str, Backoff] = field(default_factory=dict)
+    """Failed pools by name."""
+    idle: Mapping[str, datetime] = field(default_factory=dict)
+    """Time since which a node has had no work, by its name."""
+    learned: Mapping[str, Resources] = field(default_factory=dict)
+    """Amounts that nodes of a pool really had for pods, by its name: a declared type promises a little too much."""
+
+
+def to_document(memory: Memory) -> dict[str, Any]:
+    """Return the memory as JSON's plain values."""
+    return {
+        "asked": _times(memory.asked),
+        "sizes": dict(sorted(memory.sizes.items())),
+        "lost": sorted(memory.lost),
+        "backoff": {
+            name: {"failures": one.failures, "until": one.until.isoformat(), "reason": one.reason}
+            for name, one in sorted(memory.backoff.items())
+        },
+        "idle": _times(memory.idle),
+        "learned": {name: dict(sorted(one.items())) for name, one in sorted(memory.learned.items())},
+    }
+
+
+def of_document(document: Mapping[str, Any]) -> Memory:
+    """Return the memory that :func:`to_document` wrote. Raise ``AttributeError``, ``KeyError``, ``TypeError`` or
+    ``ValueError`` for anything else."""
+    return Memory(
+        asked=_read(document["asked"]),
+        sizes={name: int(count) for name, count in document["sizes"].items()},
+        lost=frozenset(map(str, document["lost"])),
+        backoff={
+            name: Backoff(
+                failures=int(one["failures"]), until=datetime.fromisoformat(one["until"]), reason=str(one["reason"])
+            )
+            for name, one in document["backoff"].items()
+        },
+        idle=_read(document["idle"]),
+        learned={name: {key: int(value) for key, value in one.items()} for name, one in document["learned"].items()},
+    )
+
+
+def _times(times: Mapping[str, datetime]) -> dict[str, str]:
+    return {name: at.isoformat() for name, at in sorted(times.items())}
+
+
+def _read(times: Mapping[str, str]) -> dict[str, datetime]:
+    return {name: datetime.fromisoformat(at) for name, at in times.items()}

@@ -1,0 +1,69 @@
+"""Writes nodes: cordons, and evictions of what may move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contract.annotations import SCALE_IN
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.drain import annotate, cordon, evict, pod_of, uncordon
+from services.autoscaler.actions import Action, Verb
+from services.autoscaler.guard import Guard
+from services.autoscaler.journal import Journal
+from services.autoscaler.look import Looked
+from services.autoscaler.pod_objects import Object
+
+CHANGED = "it has changed meanwhile"
+
+
+class NodeHands:
+    """Writes of one process. A node is only written as it was seen."""
+
+    def __init__(self, api: Api, *, guard: Guard, journal: Journal) -> None:
+        self._api, self._guard, self._journal = api, guard, journal
+
+    def write(self, looked: Looked) -> None:
+        """Do what a decision says of nodes. An error of one stops no other."""
+        self._forget_cordons(looked.listed.nodes)
+        mine = [one for one in looked.decision.actions if one.verb in (Verb.UNCORDON, Verb.CORDON, Verb.DRAIN)]
+        pods = {_name(item): item for item in looked.listed.pods} if any(one.pods for one in mine) else {}
+        for action in mine:
+            self._guard.check()
+            try:
+                left = self._write(action, looked.nodes[action.target], pods, looked)
+            except ApiError as error:
+                left = str(error)
+            if left:
+                self._journal.left(action, left)
+            else:
+                self._journal.done(action)
+
+    def _forget_cordons(self, nodes: Iterable[Object]) -> None:
+        """Take the note of a cordon off nodes that somebody else has uncordoned: with it, the next cordon by hand would
+        look like the autoscaler's."""
+        for node in nodes:
+            metadata = node["metadata"]
+            if SCALE_IN in (metadata.get("annotations") or {}) and not node["spec"].get("unschedulable"):
+                self._guard.check()
+                try:
+                    if annotate(self._api, dict(node), {SCALE_IN: None}):
+                        self._journal.say(metadata["name"], "somebody has uncordoned it: the cordon's note is gone")
+                except ApiError as error:
+                    self._journal.say(metadata["name"], str(error))
+
+    def _write(self, action: Action, node: Object, pods: dict[str, Object], looked: Looked) -> str:
+        """Do one action. Return why it is not done; empty when it is."""
+        if action.verb is Verb.CORDON:
+            since = {SCALE_IN: looked.now.isoformat(timespec="seconds")}
+            return "" if cordon(self._api, dict(node), annotations=since) else CHANGED
+        if action.verb is Verb.UNCORDON:
+            return "" if uncordon(self._api, dict(node), annotations=[SCALE_IN]) else CHANGED
+        return "; ".join(f"{name}: {why}" for name in action.pods if (why := self._evict(pods.get(name))))
+
+    def _evict(self, item: Object | None) -> str:
+        return evict(self._api, pod_of(item)) if item else ""
+
+
+def _name(item: Object) -> str:
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"

@@ -1,0 +1,201 @@
+"""Node objects of the API, with the pods on them, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from components.model.nodes.nodes import HOSTS
+from contract.annotations import KEEP, ROLL, SCALE_IN
+from contract.kubernetes.api import moment
+from contract.kubernetes.drain import OVERDUE, DrainPod, pod_of
+from contract.kubernetes.quantities import whole
+from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_LABEL
+from contract.taints import CORDON, QUARANTINE_TAINT, STARTING
+from services.autoscaler.matching import holds
+from services.autoscaler.pod_objects import TOO_MANY_APART, Object, Shapes, label_requirements, requests
+from services.autoscaler.shapes import PODS, Apart, Kind, Requirement, Resources, Taint
+from services.autoscaler.snapshot import Cordon, Health, LabelPairs, Moving, Node
+
+PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
+"""Taints of nodes that are full for the moment, and neither starting nor dead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """A disruption budget that allows nothing at the moment."""
+
+    namespace: str
+    name: str
+    selector: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Facts that groups know of a node's machine."""
+
+    group: str
+    machine: str
+    keep: str = ""
+    leaving: bool = False
+    counted: bool = True
+
+
+class Nodes:
+    """Nodes as plain values; equal kinds are one object."""
+
+    def __init__(
+        self,
+        shapes: Shapes,
+        *,
+        budgets: Sequence[Budget],
+        machines: Mapping[str, Known],
+        taints: Mapping[str, frozenset[tuple[str, str]]],
+        now: datetime,
+    ) -> None:
+        """``machines`` are those of the groups by the name of their node, ``taints`` the key and effect of those that
+        a pool's nodes always have, by the pool's name on nodes."""
+        self._shapes, self._budgets, self._machines, self._taints, self._now = shapes, budgets, machines, taints, now
+        self._kinds: dict[Kind, Kind] = {}
+
+    def of(self, item: Object, pods: Iterable[Object]) -> Node:
+        """Return a node with the sum of its pods, none of which is over."""
+        metadata = item["metadata"]
+        labels = dict(metadata.get("labels") or {})
+        pool = labels.get(POOL_LABEL, "")
+        usual = self._taints.get(pool, frozenset())
+        found = item["spec"].get("taints") or ()
+        starting = [one for one in found if _is_starting(one) and (one["key"], one["effect"]) not in usual]
+        has = {name: whole(name, text) for name, text in (item["status"].get("allocatable") or {}).items()}
+        health, since = self._health(item, starting=bool(starting))
+        known = self._machines.get(metadata["name"], Known(group="", machine=""))
+        load = _Load(self._shapes, self._budgets, self._now, answers=health is not Health.SILENT)
+        for pod in pods:
+            load.add(pod)
+        annotations = metadata.get("annotations") or {}
+        cordoned_at = moment(annotations.get(SCALE_IN, ""))
+        return Node(
+            name=metadata["name"],
+            kind=self._kind(labels, [one for one in found if one not in starting and one["key"] != CORDON]),
+            free={} if load.crowded else {name: amount - load.used.get(name, 0) for name, amount in has.items()},
+            allocatable=has,
+            pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
+            group=known.group,
+            machine=known.machine,
+            counted=known.counted and not known.leaving,
+            health=Health.ENDING if known.leaving else health,
+            since=since,
+            cordon=_cordon(item, annotations),
+            cordoned_at=cordoned_at,
+            keep=known.keep or _keep(annotations, found),
+            work=load.work,
+            leaving=load.leaving,
+            moving=tuple(load.moving),
+            identities=tuple(load.identities),
+            apart=tuple(dict.fromkeys(load.apart)),
+            ports=frozenset(load.ports),
+        )
+
+    def _kind(self, labels: Mapping[str, str], taints: Iterable[Object]) -> Kind:
+        own = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL))
+        kept = tuple(sorted({Taint(one["key"], str(one.get("value") or ""), one["effect"]) for one in taints}))
+        kind = Kind(own, kept)
+        return self._kinds.setdefault(kind, kind)
+
+    def _health(self, item: Object, *, starting: bool) -> tuple[Health, datetime | None]:
+        made = moment(item["metadata"].get("creationTimestamp", ""))
+        keys = {one["key"] for one in item["spec"].get("taints") or ()}
+        if INTERRUPTED in keys:
+            return Health.ENDING, None
+        conditions = item["status"].get("conditions") or ()
+        ready: Object = next((one for one in conditions if one["type"] == "Ready"), {})
+        since = moment(str(ready.get("lastTransitionTime") or "")) or made
+        if ready.get("status") == "True":
+            return (Health.STARTING, made) if starting else (Health.READY, since)
+        # A node that never was ready tells so since it registered.
+        never = made is None or since is None or since - made < timedelta(seconds=1)
+        return (Health.STARTING, made) if never else (Health.SILENT, since)
+
+
+class _Load:
+    """The pods of one node, summed up."""
+
+    def __init__(self, shapes: Shapes, budgets: Sequence[Budget], now: datetime, *, answers: bool) -> None:
+        self._shapes, self._budgets, self._now, self._answers = shapes, budgets, now, answers
+        self.used: Resources = {}
+        self.work = self.leaving = 0
+        self.crowded = False
+        """True when one of them keeps apart from more than is reckoned with: nothing is placed beside it."""
+        self.moving: list[Moving] = []
+        self.identities: list[tuple[str, LabelPairs]] = []
+        self.apart: list[Apart] = []
+        self.ports: list[str] = []
+
+    def add(self, item: Object) -> None:
+        """Count one pod."""
+        pod = pod_of(item)
+        for name, amount in {**requests(item["spec"]), PODS: 1}.items():
+            self.used[name] = self.used.get(name, 0) + amount
+        labels = tuple(sorted((item["metadata"].get("labels") or {}).items()))
+        self.identities.append((pod.namespace, labels))
+        if _is_plain(item["spec"]):
+            shape = None
+        else:
+            shape = self._shapes.of(item)
+            self.apart += shape.apart
+            self.ports += shape.ports
+            self.crowded |= TOO_MANY_APART in shape.unknown
+        if pod.stays:
+            return
+        if pod.leaving:
+            self.leaving += self._answers or pod.ends_at is None or self._now - pod.ends_at <= OVERDUE
+        elif pod.work:
+            self.work += 1
+        else:
+            held = _held(pod, dict(labels), self._budgets)
+            self.moving.append(Moving(id=str(pod), shape=shape or self._shapes.of(item), held=held))
+
+
+def _is_plain(spec: Object) -> bool:
+    """Return whether a pod that runs keeps nobody off its node but by what it requests."""
+    ports = any(port.get("hostPort") for one in spec.get("containers") or () for port in one.get("ports") or ())
+    return not ports and "podAntiAffinity" not in (spec.get("affinity") or {})
+
+
+def _held(pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[Budget]) -> str:
+    for budget in budgets:
+        if budget.namespace == pod.namespace and all(holds(one, labels) for one in budget.selector):
+            return f"disruption budget {budget.name} allows none"
+    return ""
+
+
+def _is_starting(taint: Mapping[str, Any]) -> bool:
+    return str(taint["key"]).startswith(STARTING) and taint["key"] not in (CORDON, QUARANTINE_TAINT["key"], *PRESSURE)
+
+
+def _cordon(item: Object, annotations: Mapping[str, str]) -> Cordon:
+    if not item["spec"].get("unschedulable"):
+        return Cordon.NONE
+    ours = SCALE_IN in annotations and ROLL not in annotations
+    return Cordon.OURS if ours else Cordon.OTHERS
+
+
+def _keep(annotations: Mapping[str, str], taints: Iterable[Mapping[str, Any]]) -> str:
+    if annotations.get(KEEP, "false") != "false":
+        return KEEP
+    if ROLL in annotations:
+        return "a roll is replacing it"
+    return "it is in quarantine" if any(one["key"] == QUARANTINE_TAINT["key"] for one in taints) else ""
+
+
+def budget_of(item: Object) -> Budget | None:
+    """Return a disruption budget that allows nothing at the moment; None for one that does."""
+    if (item.get("status") or {}).get("disruptionsAllowed", 0) > 0:
+        return None
+    selector = item["spec"].get("selector")
+    if selector is None:
+        return None
+    metadata = item["metadata"]
+    return Budget(namespace=metadata["namespace"], name=metadata["name"], selector=label_requirements(selector))

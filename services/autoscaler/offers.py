@@ -1,0 +1,214 @@
+"""Offers: machines that groups can still be asked for, and the order in which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+
+from services.autoscaler.groups import GroupView, PoolView
+from services.autoscaler.matching import mismatch
+from services.autoscaler.rooms import Ledger, Need, Room, Tier
+from services.autoscaler.shapes import Kind, Resources, Shape, Where
+from services.autoscaler.snapshot import Limit
+
+JOINING = "what may join at once"
+"""Name of the limit of machines that are on their way."""
+
+UNPRICED = Decimal("Infinity")
+"""Price of what has none: it comes after all that has one."""
+
+
+class Left:
+    """A shared number, as it is used up."""
+
+    __slots__ = ("amount", "each", "name")
+
+    def __init__(self, limit: Limit) -> None:
+        self.name, self.amount, self.each = limit.name, limit.left, dict(limit.each)
+
+
+class Offer:
+    """Machines that one group can still be asked for."""
+
+    def __init__(
+        self, pool: PoolView, group: GroupView, *, empty: list[int], kind: Kind, limits: Sequence[Left]
+    ) -> None:
+        """``empty`` is what a new node has free, in the ledger's order; ``kind`` its labels and taints."""
+        self.pool, self.group, self.kind, self.empty = pool, group, kind, empty
+        self._room = (group.room, pool.room)
+        self.limits = [(one, one.each[pool.name]) for one in limits if one.each.get(pool.name)]
+        self.bought = 0
+        """Number of machines that this decision asks for."""
+        self.orders: list[tuple[str, tuple[str, ...]]] = []
+        """For whom each machine is: words for all of them, and the names of its pods."""
+
+    @property
+    def left(self) -> int:
+        """Number of machines that it can still be asked for, by the group itself and by what it shares."""
+        left = min(self._room[0] - self.bought, self._room[1] - self.pool.bought)
+        for one, each in self.limits:
+            left = min(left, one.amount // each)
+        return max(0, left)
+
+    def each(self, need: Need) -> int:
+        """Return the number of equal pods that a new node has room for."""
+        if need.alone:
+            return int(all(self.empty[index] >= amount for index, amount in need.vector))
+        return min((self.empty[index] // amount for index, amount in need.vector), default=0)
+
+    def shut(self) -> str:
+        """Return why it has no machine to give; empty when it has."""
+        if self.pool.blocked:
+            return self.pool.blocked
+        if self.group.group.error:
+            return f"its cloud does not tell of {self.group.name}: {self.group.group.error}"
+        used = [one.name for one, each in self.limits if one.amount < each]
+        return f"{' and '.join(used)} is used up" if used else f"it is at its largest size, {self.pool.pool.max}"
+
+
+def kind_of(pool: PoolView, group: GroupView) -> Kind:
+    """Return the kind of a group's next node."""
+    return Kind(labels=tuple(sorted({*pool.pool.labels, *group.group.labels})), taints=pool.taints)
+
+
+def empty_of(pool: PoolView, kind: Kind, daemons: Iterable[Shape]) -> Resources:
+    """Return what a new node has for pods, without those that every node has."""
+    free = dict(pool.capacity)
+    for shape in daemons:
+        if not mismatch(shape.where, kind):
+            for name, amount in shape.requests:
+                free[name] = free.get(name, 0) - amount
+    return free
+
+
+class Market:
+    """All offers."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        pools: Mapping[str, PoolView],
+        *,
+        limits: Iterable[Limit],
+        joining: int,
+        daemons: Sequence[Shape],
+    ) -> None:
+        """``joining`` is the number of machines that may be on their way at once."""
+        self._ledger = ledger
+        coming = sum(group.coming for pool in pools.values() for group in pool.groups)
+        everywhere = tuple((name, 1) for name in pools)
+        self.joining = Left(Limit(name=JOINING, left=joining - coming, each=everywhere))
+        self.limits = [*map(Left, limits), self.joining]
+        self.offers: list[Offer] = []
+        for pool in pools.values():
+            for group in pool.groups:
+                kind = kind_of(pool, group)
+                empty = ledger.vector(empty_of(pool, kind, daemons))
+                self.offers.append(Offer(pool, group, empty=empty, kind=kind, limits=self.limits))
+                ledger.class_of(kind, Tier.NEW)
+        self.made: dict[str, Offer] = {}
+        """Offer of each new machine, by the name of its room."""
+        self._matching: dict[Where, list[Offer]] = {}
+        self._fitting: dict[Need, dict[str, list[tuple[Offer, int]]]] = {}
+
+    def matching(self, where: Where) -> list[Offer]:
+        """Return the offers on whose nodes a pod may be by labels and taints, whether they have any left or not."""
+        found = self._matching.get(where)
+        if found is None:
+            found = self._matching[where] = [one for one in self.offers if not mismatch(where, one.kind)]
+        return found
+
+    def fitting(self, need: Need) -> dict[str, list[tuple[Offer, int]]]:
+        """Return the offers whose nodes can hold a pod, by pool, each with the number of such pods that one holds;
+        whether they have any left or not."""
+        found = self._fitting.get(need)
+        if found is None:
+            found = self._fitting[need] = {}
+            for offer in self.matching(need.shape.where):
+                each = offer.each(need)
+                if each > 0:
+                    found.setdefault(offer.pool.name, []).append((offer, each))
+        return found
+
+    def ranked(self, need: Need, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
+        """Return the offers with something left for some pods, the one to ask first at the front: by declared
+        priority, reservations first, then by what all of it costs, spot, region and name. A pool is followed by its
+        fallbacks."""
+        fitting = self.fitting(need)
+
+        def rank(name: str) -> tuple[bool, int, bool, Decimal, bool, str, str]:
+            offer, each = fitting[name][0]
+            pool = offer.pool.pool
+            price = UNPRICED if pool.price is None else pool.price * -(-count // each)
+            return (not pool.racks, pool.priority, not pool.reserved, price, not pool.spot, pool.region, name)
+
+        left = {
+            name: some
+            for name, offers in fitting.items()
+            if (some := [one for one in offers if one[0].left and (domain is None or domain in one[0].kind.labels)])
+        }
+        order: dict[str, None] = {}
+        # Fallbacks of a pool that has nothing left take its place.
+        for name in sorted(fitting, key=rank) if len(left) > 1 else left:
+            _followed(name, fitting, order)
+        return [one for name in order for one in left.get(name, ())]
+
+    def buy(
+        self, need: Need, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
+    ) -> list[tuple[Room, int]]:
+        """Ask for machines for as many pods as can be had, and place them there. ``names`` are the pods', ``buyer``
+        words for all of them."""
+        placed: list[tuple[Room, int]] = []
+        for offer, each in self.ranked(need, len(names), domain):
+            while names and offer.left > 0:
+                pods, names = names[:each], names[each:]
+                room = self._make(offer, buyer, pods)
+                self._ledger.take(room, need, len(pods))
+                placed.append((room, len(pods)))
+            if not names:
+                break
+        return placed
+
+    def top_up(self) -> None:
+        """Ask for the machines that groups should always have."""
+        for offer in self.offers:
+            while offer.group.size + offer.bought < offer.group.group.min and offer.left > 0:
+                self._make(offer, "its least size", ())
+
+    def ask(self, pool: str, number: int, buyer: str) -> None:
+        """Ask a pool for machines that nobody waits for, as many of ``number`` as it can be asked for."""
+        for offer in self.offers:
+            while number and offer.pool.name == pool and offer.left > 0:
+                self._make(offer, buyer, ())
+                number -= 1
+
+    def _make(self, offer: Offer, buyer: str, pods: tuple[str, ...]) -> Room:
+        number = offer.group.present + offer.bought + 1
+        room = Room(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))
+        self._ledger.add_new(room)
+        self.made[room.name] = offer
+        self._count(offer, 1)
+        offer.orders.append((buyer, pods))
+
+        def undo() -> None:
+            self._count(offer, -1)
+            offer.orders.pop()
+
+        self._ledger.note(undo)
+        return room
+
+    def _count(self, offer: Offer, one: int) -> None:
+        offer.bought += one
+        offer.pool.bought += one
+        for limit, each in offer.limits:
+            limit.amount -= one * each
+
+
+def _followed(name: str, fitting: Mapping[str, Sequence[tuple[Offer, int]]], order: dict[str, None]) -> None:
+    """Add a pool to the order, and the pools that take over for it right after it."""
+    if name in order:
+        return
+    order[name] = None
+    for fallback in fitting[name][0][0].pool.pool.fallbacks:
+        if fallback in fitting:
+            _followed(fallback, fitting, order)

@@ -1,0 +1,178 @@
+"""One pass: read, decide, remember, act."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from services.autoscaler.actions import Decision, Verb
+from services.autoscaler.group_hands import GroupHands
+from services.autoscaler.group_reader import LIMIT_S, Asked, GroupReader
+from services.autoscaler.groups import backed_off
+from services.autoscaler.guard import Guard
+from services.autoscaler.journal import Journal
+from services.autoscaler.look import Looked, decide, names
+from services.autoscaler.memory import Memory
+from services.autoscaler.metrics import Metrics
+from services.autoscaler.node_hands import NodeHands
+from services.autoscaler.reading import Listed
+from services.autoscaler.snapshot import Settings
+from services.autoscaler.store import Store
+from services.autoscaler.telling import Teller
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from components.model.prices.book import PriceBook
+    from contract.kubernetes.api import Api
+
+FRESH_S, KEPT_S = 0.8, 9.0
+"""Time for which a cloud's answer is good, seconds: about a group that was asked for machines just now, and any other.
+A size is compared before it is written in any case."""
+CLOSELY = timedelta(minutes=1)
+"""Time for which a group is looked at closely after it was asked: clouds refuse within seconds, and boots take
+minutes."""
+
+Read = Callable[[Memory, datetime], Listed]
+"""Returns the cluster's objects, with the memory that is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passed:
+    """Outcome of a pass."""
+
+    looked: Looked
+    refused: Mapping[str, str]
+    """Pools that were refused at once what they were asked for: another pass is due."""
+    failed: int
+    """Number of actions that were begun and not done."""
+    soon: bool
+    """True when a group is looked at closely."""
+
+
+class Passes:
+    """Passes of one process. ``act`` is false for one that changes nothing."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        api: Api,
+        prices: PriceBook,
+        *,
+        read: Read,
+        leads: Callable[[], bool],
+        identity: str,
+        journal: Journal,
+        metrics: Metrics,
+        act: bool,
+        settings: Settings | None = None,
+    ) -> None:
+        """``identity`` names this process as a holder of leases."""
+        guard = Guard(leads)
+        self._environment, self._api, self._prices, self._read = environment, api, prices, read
+        self._journal, self._metrics, self._act = journal, metrics, act
+        self._settings = settings or Settings()
+        self._store = Store(api)
+        self.reader = GroupReader(environment)
+        self._groups = GroupHands(api, self.reader, guard=guard, holder=identity, journal=journal, metrics=metrics)
+        self._nodes = NodeHands(api, guard=guard, journal=journal)
+        self._teller = Teller(api, guard=guard, instance=identity, journal=journal)
+        self._guard = guard
+        self._closely: frozenset[str] = frozenset()
+        self._were: frozenset[str] = frozenset()
+
+    def run(self, *, limit_s: float | None = LIMIT_S) -> Passed:
+        """Make one pass. Clouds have ``limit_s`` seconds to answer, once for what is read and once for what is written;
+        None: as long as it takes. Raise ``ApiError`` when the API refuses or does not answer, and
+        :class:`~services.autoscaler.guard.LostError` when this process leads no longer."""
+        began = time.monotonic()
+        try:
+            passed = self._run(limit_s)
+        except Exception:
+            self._metrics.count("passes_failed_total")
+            raise
+        self._metrics.count("passes_total")
+        self._metrics.count("pass_seconds_total", time.monotonic() - began)
+        self._journal.rest()
+        return passed
+
+    def close(self) -> None:
+        """Ask for nothing more."""
+        self._groups.close()
+        self.reader.close()
+
+    def _run(self, limit_s: float | None) -> Passed:
+        late = self._groups.finish(0.0)
+        memory = self._store.read()
+        now = self._api.now()
+        listed = self._read(memory, now)
+        asked = self.reader.read(
+            names(listed), keeps_s=lambda name: FRESH_S if name in self._closely else KEPT_S, limit_s=limit_s
+        )
+        asked = _with(asked, self._groups.sent())
+        if late:
+            listed = replace(listed, memory=self._failed(memory, late, now))
+        looked = decide(
+            self._environment,
+            listed,
+            asked,
+            self._prices,
+            now,
+            closed=self._groups.closed(),
+            settings=self._settings,
+            were=self._were,
+        )
+        self._were = looked.machines
+        self._note(looked)
+        refused: dict[str, str] = {}
+        if self._act:
+            refused = self._do(looked, limit_s)
+        asked_at = looked.decision.memory.asked
+        self._closely = frozenset(name for name, at in asked_at.items() if now - at < CLOSELY)
+        return Passed(looked=looked, refused=refused, failed=self._journal.failures(), soon=bool(self._closely))
+
+    def _do(self, looked: Looked, limit_s: float | None) -> dict[str, str]:
+        """Remember, and act. Groups are asked first, since machines take longest to come."""
+        self._guard.check()
+        self._store.write(looked.decision.memory)
+        self._groups.begin(looked)
+        self._nodes.write(looked)
+        self._teller.tell(looked)
+        refused = self._groups.finish(limit_s)
+        if refused:
+            self._guard.check()
+            self._store.write(self._failed(looked.decision.memory, refused, looked.now))
+        return refused
+
+    def _failed(self, memory: Memory, refused: Mapping[str, str], now: datetime) -> Memory:
+        """Return a memory in which pools have failed."""
+        failures = {
+            name: backed_off(memory.backoff.get(name), f"refused: {why}", now, self._settings)
+            for name, why in refused.items()
+        }
+        return replace(memory, backoff={**memory.backoff, **failures})
+
+    def _note(self, looked: Looked) -> None:
+        decision: Decision = looked.decision
+        for blind in looked.blind:
+            self._journal.say("not seen", blind)
+        for action in decision.actions:
+            self._journal.decided(action)
+            self._metrics.count("actions_total", verb=str(action.verb))
+        self._metrics.set("pending_pods", looked.waiting)
+        self._metrics.set("groups_not_seen", len(looked.blind))
+        self._metrics.set("holds", sum(action.verb is Verb.HOLD for action in decision.actions))
+
+
+def _with(asked: Mapping[str, Sequence[Asked]], sent: Mapping[str, int]) -> dict[str, tuple[Asked, ...]]:
+    """Return groups that want at least what they are being asked for."""
+
+    def expected(one: Asked) -> Asked:
+        size = sent.get(one.declared.name, 0)
+        if one.group is None or size <= one.group.wanted:
+            return one
+        return replace(one, group=replace(one.group, wanted=size))
+
+    return {pool: tuple(map(expected, groups)) for pool, groups in asked.items()}

@@ -1,0 +1,208 @@
+"""Places demand: on free room, then on nodes to be uncordoned, then on machines that are to be bought. Gangs are placed
+whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import chain
+
+from services.autoscaler.actions import Placed
+from services.autoscaler.demand import Demand, GangDemand
+from services.autoscaler.offers import UNPRICED, Market
+from services.autoscaler.rooms import NOW, Ledger, Need, Room, Tier
+
+PRESENT = (*NOW, Tier.COMING, Tier.NEW)
+"""Tiers that cost nothing more."""
+
+WITHOUT_LIMIT = 1 << 30
+"""More machines than anybody asks for."""
+
+Domain = tuple[str, str]
+"""A label and its value, on which all nodes of a gang agree."""
+Parts = list[tuple[Room, tuple[str, ...]]]
+"""Nodes, each with the pods that were placed on it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Short:
+    """Demand that found no room, or not all of it."""
+
+    demand: Demand
+    pods: tuple[str, ...]
+    """Pods without room."""
+    gang: GangDemand | None = None
+    """The gang that does not fit as a whole."""
+    fitted: int = 0
+    """Number of the gang's members that would have had room."""
+    domain: Domain | None = None
+    """Domain in which that was."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seated:
+    """A gang that has room as a whole."""
+
+    gang: GangDemand
+    rooms: tuple[Room, ...]
+
+    @property
+    def waits(self) -> int:
+        """Number of its nodes that do not take pods yet."""
+        return sum(room.tier not in NOW for room in self.rooms)
+
+
+class Placer:
+    """Places demand after demand, and remembers what became of it."""
+
+    def __init__(self, ledger: Ledger, market: Market, *, joining: int) -> None:
+        """``joining`` is the number of machines that may be on their way at once."""
+        self._ledger, self._market, self._joining_most = ledger, market, joining
+        self.placed: list[Placed] = []
+        self.short: list[Short] = []
+        self.seated: list[Seated] = []
+        self._hopeless: dict[object, tuple[int, Demand, Domain | None]] = {}
+        """Gangs that did not fit, by what they ask for: room only becomes less."""
+
+    def single(self, demand: Demand) -> None:
+        """Place pods that start alone: as many as have room."""
+        unknown = demand.need.shape.unknown
+        parts, rest = ([], demand.pods) if unknown else self._place(demand, buyer="", domain=None)
+        self._keep(parts)
+        if rest:
+            self.short.append(Short(demand=demand, pods=rest))
+
+    def gang(self, demand: GangDemand, where_members_run: set[str]) -> None:
+        """Place all members, or none. ``where_members_run`` are the values of the gang's label on nodes where members
+        run already: the others have to be there too."""
+        first = demand.members[0]
+        unknown = next((one for one in demand.members if one.need.shape.unknown), None)
+        if unknown or demand.gang.unknown:
+            self.short.append(Short(demand=unknown or first, pods=(), gang=demand))
+            return
+        within = demand.gang.within
+        signature = (
+            within,
+            tuple(sorted(where_members_run)),
+            tuple((one.need, len(one.pods)) for one in demand.members),
+        )
+        known = self._hopeless.get(signature)
+        if known is None:
+            found = self._attempt(demand, self._domains(within, where_members_run))
+            if isinstance(found, list):
+                self._keep(found, gang=demand.gang.name)
+                rooms = {room.name: room for room, _ in found}
+                self.seated.append(Seated(gang=demand, rooms=tuple(rooms[name] for name in sorted(rooms))))
+                return
+            known = self._hopeless[signature] = found
+        fitted, short, domain = known
+        member = next(one for one in demand.members if one.need is short.need)
+        self.short.append(Short(demand=member, pods=(), gang=demand, fitted=fitted, domain=domain))
+
+    def _attempt(self, demand: GangDemand, domains: list[Domain | None]) -> Parts | tuple[int, Demand, Domain | None]:
+        """Place a gang in the best domain, as :meth:`_best`. Where only the number of machines that may join at once
+        keeps it waiting, it goes alone once nothing else is joining; until then nobody else is given machines."""
+        found, joining = self._best(demand, domains), self._market.joining
+        if isinstance(found, list) or joining.amount >= demand.count:
+            return found
+        before, mark = joining.amount, self._ledger.mark()
+        joining.amount = WITHOUT_LIMIT
+        alone = self._best(demand, domains)
+        if not isinstance(alone, list):
+            joining.amount = before
+            return found
+        if before < self._joining_most:
+            self._ledger.take_back(mark)
+            joining.amount = 0
+            return found
+        joining.amount += before - WITHOUT_LIMIT
+        return alone
+
+    def _domains(self, within: str, running: set[str]) -> list[Domain | None]:
+        if not within:
+            return [None]
+        return [(within, value) for value in sorted(running or self._ledger.values_of(within))]
+
+    def _best(self, demand: GangDemand, domains: list[Domain | None]) -> Parts | tuple[int, Demand, Domain | None]:
+        """Place a gang in the best domain, and return its parts; or the number of members that the roomiest domain has
+        room for, the first that has none, and the domain."""
+        best: tuple[tuple[object, ...], Domain | None] | None = None
+        failed: tuple[int, Demand, Domain | None] = (-1, demand.members[0], domains[0] if domains else None)
+        for domain in domains:
+            if domain and (hopeless := self._hopeless_in(demand, domain)):
+                failed = max(failed, hopeless, key=lambda one: one[0])
+                continue
+            mark = self._ledger.mark()
+            parts, fitted, short = self._all(demand, domain)
+            if short is None:
+                cost = self._cost(parts, domain)
+                if not cost[0] and not cost[1]:
+                    # Nothing is better than room that is there.
+                    return parts
+                if best is None or cost < best[0]:
+                    best = (cost, domain)
+            elif fitted > failed[0]:
+                failed = (fitted, short, domain)
+            self._ledger.take_back(mark)
+        if best is None:
+            return (max(failed[0], 0), *failed[1:])
+        return self._all(demand, best[1])[0]
+
+    def _hopeless_in(self, demand: GangDemand, domain: Domain) -> tuple[int, Demand, Domain | None] | None:
+        """Return a member that cannot have room in a domain, by numbers alone; None when that is to be tried."""
+        for one in demand.members:
+            count = len(one.pods)
+            bound = self._ledger.bound(one.need, count, domain)
+            for offer, each in chain(*self._market.fitting(one.need).values()) if bound < count else ():
+                bound += offer.left * each if domain in offer.kind.labels else 0
+            if bound < count:
+                return min(bound, count), one, domain
+        return None
+
+    def _all(self, demand: GangDemand, domain: Domain | None) -> tuple[Parts, int, Demand | None]:
+        """Place members until one has no room. Return the parts, the number of members placed, and that one."""
+        parts: Parts = []
+        fitted = 0
+        for one in demand.members:
+            some, rest = self._place(one, buyer=f"gang {demand.gang.name}", domain=domain)
+            parts += some
+            fitted += len(one.pods) - len(rest)
+            if rest:
+                return parts, fitted, one
+        return parts, fitted, None
+
+    def _cost(self, parts: Parts, domain: Domain | None) -> tuple[bool, bool, int, Decimal, int, str]:
+        """Return how much is to be done for a placement; the smallest is the best."""
+        rooms = {room.name: room for room, _ in parts}.values()
+        new = [self._market.made[room.name].pool.pool for room in rooms if room.tier is Tier.NEW]
+        cordoned = any(room.tier is Tier.CORDONED for room in rooms)
+        price = sum((UNPRICED if pool.price is None else pool.price for pool in new), Decimal())
+        worst = max((pool.priority for pool in new), default=0)
+        return bool(new), cordoned, worst, price, len(new), domain[1] if domain else ""
+
+    def _place(self, demand: Demand, *, buyer: str, domain: Domain | None) -> tuple[Parts, tuple[str, ...]]:
+        """Place pods in the order of all room. Return the parts, and the pods without room."""
+        need, count = demand.need, len(demand.pods)
+        placed = self._ledger.place(need, count, tiers=PRESENT, domain=domain)
+        count -= sum(some for _, some in placed)
+        if count:
+            more = self._ledger.place(need, count, tiers=(Tier.CORDONED,), domain=domain)
+            count -= sum(some for _, some in more)
+            placed += more
+        if count:
+            placed += self._market.buy(need, demand.pods[-count:], buyer=buyer, domain=domain)
+        parts: Parts = []
+        begun = 0
+        for room, some in placed:
+            parts.append((room, demand.pods[begun : begun + some]))
+            begun += some
+        return parts, demand.pods[begun:]
+
+    def move(self, need: Need) -> Room | None:
+        """Place one pod that is to leave its node on another that is there, and return that; None when none has
+        room."""
+        found = self._ledger.place(need, 1, tiers=NOW)
+        return found[0][0] if found else None
+
+    def _keep(self, parts: Parts, *, gang: str = "") -> None:
+        self.placed += [Placed(node=room.name, pods=pods, gang=gang) for room, pods in parts]

@@ -1,0 +1,249 @@
+"""The decision: a cluster and its pools at one moment in, actions with reasons out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from clouds.base.phrases import counted
+from services.autoscaler.actions import ORDER, Action, Decision, Verb
+from services.autoscaler.demand import Demand, GangDemand, gang_demands, grouped, several, shapes_of
+from services.autoscaler.groups import Groups, PoolView, judge, told
+from services.autoscaler.memory import Memory
+from services.autoscaler.offers import Market, empty_of, kind_of
+from services.autoscaler.placing import Placer
+from services.autoscaler.rooms import Ledger, Room, Tier
+from services.autoscaler.scale_in import ScaleIn, is_stuck
+from services.autoscaler.shapes import Apart, Shape
+from services.autoscaler.snapshot import Cordon, Gang, Health, Node, Pod, Pool, Snapshot
+from services.autoscaler.spares import keep as keep_spares
+from services.autoscaler.why import tell
+
+NAMED = 3
+"""Number of those who are named in the reason of a group's growth."""
+
+
+def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetime) -> Decision:
+    """Return what to do now, why, and what to remember. Nothing but the arguments matters, and no order in them."""
+    nodes = sorted(snapshot.nodes, key=lambda one: one.name)
+    pools = tuple(pools)
+    nodes = list(_without_ended(nodes, pools))
+    groups = judge(pools, nodes, memory, now, settings=snapshot.settings, were=snapshot.were)
+    alone = [pod for pod in snapshot.pods if not pod.gang]
+    shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
+    within = {gang.within for gang in snapshot.gangs if gang.within}
+    ledger = Ledger(shapes, apart=_apart(nodes), keys=within)
+    rooms = _rooms(nodes, groups.pools, ledger, snapshot.daemons, now)
+    joining = snapshot.settings.joining
+    market = Market(ledger, groups.pools, limits=snapshot.limits, joining=joining, daemons=snapshot.daemons)
+    market.top_up()
+    placer = Placer(ledger, market, joining=joining)
+    _seat_nominated(alone, rooms, ledger)
+    waiting = [pod for pod in alone if pod.nominated not in rooms]
+    gangs = _gangs(snapshot, ledger)
+    _place(placer, grouped(waiting, ledger), gangs, nodes)
+    keep_spares(groups.pools, ledger, market)
+    scale_in = ScaleIn(groups.pools, rooms, ledger=ledger, placer=placer, settings=snapshot.settings, now=now)
+    scale_in.run(nodes, memory.idle)
+    actions = [
+        *groups.actions,
+        *_growth(market),
+        *scale_in.actions,
+        *_grants(placer),
+        *_coming(placer, groups, now),
+        *(tell(short, ledger, market) for short in placer.short),
+        *_unreadable(snapshot.gangs, gangs),
+    ]
+    return Decision(
+        actions=tuple(sorted(actions, key=lambda one: (ORDER[one.verb], one.target, one.reason))),
+        memory=Memory(
+            asked={**groups.asked, **_asked(market, groups, now)},
+            sizes=_sizes(market, groups),
+            lost=groups.lost,
+            backoff=groups.backoff,
+            idle=scale_in.idle,
+            learned=groups.learned,
+        ),
+        placed=tuple(sorted(placer.placed, key=lambda one: (one.node, one.gang, one.pods))),
+    )
+
+
+def _without_ended(nodes: Iterable[Node], pools: Iterable[Pool]) -> Iterator[Node]:
+    """Yield nodes; as ending those that we have cordoned and no group knows any more: their machines were ended, and
+    the node controller has yet to delete them."""
+    told = {pool.name for pool in pools if pool.groups and not any(group.error for group in pool.groups)}
+    for node in nodes:
+        gone = node.cordon is Cordon.OURS and not node.machine and node.pool in told
+        yield replace(node, health=Health.ENDING) if gone else node
+
+
+def _moving(nodes: Iterable[Node]) -> Iterator[Shape]:
+    """Yield the shapes of pods that may have to move, each object once."""
+    found = {id(pod.shape): pod.shape for node in nodes if not node.work for pod in node.moving}
+    yield from found.values()
+
+
+def _apart(nodes: Iterable[Node]) -> set[Apart]:
+    return {term for node in nodes if node.apart for term in node.apart}
+
+
+def _rooms(
+    nodes: Iterable[Node], pools: Mapping[str, PoolView], ledger: Ledger, daemons: Sequence[Shape], now: datetime
+) -> dict[str, Room]:
+    """Enter every node that takes pods, now or soon, and every machine that is to become one. Return the nodes' rooms
+    by name."""
+    rooms: dict[str, Room] = {}
+    for node in nodes:
+        pool = pools.get(node.pool)
+        tier = _tier(node, pool, now)
+        if tier is not None:
+            free = node.free
+            if tier is Tier.COMING and pool is not None and pool.groups:
+                # What it will have is not all there yet: a device plugin starts last.
+                free = empty_of(pool, node.kind, daemons)
+            rooms[node.name] = Room(node.name, node.kind, tier, ledger.vector(free), node)
+    ledger.add_all(rooms.values())
+    for pool in pools.values():
+        for group in pool.groups:
+            if group.coming:
+                kind = kind_of(pool, group)
+                empty = ledger.vector(empty_of(pool, kind, daemons))
+                for number in range(group.nodes + 1, group.nodes + group.coming + 1):
+                    ledger.add(Room(f"{group.name}+{number}", kind, Tier.COMING, list(empty)))
+    return rooms
+
+
+def _tier(node: Node, pool: PoolView | None, now: datetime) -> Tier | None:
+    """Return the order in which a node's room is used; None when nothing is to be placed on it."""
+    if node.cordon is Cordon.OTHERS or node.health in (Health.SILENT, Health.ENDING):
+        return None
+    if node.health is Health.STARTING:
+        stuck = pool is not None and is_stuck(node, pool.pool.join, now)
+        return None if stuck or node.cordon is not Cordon.NONE else Tier.COMING
+    if node.cordon is Cordon.OURS:
+        # Its end may be on its way where nobody knows.
+        return None if node.keep or (pool is not None and pool.untold) else Tier.CORDONED
+    if pool is None or not pool.groups:
+        return Tier.RACK
+    return Tier.BUSY if node.work else Tier.IDLE
+
+
+def _seat_nominated(pods: Iterable[Pod], rooms: Mapping[str, Room], ledger: Ledger) -> None:
+    """Count pods for which the scheduler is making room where it does: what they push out is not gone yet."""
+    for pod in pods:
+        if pod.nominated in rooms:
+            ledger.take(rooms[pod.nominated], ledger.need(pod.shape, (pod.namespace, pod.labels)), 1)
+
+
+def _gangs(snapshot: Snapshot, ledger: Ledger) -> list[GangDemand]:
+    waiting: dict[str, list[Pod]] = {}
+    for pod in snapshot.pods:
+        if pod.gang:
+            waiting.setdefault(pod.gang, []).append(pod)
+    return gang_demands(snapshot.gangs, waiting, ledger)
+
+
+def _place(placer: Placer, singles: Sequence[Demand], gangs: Sequence[GangDemand], nodes: Iterable[Node]) -> None:
+    """Place all demand: the higher priority first and, of one priority, gangs first, which are harder to place."""
+    labels = {node.name: dict(node.kind.labels) for node in nodes} if any(one.gang.on for one in gangs) else {}
+    work: list[Demand | GangDemand] = [*gangs, *singles]
+    for one in sorted(work, key=lambda one: (-one.priority, isinstance(one, Demand))):
+        if isinstance(one, Demand):
+            placer.single(one)
+        else:
+            placer.gang(one, _where(one.gang, labels))
+
+
+def _where(gang: Gang, labels: Mapping[str, Mapping[str, str]]) -> set[str]:
+    """Return the values of a gang's label on the nodes where it runs."""
+    return {labels[name][gang.within] for name in gang.on if gang.within in labels.get(name, {})}
+
+
+def _growth(market: Market) -> Iterator[Action]:
+    """Yield one action for each group that is asked for more."""
+    for offer in market.offers:
+        if offer.bought:
+            size = offer.group.present
+            yield Action(
+                verb=Verb.GROW,
+                target=offer.group.name,
+                pool=offer.pool.name,
+                was=size,
+                size=size + offer.bought,
+                reason=f"for {_buyers(offer.orders)}",
+            )
+
+
+def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
+    """Return words for those whom machines are for, gangs first."""
+    found: dict[str, list[str]] = {}
+    for buyer, pods in orders:
+        found.setdefault(buyer, []).extend(pods)
+    alone = found.pop("", [])
+    parts = [f"{buyer}, {counted(len(pods), 'member')}" if pods else buyer for buyer, pods in found.items()]
+    more = f"; {counted(len(parts) - NAMED, 'more gang')}" if len(parts) > NAMED else ""
+    return (
+        "; ".join(parts[:NAMED]) + more + ("; " if parts and alone else "") + (several(tuple(alone)) if alone else "")
+    )
+
+
+def _asked(market: Market, groups: Groups, now: datetime) -> dict[str, datetime]:
+    """Return the time since which groups that grow are asked. One that still owes machines is not given more time."""
+    found = {}
+    for offer in market.offers:
+        if offer.bought:
+            group = offer.group.group
+            owes = group.wanted > group.machines and group.name in groups.asked
+            found[group.name] = groups.asked[group.name] if owes else now
+    return found
+
+
+def _sizes(market: Market, groups: Groups) -> dict[str, int]:
+    """Return the number of machines that each group has or is asked for."""
+    found = {group.name: group.present for pool in groups.pools.values() for group in pool.groups}
+    for offer in market.offers:
+        found[offer.group.name] += offer.bought
+    return found
+
+
+def _grants(placer: Placer) -> Iterator[Action]:
+    """Yield what requests for gangs are told that have room."""
+    for seated in placer.seated:
+        gang = seated.gang.gang
+        if gang.request and not gang.granted:
+            count = counted(len(seated.rooms), "node")
+            if seated.waits:
+                reason = f"it has room as soon as {seated.waits} of {count} are ready"
+                yield Action(verb=Verb.TELL, target=gang.name, reason=reason)
+            else:
+                reason = f"all {seated.gang.count} members have room on {count}"
+                yield Action(verb=Verb.GRANT, target=gang.name, reason=reason)
+
+
+def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[Action]:
+    """Yield what gangs are told of which not one member is known."""
+    known = {one.gang.name for one in demands}
+    for gang in gangs:
+        if gang.unknown and gang.name not in known:
+            yield Action(verb=Verb.TELL, target=gang.name, reason=f"no node is asked for: {'; '.join(gang.unknown)}")
+
+
+def _coming(placer: Placer, groups: Groups, now: datetime) -> Iterator[Action]:
+    """Yield what pods are told that wait for machines which were asked for earlier."""
+    names = {f"{group.name}+": (pool, group) for pool in groups.pools.values() for group in pool.groups}
+    waiting: dict[str, list[str]] = {}
+    for placed in placer.placed:
+        prefix = placed.node[: placed.node.rfind("+") + 1]
+        if prefix in names and not placed.gang:
+            pool, group = names[prefix]
+            if int(placed.node[len(prefix) :]) <= group.present:
+                waiting.setdefault(prefix, []).extend(placed.pods)
+    for prefix, pods in waiting.items():
+        pool, group = names[prefix]
+        ago = told(now - groups.asked[group.name]) if group.name in groups.asked else "a while"
+        many = (
+            f"{group.coming} {pool.pool.machine_type}" if pool.pool.machine_type else counted(group.coming, "machine")
+        )
+        reason = f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago"
+        yield Action(verb=Verb.TELL, target=several(tuple(sorted(pods))[:1]), reason=reason, pods=tuple(sorted(pods)))

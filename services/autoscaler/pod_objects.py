@@ -1,0 +1,188 @@
+"""Pod objects of the API as shapes. A demand that is not understood becomes a word in ``Shape.unknown``, never a
+guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from contract.kubernetes.quantities import whole
+from contract.labels import HOSTNAME_LABEL
+from services.autoscaler.shapes import (
+    COMMON,
+    PODS,
+    Apart,
+    Operator,
+    Requirement,
+    Resources,
+    Shape,
+    Term,
+    Toleration,
+    Where,
+    amounts,
+)
+
+Object = Mapping[str, Any]
+Volumes = Mapping[tuple[str, str], tuple[tuple[tuple[Term, ...], ...], str]]
+"""Claims of volumes by namespace and name: where their volumes can be used, and why one cannot be used yet."""
+
+
+MOST_APART, MOST_RESOURCES = 8, 16
+"""Most anti-affinities and most resources of a pod that are reckoned with. Each is compared with every node, in every
+pass, so that one pod with thousands would keep everybody waiting."""
+TOO_MANY_APART = f"it keeps apart from more than {MOST_APART} kinds of pods, which is not reckoned with"
+TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which is not reckoned with"
+
+
+class Shapes:
+    """Shapes of pods; equal ones are one object."""
+
+    def __init__(self, volumes: Volumes | None = None) -> None:
+        self._volumes = volumes or {}
+        self._known: dict[Shape, Shape] = {}
+
+    def of(self, pod: Object) -> Shape:
+        """Return the shape of a pod, or of a pod's template."""
+        spec, namespace = pod["spec"], str(pod["metadata"].get("namespace", ""))
+        affinity = spec.get("affinity") or {}
+        volumes = [self._volume(namespace, one) for one in spec.get("volumes") or ()]
+        where, unknown = _where(spec, affinity, [terms for terms, _ in volumes])
+        apart, strange = _apart(namespace, affinity)
+        asked = requests(spec)
+        if len(asked) > MOST_RESOURCES:
+            strange.append(TOO_MANY_RESOURCES)
+            asked = {name: amount for name, amount in asked.items() if name in COMMON}
+        shape = Shape(
+            requests=amounts({**asked, PODS: 1}),
+            where=where,
+            apart=apart,
+            ports=tuple(sorted(_ports(spec))),
+            unknown=tuple(dict.fromkeys([*unknown, *strange, *_unknown(spec), *(why for _, why in volumes if why)])),
+        )
+        return self._known.setdefault(shape, shape)
+
+    def _volume(self, namespace: str, volume: Object) -> tuple[tuple[tuple[Term, ...], ...], str]:
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        if not claim:
+            return (), ""
+        return self._volumes.get((namespace, claim), ((), f"its volume claim {claim} does not exist"))
+
+
+def requests(spec: Object) -> Resources:
+    """Return what a pod requests (k8s.io/component-helpers, ``resource.PodRequests``): the sum of its containers and
+    sidecars, or the largest step of its initialization, with its overhead."""
+    total: Resources = {}
+    for container in spec.get("containers") or ():
+        _add(total, _requested(container))
+    sidecars: Resources = {}
+    most: Resources = {}
+    for container in spec.get("initContainers") or ():
+        own = _requested(container)
+        if container.get("restartPolicy") == "Always":
+            _add(sidecars, own)
+            step = dict(sidecars)
+        else:
+            step = dict(sidecars)
+            _add(step, own)
+        most = _larger(most, step)
+    _add(total, sidecars)
+    total = _larger(total, most)
+    # What is asked for the pod as a whole replaces the sum.
+    total |= _requested(spec)
+    _add(total, {name: whole(name, text) for name, text in (spec.get("overhead") or {}).items()})
+    return total
+
+
+def _requested(part: Object) -> Resources:
+    asked = (part.get("resources") or {}).get("requests") or {}
+    return {name: whole(name, text) for name, text in asked.items()}
+
+
+def _add(total: Resources, more: Resources) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _larger(one: Resources, other: Resources) -> Resources:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {*one, *other}}
+
+
+def _where(spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[Term, ...], ...]]) -> tuple[Where, list[str]]:
+    selector = tuple(
+        Requirement(key, Operator.IN, (value,)) for key, value in sorted((spec.get("nodeSelector") or {}).items())
+    )
+    required = (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    own = [node_terms(required)] if required else []
+    tolerations: list[Toleration] = []
+    unknown: list[str] = []
+    for one in spec.get("tolerations") or ():
+        operator = one.get("operator") or "Equal"
+        if operator not in ("Equal", "Exists"):
+            unknown.append(f"it tolerates taints by {operator}, which is not understood")
+            continue
+        value = None if operator == "Exists" else str(one.get("value") or "")
+        tolerations.append(Toleration(str(one.get("key") or ""), value, str(one.get("effect") or "")))
+    alternatives = (*own, *(terms for some in volumes for terms in some))
+    return Where(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
+
+
+def node_terms(selector: Object) -> tuple[Term, ...]:
+    """Return the terms of a node selector."""
+    return tuple(
+        Term(
+            tuple(requirement(one) for one in term.get("matchExpressions") or ()),
+            tuple(requirement(one) for one in term.get("matchFields") or ()),
+        )
+        for term in selector.get("nodeSelectorTerms") or ()
+    )
+
+
+def requirement(item: Object) -> Requirement:
+    """Return a requirement of a selector."""
+    return Requirement(item["key"], Operator(item["operator"]), tuple(map(str, item.get("values") or ())))
+
+
+def label_requirements(selector: Object) -> tuple[Requirement, ...]:
+    """Return the requirements of a selector of labels."""
+    exact = [
+        Requirement(key, Operator.IN, (value,)) for key, value in sorted((selector.get("matchLabels") or {}).items())
+    ]
+    return (*exact, *(requirement(one) for one in selector.get("matchExpressions") or ()))
+
+
+def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[str]]:
+    """Return what a pod keeps apart from by host, and what it asks for of other pods that is not understood."""
+    found: list[Apart] = []
+    unknown: list[str] = []
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    if (affinity.get("podAffinity") or {}).get(required):
+        unknown.append("it has to be near other pods (podAffinity), which is not understood")
+    for term in (affinity.get("podAntiAffinity") or {}).get(required) or ():
+        selects = term.get("namespaceSelector")
+        if term["topologyKey"] != HOSTNAME_LABEL:
+            unknown.append(f"it keeps apart by {term['topologyKey']}, which is not understood")
+        elif selects:
+            unknown.append("it keeps apart from namespaces by their labels, which is not understood")
+        elif term.get("labelSelector") is not None:
+            spaces = tuple(sorted(term.get("namespaces") or (namespace,)))
+            found.append(Apart(None if selects is not None else spaces, label_requirements(term["labelSelector"])))
+    found = list(dict.fromkeys(found))
+    if len(found) > MOST_APART or any(len(one.labels) > MOST_APART for one in found):
+        return (), [*unknown, TOO_MANY_APART]
+    return tuple(found), unknown
+
+
+def _ports(spec: Object) -> Iterator[str]:
+    """Yield the node's ports that a pod takes. An address does not tell two of them apart, which is never too few."""
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        for port in container.get("ports") or ():
+            if port.get("hostPort"):
+                yield f"{port.get('protocol') or 'TCP'}/{port['hostPort']}"
+
+
+def _unknown(spec: Object) -> Iterator[str]:
+    for spread in spec.get("topologySpreadConstraints") or ():
+        if spread.get("whenUnsatisfiable") == "DoNotSchedule":
+            yield f"it has to be spread over {spread['topologyKey']}, which is not understood"
+    if spec.get("resourceClaims"):
+        yield "it claims devices (resourceClaims), which is not understood"

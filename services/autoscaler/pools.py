@@ -1,0 +1,242 @@
+"""Pools as they are declared, with the state of their groups as the clouds report it, and the limits they share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from clouds.base.live_groups import Life
+from clouds.base.machine_types import Rdma
+from clouds.base.prices import MachineKey
+from clouds.base.refusals import Refusal
+from clouds.registry import cloud_of
+from components.model import plan
+from components.model.autoscaler.section import Autoscaler
+from components.model.nodes.nodes import HOSTS, MAX_PODS, kube_reserved, pool_labels
+from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
+from components.model.sites.places import site_ranges
+from contract.kubernetes.api import moment
+from contract.kubernetes.quantities import whole
+from contract.labels import GROUP_LABEL, HOSTS_POOL_LABEL, ZONE_LABEL
+from contract.resources import GPU_RESOURCE
+from services.autoscaler.group_reader import Asked
+from services.autoscaler.node_objects import Known
+from services.autoscaler.shapes import PODS, Resources
+from services.autoscaler.snapshot import Failure, Group, LabelPairs, Limit, Machine, Node, Pool, Settings
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from components.model.prices.book import PriceBook
+
+GIB, MIB = 2**30, 2**20
+SEEN_SHARE = Decimal("0.925")
+"""Part of a machine type's memory that its system sees; the rest is the firmware's and the hypervisor's. It is what
+Karpenter reckons with (karpenter.sh, "Settings", ``VM_MEMORY_OVERHEAD_PERCENT``: 7.5 %) until a node tells better."""
+KEPT_MIB = 256 + 100
+"""Memory that a kubelet keeps for the system and from pods, MiB: ``systemReserved`` (components/render/node_files.py)
+and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
+
+
+def machines(asked: Mapping[str, Sequence[Asked]]) -> dict[str, Known]:
+    """Return what the groups know of machines, by the name of their node."""
+    return {
+        machine.node: Known(
+            group=one.declared.name,
+            machine=machine.id,
+            keep=machine.keep_reason,
+            leaving=machine.life is Life.LEAVING,
+            counted=machine.counted,
+        )
+        for groups in asked.values()
+        for one in groups
+        if one.group
+        for machine in one.group.machines
+    }
+
+
+def pools(
+    environment: Environment,
+    asked: Mapping[str, Sequence[Asked]],
+    nodes: Sequence[Node],
+    *,
+    prices: PriceBook,
+    closed: Mapping[str, str],
+) -> tuple[Pool, ...]:
+    """Return every pool, and the hosts as one. ``closed`` says why a pool's size is somebody else's at the moment."""
+    amounts = _prices(environment, prices)
+    names = {node.name for node in nodes}
+    labelled = _labelled(asked, nodes)
+    own = environment.autoscaler or Autoscaler()
+    found = [
+        Pool(
+            name=name,
+            site=declared.site,
+            region=environment.sites[declared.site].region,
+            groups=tuple(_group(one, names, labelled=one.declared.name in labelled) for one in asked[name]),
+            labels=tuple(sorted({**pool_labels(environment, name), **_zone(environment, name, nodes)}.items())),
+            taints=tuple((one.key, one.value, one.effect) for one in declared.taints),
+            capacity=capacity(environment, name),
+            machine_type=declared.machine_type,
+            min=declared.min,
+            max=declared.max,
+            spare=declared.spare,
+            priority=declared.priority,
+            fallbacks=declared.fallbacks,
+            price=amounts.get(name),
+            spot=declared.spot,
+            reserved=declared.reservation is not None,
+            closed=closed.get(name, ""),
+            join=timedelta(minutes=declared.join_minutes or own.join_minutes),
+            idle=timedelta(minutes=declared.idle_minutes or own.idle_minutes),
+        )
+        for name, declared in environment.pools.items()
+    ]
+    if environment.hosts:
+        found.append(Pool(name=HOSTS, site="", racks=True))
+    return tuple(found)
+
+
+def _group(asked: Asked, nodes: set[str], *, labelled: bool) -> Group:
+    declared = asked.declared
+    labels: LabelPairs = ((GROUP_LABEL, declared.name),) if labelled else ()
+    if asked.group is None:
+        return Group(
+            name=declared.name,
+            wanted=0,
+            machines=0,
+            max=declared.max,
+            min=declared.min,
+            labels=labels,
+            error=asked.error or "nothing was heard of it",
+        )
+    made = asked.made or {}
+    there = [one for one in asked.group.machines if one.life is not Life.LEAVING]
+    refused = {one.machine for one in asked.refusals if one.machine} & {one.id for one in there}
+    staying = [one for one in there if one.counted and one.id not in refused]
+    return Group(
+        name=declared.name,
+        wanted=asked.group.wanted,
+        machines=len(staying),
+        max=declared.max,
+        min=declared.min,
+        leaving=len(asked.group.machines) - len(there),
+        unjoined=tuple(
+            Machine(id=one.id, made_at=moment(made.get(one.id, ""))) for one in staying if one.node not in nodes
+        ),
+        refused=tuple(sorted(refused)),
+        failures=tuple(Failure(at=one.at, reason=_reason(one)) for one in asked.refusals),
+        labels=labels,
+        error=asked.error,
+    )
+
+
+def _reason(refusal: Refusal) -> str:
+    """Return the cause and the first sentence of the cloud's words: the rest is advice."""
+    return f"refused ({refusal.cause}): {refusal.words.partition('. ')[0].rstrip('.')}"
+
+
+def _labelled(asked: Mapping[str, Sequence[Asked]], nodes: Sequence[Node]) -> set[str]:
+    """Return the groups whose nodes have a label for them: those of a pool with several, and those of which a node has
+    told so."""
+    several = {one.declared.name for groups in asked.values() if len(groups) > 1 for one in groups}
+    return several | {value for node in nodes for key, value in node.kind.labels if key == GROUP_LABEL}
+
+
+def _zone(environment: Environment, name: str, nodes: Sequence[Node]) -> dict[str, str]:
+    """Return the label of the zone that a pool's next node will be in, where only one is possible and a node of it has
+    told its name. A group that spreads over zones chooses by itself."""
+    pool = environment.pools[name]
+    zones = pool.zones or environment.sites[pool.site].zones
+    told = {value for node in nodes if node.pool == name for key, value in node.kind.labels if key == ZONE_LABEL}
+    return {ZONE_LABEL: told.pop()} if len(zones) == 1 and len(told) == 1 else {}
+
+
+def capacity(environment: Environment, name: str) -> Resources:
+    """Return what a new node of a pool has for pods, by its declared machine type. How much local storage it has is
+    not declared, except by ``system_disk_gib``."""
+    pool = environment.pools[name]
+    machine = environment.machine_type(pool.machine_type)
+    reserved = {key: whole(key, text) for key, text in kube_reserved(machine.vcpus).items()}
+    small = huge_pages_2mib(environment, name) * 2 * MIB
+    huge = pool.huge_pages_gib * GIB
+    memory = int(machine.memory_gib * GIB * SEEN_SHARE) - reserved["memory"] - KEPT_MIB * MIB - huge - small
+    cores = machine.vcpus * 1000 - reserved["cpu"]
+    # No GPUs are declared, too: a node that claims some is not believed.
+    found = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU_RESOURCE: machine.gpus}
+    found |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
+    if pool.system_disk_gib:
+        # A file system takes some of it; the kubelet keeps 1 GiB for itself and 5 GiB free.
+        found["ephemeral-storage"] = int(pool.system_disk_gib * GIB * 0.9) - 6 * GIB
+    return found | _adapters(environment, name)
+
+
+def _adapters(environment: Environment, name: str) -> Resources:
+    rdma = pool_rdma(environment, name)
+    if rdma is Rdma.EFA and environment.images.efa_device_plugin:
+        return {EFA_RESOURCE: environment.machine_type(environment.pools[name].machine_type).efa_cards}
+    return {shared_resource(rdma): MAX_PODS} if rdma in SHARED else {}
+
+
+def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
+    """Return the hourly price of each pool's machines; nothing when they are in several currencies, which cannot be
+    compared."""
+    found = {}
+    for name, pool in environment.pools.items():
+        site = environment.sites[pool.site]
+        key = MachineKey(cloud=site.kind, region=site.region, machine_type=pool.machine_type, spot=pool.spot)
+        price, _ = book.applied(key)
+        if price is not None:
+            found[name] = price
+    if len({price.currency for price in found.values()}) > 1:
+        return {}
+    return {name: price.hourly for name, price in found.items()}
+
+
+def limits(
+    environment: Environment, known: Sequence[Pool], nodes: Sequence[Node], *, sizes: Mapping[str, int]
+) -> Iterator[Limit]:
+    """Yield what pools share: ``max_nodes``, and the addresses of sites and zones. Of a pool whose cloud does not tell
+    of it, its nodes count, or the ``sizes`` that its groups are remembered to have."""
+    hosts, there = len(environment.hosts), Counter(node.pool for node in nodes)
+    present = {pool.name: _present(pool, there[pool.name], sizes) for pool in known}
+    if environment.max_nodes is not None:
+        left = environment.max_nodes - hosts - sum(present.values())
+        yield Limit(name=f"max_nodes, {environment.max_nodes:,},", left=left, each=_each(environment.pools))
+    addresses = plan(environment)
+    for site, declared in environment.sites.items():
+        own = {name: pool for name, pool in environment.pools.items() if pool.site == site}
+        rooms = cloud_of(declared).limits.rooms(declared, site_ranges(addresses, site)) if own else ()
+        for room in rooms:
+            confined = [name for name, pool in own.items() if pool.zones and {*pool.zones} <= {*room.zones}]
+            left = room.nodes - sum(present[name] for name in confined)
+            yield Limit(name=f"what has addresses in {room.range}", left=left, each=_each(confined))
+        if rooms:
+            left = sum(room.nodes for room in rooms) - sum(present[name] for name in own)
+            yield Limit(name=f"what has addresses in {site}", left=left, each=_each(own))
+
+
+def _present(pool: Pool, nodes: int, sizes: Mapping[str, int]) -> int:
+    """Return the number of machines that a pool has or is asked for."""
+    told = sum(max(one.wanted - len(one.refused), one.machines) for one in pool.groups)
+    if not any(one.error for one in pool.groups):
+        return told
+    return max(told, nodes, sum(sizes.get(one.name, 0) for one in pool.groups))
+
+
+def numbers(environment: Environment) -> Settings:
+    """Return the numbers of the environment's autoscaler that no pool sets."""
+    own = environment.autoscaler or Autoscaler()
+    return Settings(share=own.leaving_percent / 100, joining=own.joining)
+
+
+def _each(names: Sequence[str] | Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, 1) for name in names)
+
+
+def taints(environment: Environment) -> dict[str, frozenset[tuple[str, str]]]:
+    """Return key and effect of the taints that a pool's nodes always have, by its name on nodes."""
+    found = {name: frozenset((one.key, one.effect) for one in pool.taints) for name, pool in environment.pools.items()}
+    return {**found, HOSTS_POOL_LABEL: frozenset()}

@@ -1,0 +1,211 @@
+"""Reads a cluster: a list of each kind of object, and nothing asked for one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from components.model.autoscaler.leases import AUTOSCALER, ROLLS
+from contract.annotations import MIRROR
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.drain import NODES, OVER, PODS
+from contract.kubernetes.lease import LEASES, holder_of
+from contract.labels import TEAM_LABEL
+from services.autoscaler.gang_objects import gang_of_pod, gangs
+from services.autoscaler.memory import Memory
+from services.autoscaler.node_objects import Known, Nodes, budget_of
+from services.autoscaler.pod_objects import Object, Shapes, Volumes, node_terms
+from services.autoscaler.shapes import Shape, Term
+from services.autoscaler.snapshot import Gang, Node, Pod
+from services.autoscaler.store import Store
+
+BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+NAMESPACES = "/api/v1/namespaces"
+DAEMON_SETS = "/apis/apps/v1/daemonsets"
+REQUESTS = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
+TEMPLATES = "/api/v1/podtemplates"
+POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
+CLAIMS = "/api/v1/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+NAME = AUTOSCALER
+"""Name of the autoscaler's lease and of its memory, and beginning of what its processes are called as holders."""
+OPTIONAL = (REQUESTS, POD_GROUPS)
+"""Kinds that a cluster may not know."""
+
+Items = Callable[[str], Sequence[Object]]
+"""Returns the objects of a collection."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """Objects of a cluster, as they were listed."""
+
+    pods: Sequence[Object]
+    nodes: Sequence[Object]
+    budgets: Sequence[Object] = ()
+    daemon_sets: Sequence[Object] = ()
+    requests: Sequence[Object] = ()
+    templates: Sequence[Object] = ()
+    pod_groups: Sequence[Object] = ()
+    claims: Sequence[Object] = ()
+    volumes: Sequence[Object] = ()
+    rolled: frozenset[str] = frozenset()
+    """Pools that a roll has."""
+    teams: frozenset[str] = frozenset()
+    """Namespaces of teams."""
+    memory: Memory = field(default_factory=Memory)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """The same as plain values."""
+
+    pods: tuple[Pod, ...]
+    nodes: tuple[Node, ...]
+    gangs: tuple[Gang, ...]
+    daemons: tuple[Shape, ...]
+
+
+def list_all(api: Api, memory: Memory | None = None) -> Listed:
+    """List everything that a decision depends on, with a memory that was read already if there is one. Raise
+    ``ApiError`` when the API refuses or does not answer."""
+    known = Store(api).read() if memory is None else memory
+    return gathered(lambda path: _listed(api, path), memory=known, now=api.now())
+
+
+def gathered(items: Items, *, memory: Memory, now: datetime) -> Listed:
+    """Return everything that a decision depends on, out of collections. A roll has a pool while it has its lease; an
+    autoscaler has one only for as long as it writes."""
+    pods = items(PODS)
+    claims = any(_claims(pod) for pod in pods if waits(pod))
+    leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
+    requests = items(REQUESTS)
+    return Listed(
+        pods=pods,
+        nodes=items(NODES),
+        budgets=items(BUDGETS),
+        daemon_sets=items(DAEMON_SETS),
+        requests=requests,
+        templates=items(TEMPLATES) if requests else (),
+        pod_groups=items(POD_GROUPS),
+        claims=items(CLAIMS) if claims else (),
+        volumes=items(VOLUMES) if claims else (),
+        rolled=frozenset(
+            name.removeprefix(ROLLS)
+            for name, holder in leases.items()
+            if name.startswith(ROLLS) and holder and not holder.startswith(f"{NAME}/")
+        ),
+        teams=frozenset(
+            item["metadata"]["name"]
+            for item in items(NAMESPACES)
+            if TEAM_LABEL in (item["metadata"].get("labels") or {})
+        ),
+        memory=memory,
+    )
+
+
+def _listed(api: Api, path: str) -> list[Object]:
+    try:
+        return list(api.items(path))
+    except ApiError as error:
+        if error.status == 404 and path in OPTIONAL:
+            return []
+        raise
+
+
+def read(
+    listed: Listed,
+    *,
+    machines: Mapping[str, Known],
+    taints: Mapping[str, frozenset[tuple[str, str]]],
+    now: datetime,
+) -> Cluster:
+    """Return listed objects as plain values. ``machines`` are those of all groups by the name of their node,
+    ``taints`` those that a pool's nodes always have, by its name on nodes."""
+    shapes = Shapes(_volumes(listed.claims, listed.volumes))
+    budgets = [one for one in map(budget_of, listed.budgets) if one]
+    nodes = Nodes(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
+    on: dict[str, list[Object]] = {}
+    running: dict[str, list[Object]] = {}
+    over: dict[str, list[Object]] = {}
+    waiting: list[Object] = []
+    for pod in listed.pods:
+        name = pod["spec"].get("nodeName")
+        if pod.get("status", {}).get("phase") in OVER:
+            if pod["status"]["phase"] == "Succeeded" and (gang := gang_of_pod(pod)):
+                over.setdefault(gang, []).append(pod)
+            continue
+        if name:
+            on.setdefault(name, []).append(pod)
+            gang = gang_of_pod(pod)
+            if gang:
+                running.setdefault(gang, []).append(pod)
+        elif waits(pod):
+            waiting.append(pod)
+    templates = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listed.templates}
+    return Cluster(
+        pods=tuple(_pod(item, shapes) for item in waiting),
+        nodes=tuple(nodes.of(item, on.get(item["metadata"]["name"], ())) for item in listed.nodes),
+        gangs=tuple(
+            gangs(
+                listed.requests,
+                listed.pod_groups,
+                templates=templates,
+                running=running,
+                over=over,
+                shapes=shapes,
+                now=now,
+            )
+        ),
+        daemons=tuple(_daemons(listed, shapes)),
+    )
+
+
+def waits(item: Object) -> bool:
+    """Return whether a pod waits for a node, and may have one: nobody holds it back, and it is no node's own."""
+    metadata, spec = item["metadata"], item["spec"]
+    owners = metadata.get("ownerReferences") or ()
+    own = MIRROR in (metadata.get("annotations") or {}) or any(one["kind"] == "DaemonSet" for one in owners)
+    held = spec.get("schedulingGates") or "deletionTimestamp" in metadata or spec.get("nodeName")
+    return not own and not held and item.get("status", {}).get("phase", "Pending") == "Pending"
+
+
+def _pod(item: Object, shapes: Shapes) -> Pod:
+    metadata = item["metadata"]
+    return Pod(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        shape=shapes.of(item),
+        priority=int(item["spec"].get("priority") or 0),
+        labels=tuple(sorted((metadata.get("labels") or {}).items())),
+        gang=gang_of_pod(item),
+        nominated=str(item.get("status", {}).get("nominatedNodeName") or ""),
+    )
+
+
+def _daemons(listed: Listed, shapes: Shapes) -> Iterator[Shape]:
+    """Yield the pods of daemon sets, without those of teams: one that asks for more than there is would stop the growth
+    of every pool."""
+    for item in listed.daemon_sets:
+        template, namespace = item["spec"]["template"], item["metadata"]["namespace"]
+        if namespace not in listed.teams:
+            yield shapes.of({**template, "metadata": {"namespace": namespace}})
+
+
+def _claims(item: Object) -> bool:
+    return any("persistentVolumeClaim" in one for one in item["spec"].get("volumes") or ())
+
+
+def _volumes(claims: Iterable[Object], volumes: Iterable[Object]) -> Volumes:
+    """Return where claims' volumes can be used."""
+    known = {item["metadata"]["name"]: item for item in volumes}
+    found: dict[tuple[str, str], tuple[tuple[tuple[Term, ...], ...], str]] = {}
+    for item in claims:
+        key = (item["metadata"]["namespace"], item["metadata"]["name"])
+        volume = known.get(str(item["spec"].get("volumeName") or ""))
+        # One that waits for its first pod is made where that is.
+        required = (volume["spec"].get("nodeAffinity") or {}).get("required") if volume else None
+        found[key] = ((node_terms(required),) if required else (), "")
+    return found

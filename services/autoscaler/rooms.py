@@ -1,0 +1,380 @@
+"""Room on nodes: what is free, what a pod takes of it, and how all that is taken back.
+
+Nodes are sorted into classes, whose nodes agree on every label and taint that any waiting pod asks for, and each class
+into rows of a few nodes. A row knows the most that one of its nodes has free, so most rows are passed over at a look.
+Everything that is taken is written into one journal, so that a gang that does not fit as a whole leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+
+from services.autoscaler.matching import keeps_apart, mismatch
+from services.autoscaler.shapes import COMMON, Apart, Kind, Operator, Resources, Shape, Where
+from services.autoscaler.snapshot import LabelPairs, Node
+
+ROW = 32
+"""Number of nodes of a row."""
+
+
+class Tier(IntEnum):
+    """Order in which room is used."""
+
+    RACK = 0
+    """Hosts: nobody is paid for them by the hour."""
+    BUSY = 1
+    """Nodes that stay anyway."""
+    IDLE = 2
+    COMING = 3
+    """Nodes that are starting, and machines that were asked for earlier."""
+    NEW = 4
+    """Machines that this decision asks for."""
+    CORDONED = 5
+    """Nodes that the autoscaler cordoned: before others are bought."""
+
+
+ANY = ("", "")
+"""Stands for the label of anti-affinities that name none."""
+
+NOW = (Tier.RACK, Tier.BUSY, Tier.IDLE)
+"""Tiers whose nodes take pods at once."""
+
+
+class Need:
+    """A shape, translated for one ledger."""
+
+    __slots__ = ("alone", "by_name", "matches", "owns", "ports", "shape", "vector")
+
+    def __init__(self, shape: Shape, vector: tuple[tuple[int, int], ...], *, matches: int, owns: int) -> None:
+        """``matches`` and ``owns`` are sets of anti-affinities, as bits: those that speak of the pod, and its own."""
+        self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
+        self.ports = frozenset(shape.ports)
+        self.by_name = shape.where.names_nodes
+        self.alone = bool(self.ports or matches & owns)
+        """True when two of them are never on one node."""
+
+
+class Room:
+    """Amounts that are free on one node."""
+
+    __slots__ = ("closed", "free", "kind", "matches", "name", "node", "owns", "ports", "row", "spare", "taken", "tier")
+
+    def __init__(self, name: str, kind: Kind, tier: Tier, free: list[int], node: Node | None = None) -> None:
+        self.name, self.kind, self.tier, self.free, self.node = name, kind, tier, free, node
+        self.matches, self.owns = 0, 0
+        self.ports: frozenset[str] = node.ports if node else frozenset()
+        self.taken = 0
+        """Number of pods that were placed on it."""
+        self.closed = False
+        """True when nothing more may be placed on it."""
+        self.spare = False
+        """True for one that its pool keeps empty."""
+        self.row: Row | None = None
+
+    def most(self, need: Need, count: int) -> int:
+        """Return the number of pods, ``count`` at most, that it has room for."""
+        if self.closed:
+            return 0
+        if need.alone:
+            count = min(count, 1)
+        if need.matches & self.owns or need.owns & self.matches or need.ports & self.ports:
+            return 0
+        free = self.free
+        for index, amount in need.vector:
+            some = free[index] // amount
+            if some < count:
+                if some <= 0:
+                    return 0
+                count = some
+        return count
+
+
+def _labels_of(term: Apart) -> Iterator[tuple[str, str]]:
+    """Yield labels of which a pod must have one for a term to concern it."""
+    exact = next((one for one in term.labels if one.operator is Operator.IN), None)
+    if exact is None:
+        yield ANY
+    else:
+        yield from ((exact.key, value) for value in exact.values)
+
+
+class Row:
+    """A few nodes of one class."""
+
+    __slots__ = ("best", "rooms", "stale")
+
+    def __init__(self, width: int) -> None:
+        self.rooms: list[Room] = []
+        self.best = [0] * width
+        """At least the most of each resource that one of the nodes has free."""
+        self.stale = False
+
+    def add(self, room: Room) -> None:
+        """Add a node at the end."""
+        room.row = self
+        self.rooms.append(room)
+        self.best = [max(pair) for pair in zip(self.best, room.free, strict=True)]
+
+
+class Class:
+    """Nodes that agree on tier, taints, and every label that is asked for."""
+
+    __slots__ = ("best", "kind", "labels", "rows", "stale", "tier")
+
+    def __init__(self, kind: Kind, tier: Tier) -> None:
+        """``kind`` is that of any of its nodes."""
+        self.kind, self.tier = kind, tier
+        self.labels = dict(kind.labels)
+        self.rows: list[Row] = []
+        self.best: list[int] = []
+        """At least the most of each resource that one of the nodes has free; empty without any node."""
+        self.stale = False
+
+    def add(self, room: Room, width: int) -> None:
+        """Add a node behind all others."""
+        if not self.rows or len(self.rows[-1].rooms) >= ROW:
+            self.rows.append(Row(width))
+        self.rows[-1].add(room)
+        self.best = [max(pair) for pair in zip(self.best, room.free, strict=True)] if self.best else list(room.free)
+
+
+class Ledger:
+    """All room of a cluster."""
+
+    def __init__(self, shapes: Iterable[Shape], *, apart: Iterable[Apart] = (), keys: Iterable[str] = ()) -> None:
+        """``shapes`` are all that will be placed; ``apart`` the anti-affinities of pods that run; ``keys`` further
+        labels by which nodes are told apart."""
+        found = dict.fromkeys(shapes)
+        names = sorted({name for shape in found for name, _ in shape.requests}, key=lambda one: (one in COMMON, one))
+        self.index = {name: index for index, name in enumerate(names)}
+        self.names = names
+        wheres = {shape.where for shape in found}
+        self._keys = sorted({*keys, *(key for where in wheres for key in where.labels)})
+        terms = dict.fromkeys((*apart, *(term for shape in found for term in shape.apart)))
+        self._bits = {term: 1 << number for number, term in enumerate(terms)}
+        self._by_label: dict[tuple[str, str], list[Apart]] = {}
+        """Anti-affinities by a label that a pod must have to be kept away; of none those that name no such label."""
+        for term in terms:
+            for label in _labels_of(term):
+                self._by_label.setdefault(label, []).append(term)
+        self._matched: dict[tuple[str, LabelPairs], int] = {}
+        self._classes: dict[object, Class] = {}
+        self._kinds: dict[int, tuple[Kind, object]] = {}
+        self._fitting: dict[Where, tuple[Class, ...]] = {}
+        self._selected: dict[tuple[Where, Sequence[Tier], tuple[str, str] | None], tuple[Class, ...]] = {}
+        self._needs: dict[tuple[Shape, int], Need] = {}
+        self._journal: list[Callable[[], None]] = []
+
+    @property
+    def has_apart(self) -> bool:
+        """Return whether any pod keeps others off its node, so that labels of pods matter."""
+        return bool(self._bits)
+
+    def vector(self, resources: Resources) -> list[int]:
+        """Return resources in the ledger's order, without those that nobody asks for."""
+        return [resources.get(name, 0) for name in self.names]
+
+    def need(self, shape: Shape, identity: tuple[str, LabelPairs] = ("", ())) -> Need:
+        """Return a shape's need. ``identity`` is the pod's namespace and labels, of which equal needs may differ as
+        long as no other pod keeps apart from them."""
+        matches = self._matches(*identity) if self._bits else 0
+        known = self._needs.get((shape, matches))
+        if known is None:
+            vector = tuple(sorted((self.index[name], amount) for name, amount in shape.requests))
+            owns = sum({self._bits[term] for term in shape.apart})
+            known = self._needs[shape, matches] = Need(shape, vector, matches=matches, owns=owns)
+        return known
+
+    def _matches(self, namespace: str, labels: LabelPairs) -> int:
+        known = self._matched.get((namespace, labels))
+        if known is None:
+            own = dict(labels)
+            likely = {term for label in (*labels, ANY) for term in self._by_label.get(label, ())}
+            known = sum(self._bits[term] for term in likely if keeps_apart(term, namespace, own))
+            self._matched[namespace, labels] = known
+        return known
+
+    def class_of(self, kind: Kind, tier: Tier) -> Class:
+        """Return the class of nodes of a kind."""
+        known = self._kinds.get(id(kind))
+        if known is None:
+            labels = dict(kind.labels)
+            known = self._kinds[id(kind)] = (kind, (tuple(map(labels.get, self._keys)), kind.taints))
+        key = (tier, known[1])
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = Class(kind, tier)
+            self._fitting.clear()
+            self._selected.clear()
+        return found
+
+    def add_all(self, rooms: Iterable[Room]) -> None:
+        """Add nodes, for good, the fullest first, so that they are filled up before others are begun."""
+        for room in sorted(rooms, key=lambda one: (one.free, one.name)):
+            self.add(room)
+
+    def add(self, room: Room) -> None:
+        """Add one node, for good."""
+        if room.node and self._bits:
+            room.owns = sum({self._bits[term] for term in room.node.apart})
+            for identity in room.node.identities:
+                room.matches |= self._matches(*identity)
+        self.class_of(room.kind, room.tier).add(room, len(self.names))
+
+    def add_new(self, room: Room) -> None:
+        """Add a node that is to be made, until it is taken back."""
+        self.add(room)
+        row = room.row
+        if row is None:
+            raise ValueError(f"{room.name} is in no row")
+        self._journal.append(lambda: _remove(row, room))
+
+    def rooms(self) -> Iterator[Room]:
+        """Yield every node, and those that are to be made."""
+        return (room for one in self._classes.values() for row in one.rows for room in row.rooms)
+
+    def fitting(self, where: Where) -> Sequence[Class]:
+        """Return the classes on whose nodes a pod may be, in the order in which they are used."""
+        found = self._fitting.get(where)
+        if found is None:
+            anywhere = where.names_nodes
+            fits = [one for one in self._classes.values() if anywhere or not mismatch(where, one.kind)]
+            fits.sort(key=lambda one: (one.tier, str(one.kind.labels), one.kind.taints))
+            found = self._fitting[where] = tuple(fits)
+        return found
+
+    def place(
+        self, need: Need, count: int, *, tiers: Sequence[Tier], domain: tuple[str, str] | None = None
+    ) -> list[tuple[Room, int]]:
+        """Place as many of ``count`` pods as there is room for on nodes of some tiers, and return where. ``domain`` is
+        a label that the nodes must have."""
+        placed: list[tuple[Room, int]] = []
+        for one in self._chosen(need.shape.where, tiers, domain):
+            best = one.best
+            if not best:
+                continue
+            for index, amount in need.vector:
+                if best[index] < amount:
+                    break
+            else:
+                count -= self._place_in(need, count, one, placed)
+                if not count:
+                    break
+        return placed
+
+    def _chosen(self, where: Where, tiers: Sequence[Tier], domain: tuple[str, str] | None) -> Sequence[Class]:
+        """Return the classes of some tiers and a domain that fit, in their order."""
+        fitting = self.fitting(where)
+        key = (where, tiers, domain)
+        found = self._selected.get(key)
+        if found is None:
+            found = self._selected[key] = tuple(
+                one for one in fitting if one.tier in tiers and (not domain or one.labels.get(domain[0]) == domain[1])
+            )
+        return found
+
+    def _place_in(self, need: Need, count: int, one: Class, placed: list[tuple[Room, int]]) -> int:
+        """Place pods on the nodes of a class, and return how many."""
+        before = count
+        for row in one.rows:
+            best = row.best
+            for index, amount in need.vector:
+                if best[index] < amount:
+                    break
+            else:
+                count -= self._place_on(need, count, row, placed)
+                if not count:
+                    break
+        if count < before:
+            one.stale = True
+        elif one.stale:
+            former = one.best
+            self._journal.append(lambda: _loosen(one, former))
+            one.best = [max(column) for column in zip(*(row.best for row in one.rows), strict=True)]
+            one.stale = False
+        return before - count
+
+    def _place_on(self, need: Need, count: int, row: Row, placed: list[tuple[Room, int]]) -> int:
+        """Place pods on the nodes of a row, and return how many."""
+        before = count
+        vector = need.vector
+        for room in row.rooms:
+            free = room.free
+            for index, amount in vector:
+                if free[index] < amount:
+                    break
+            else:
+                some = room.most(need, count)
+                if not some or (need.by_name and mismatch(need.shape.where, room.kind, room.name)):
+                    continue
+                self.take(room, need, some)
+                placed.append((room, some))
+                count -= some
+                if not count:
+                    break
+        if count == before and row.stale:
+            former = row.best
+            self._journal.append(lambda: _loosen(row, former))
+            columns = zip(*(room.free for room in row.rooms), strict=True)
+            row.best = [max(column) for column in columns] or [0] * len(former)
+            row.stale = False
+        return before - count
+
+    def take(self, room: Room, need: Need, count: int) -> None:
+        """Count pods on a node."""
+        former = (room.matches, room.owns, room.ports)
+        for index, amount in need.vector:
+            room.free[index] -= amount * count
+        room.taken += count
+        room.matches |= need.matches
+        room.owns |= need.owns
+        room.ports |= need.ports
+        if room.row:
+            room.row.stale = True
+        self._journal.append(lambda: _give_back(room, need, count, former))
+
+    def note(self, undo: Callable[[], None]) -> None:
+        """Have something undone with all else that is taken back."""
+        self._journal.append(undo)
+
+    def mark(self) -> int:
+        """Return a point to which :meth:`take_back` can return."""
+        return len(self._journal)
+
+    def take_back(self, mark: int) -> None:
+        """Undo everything since a mark."""
+        while len(self._journal) > mark:
+            self._journal.pop()()
+
+    def values_of(self, key: str) -> set[str]:
+        """Return every value that a label has on nodes, and on those to be made."""
+        return {value for one in self._classes.values() if (value := one.labels.get(key)) is not None}
+
+    def bound(self, need: Need, count: int, domain: tuple[str, str]) -> int:
+        """Return a number that is at least that of the pods, ``count`` at most, with room on present nodes of a
+        domain."""
+        found = 0
+        for one in self.fitting(need.shape.where):
+            if one.labels.get(domain[0]) == domain[1]:
+                for row in one.rows:
+                    each = min((row.best[index] // amount for index, amount in need.vector), default=count)
+                    found += len(row.rooms) * (min(each, 1) if need.alone else each)
+                    if found >= count:
+                        return count
+        return found
+
+
+def _remove(row: Row, room: Room) -> None:
+    row.rooms.remove(room)
+
+
+def _loosen(part: Row | Class, best: list[int]) -> None:
+    part.best, part.stale = best, True
+
+
+def _give_back(room: Room, need: Need, count: int, former: tuple[int, int, frozenset[str]]) -> None:
+    for index, amount in need.vector:
+        room.free[index] += amount * count
+    room.taken -= count
+    room.matches, room.owns, room.ports = former

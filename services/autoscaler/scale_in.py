@@ -1,0 +1,275 @@
+"""Removes nodes that nobody needs: cordoned in one pass, emptied within disruption budgets, ended in a later one.
+
+What looks dead is removed in the same way, but only while it is little: where much looks dead, the cause is more often
+the network, the API servers or the clock than the machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from clouds.base.phrases import counted
+from services.autoscaler.actions import Action, Verb
+from services.autoscaler.groups import PoolView, told, unjoined
+from services.autoscaler.placing import Placer
+from services.autoscaler.rooms import Ledger, Room
+from services.autoscaler.snapshot import Cordon, Health, Node, Settings
+
+
+@dataclass(kw_only=True)
+class _Pool:
+    """Machines that may still be removed from one pool."""
+
+    view: PoolView
+    nodes: list[Node] = field(default_factory=list)
+    slots: int = 0
+    """Number of machines that may be taken out of service in addition."""
+    total: int = 0
+    """Number of machines that its groups should have, without those that are on their way out."""
+    late: int = 0
+    """Number of machines that never became nodes and may be ended in addition: also of those that the pool always
+    has, since they are made anew."""
+    spare: dict[str, int] = field(default_factory=dict)
+    """Number of machines that a group may lose, by its name."""
+    held: str = ""
+    """Reason for which the pool is not touched; empty when it may be."""
+
+
+class ScaleIn:
+    """One pass over all nodes."""
+
+    def __init__(
+        self,
+        pools: Mapping[str, PoolView],
+        rooms: Mapping[str, Room],
+        *,
+        ledger: Ledger,
+        placer: Placer,
+        settings: Settings,
+        now: datetime,
+    ) -> None:
+        """``rooms`` are those of nodes by name, after all demand was placed."""
+        self._rooms, self._ledger, self._placer = rooms, ledger, placer
+        self._settings, self._now = settings, now
+        self._pools = {name: _Pool(view=view) for name, view in pools.items() if view.groups}
+        self.actions: list[Action] = []
+        self.idle: dict[str, datetime] = {}
+
+    def run(self, nodes: Sequence[Node], idle: Mapping[str, datetime]) -> None:
+        """Decide on every node. ``idle`` is what the last pass knew of idle nodes."""
+        for node in nodes:
+            if node.pool in self._pools:
+                self._pools[node.pool].nodes.append(node)
+            elif node.cordon is Cordon.OURS and self._needed(node):
+                self._uncordon(node)
+        self._guard()
+        idling = [(node, pool) for pool in self._pools.values() for node in pool.nodes if self._is_idle(node)]
+        for node, _ in idling:
+            self.idle[node.name] = min(idle.get(node.name, self._now), self._now)
+        for pool in self._pools.values():
+            for node in pool.nodes:
+                self._give_back(node, pool)
+        for node, pool in sorted(idling, key=self._turn):
+            self._remove(node, pool, self.idle[node.name])
+        for pool in self._pools.values():
+            self._bury(pool)
+
+    def _turn(self, one: tuple[Node, _Pool]) -> tuple[bool, datetime, str]:
+        """Return a key that sorts what is on its way out first, then what has been idle for longest."""
+        node = one[0]
+        return node.cordon is not Cordon.OURS, self.idle[node.name], node.name
+
+    def _give_back(self, node: Node, pool: _Pool) -> None:
+        """Take a cordon of ours back from a node that is needed, or that somebody works on."""
+        ours = node.cordon is Cordon.OURS and not node.keep and node.name not in self.idle
+        if ours and not pool.view.untold and (node.work or self._needed(node)):
+            self._uncordon(node)
+
+    def _guard(self) -> None:
+        """Work out how much of each pool may go, and hold those of which too much looks dead."""
+        silent = every = 0
+        for pool in self._pools.values():
+            # A machine that never was a node has no work, however many of them there are.
+            dead = sum(group.lost for group in pool.view.groups) + sum(map(self._silent, pool.nodes))
+            size = sum(len(group.late) for group in pool.view.groups) + len(pool.nodes)
+            silent, every = silent + dead, every + size
+            most = self._share(size)
+            # Of those that are ending, the cloud knows already: its groups want fewer.
+            out = sum(self._is_going(node) for node in pool.nodes)
+            groups = [group.group for group in pool.view.groups]
+            pool.total = sum(min(group.wanted, group.machines) for group in groups) - out
+            pool.spare = {group.name: group.wanted - group.min for group in groups}
+            leaving = sum(group.leaving for group in groups)
+            pool.late = max(0, most - out - leaving)
+            pool.slots = min(pool.late, pool.total - pool.view.pool.min)
+            many = f"{dead} of {size} machines look dead at once, {most} may" if dead > most else ""
+            pool.held = many or pool.view.untold
+            if many:
+                self._hold(f"pool {pool.view.name}", f"{many}: none of it is touched")
+        most = self._share(every)
+        if silent > most:
+            reason = f"{silent} of {every} machines look dead at once, {most} may: none is touched"
+            self._hold("all pools", reason)
+            for pool in self._pools.values():
+                pool.held = pool.held or reason
+
+    @staticmethod
+    def _is_going(node: Node) -> bool:
+        """Return whether a node is on its way out and its group does not know that yet. One that somebody wants kept
+        stays."""
+        return node.cordon is Cordon.OURS and node.health is not Health.ENDING and not node.keep
+
+    def _silent(self, node: Node) -> bool:
+        """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool takes."""
+        if node.health is Health.STARTING:
+            pool = self._pools.get(node.pool)
+            return pool is not None and is_stuck(node, pool.view.pool.join, self._now)
+        return node.health is Health.SILENT
+
+    def _needed(self, node: Node) -> bool:
+        """Return whether pods were placed on a node, or it is kept as a spare."""
+        room = self._rooms.get(node.name)
+        return room is not None and (room.taken > 0 or room.spare)
+
+    def _share(self, size: int) -> int:
+        return max(1, int(self._settings.share * size))
+
+    def _hold(self, target: str, reason: str) -> None:
+        self.actions.append(Action(verb=Verb.HOLD, target=target, reason=reason))
+
+    def _is_idle(self, node: Node) -> bool:
+        """Return whether nobody works on a ready node, or waits for it, and nobody wants it left alone."""
+        left_alone = node.keep or node.cordon is Cordon.OTHERS
+        busy = node.work or left_alone or node.health is not Health.READY
+        return not busy and not self._needed(node)
+
+    def _remove(self, node: Node, pool: _Pool, since: datetime) -> None:
+        """Take the next step towards the end of an idle node."""
+        ours = node.cordon is Cordon.OURS
+        if pool.view.untold:
+            return
+        if self._needed(node) or (ours and pool.total < pool.view.pool.min):
+            # What moves from another node has come here meanwhile, or the pool's least number has been raised.
+            self._stay(node)
+        elif ours and not pool.held and self._is_stuck(node):
+            self._stay(node, f"its pods have not left within {told(self._settings.leave)}")
+        elif not pool.held and node.machine and (ours or self._is_due(node, pool, since)):
+            if not self._moved(node):
+                self._stay(node)
+            elif ours:
+                self._onward(node)
+            else:
+                pool.slots, pool.late = pool.slots - 1, pool.late - 1
+                pool.spare[node.group] -= 1
+                self._act(Verb.CORDON, node, f"nobody has worked on it for {told(self._now - since)}")
+
+    def _is_due(self, node: Node, pool: _Pool, since: datetime) -> bool:
+        """Return whether a node is idle for long enough and may go. One that cannot be emptied now would keep others
+        from going."""
+        if node.leaving or any(pod.held for pod in node.moving):
+            return False
+        long = self._now - since >= pool.view.pool.idle
+        return long and pool.slots > 0 and pool.spare.get(node.group, 0) > 0
+
+    def _is_stuck(self, node: Node) -> bool:
+        """Return whether a node that is on its way out is not emptied in time, or nobody knows since when it is."""
+        late = node.cordoned_at is None or self._now - node.cordoned_at > self._settings.leave
+        return late and (node.cordoned_at is None or bool(node.moving or node.leaving))
+
+    def _stay(self, node: Node, reason: str = "") -> None:
+        """Let a node stay, with its clock from the beginning."""
+        if node.cordon is Cordon.OURS:
+            self.idle.pop(node.name)
+            self._uncordon(node, reason)
+
+    def _moved(self, node: Node) -> bool:
+        """Count the pods that a node would lose on other nodes. Return False, and count none, when one has no room."""
+        room = self._rooms.get(node.name)
+        mark = self._ledger.mark()
+        if room is not None:
+            room.closed = True
+        for pod in sorted(node.moving, key=lambda one: one.id):
+            if pod.shape.unknown or self._placer.move(self._ledger.need(pod.shape)) is None:
+                self._ledger.take_back(mark)
+                if room is not None:
+                    room.closed = False
+                return False
+        return True
+
+    def _onward(self, node: Node) -> None:
+        """Empty a node that is cordoned, or end its machine."""
+        if node.cordoned_at is None or self._now - node.cordoned_at < self._settings.settle:
+            return
+        if node.moving:
+            self._drain(node)
+        elif not node.leaving:
+            self._end(node, "it is cordoned and empty")
+
+    def _drain(self, node: Node) -> None:
+        free = tuple(sorted(one.id for one in node.moving if not one.held))
+        held = "; ".join(sorted(f"{one.id}: {one.held}" for one in node.moving if one.held))
+        if free:
+            reason = f"{counted(len(free), 'pod')} with room elsewhere" + (f"; not yet: {held}" if held else "")
+            self.actions.append(Action(verb=Verb.DRAIN, target=node.name, pool=node.pool, pods=free, reason=reason))
+        else:
+            self._hold(node.name, f"its pods may not leave yet: {held}")
+
+    def _bury(self, pool: _Pool) -> None:
+        """End what is dead in a pool: nodes that have not answered for long and on which no work is, and machines that
+        never became nodes."""
+        if pool.held:
+            return
+        room = max(0, pool.slots)
+        for node in sorted(filter(self._is_dead, pool.nodes), key=lambda one: one.name):
+            going = self._is_going(node)
+            if not (room or going):
+                continue
+            room, pool.late = room - (not going), pool.late - (not going)
+            silent = told(self._now - node.since) if node.since else ""
+            self._end(node, f"it has not been ready for {silent}, and no work is on it")
+        for group in pool.view.groups:
+            for machine in unjoined(group):
+                if pool.late <= 0:
+                    break
+                pool.late -= 1
+                self.actions.append(
+                    Action(
+                        verb=Verb.END,
+                        target=machine.id,
+                        machine=machine.id,
+                        group=group.name,
+                        pool=pool.view.name,
+                        reason=f"it has not become a node within {told(pool.view.pool.join)}",
+                    )
+                )
+
+    def _is_dead(self, node: Node) -> bool:
+        if not node.machine or node.since is None or not self._silent(node):
+            return False
+        kept = node.keep or node.work or node.leaving or node.cordon is Cordon.OTHERS
+        return not kept and self._now - node.since >= self._settings.dead
+
+    def _end(self, node: Node, reason: str) -> None:
+        self.actions.append(
+            Action(
+                verb=Verb.END, target=node.name, machine=node.machine, group=node.group, pool=node.pool, reason=reason
+            )
+        )
+
+    def _uncordon(self, node: Node, reason: str = "") -> None:
+        room = self._rooms.get(node.name)
+        if room is not None and room.spare:
+            self._act(Verb.UNCORDON, node, "it is one of its pool's spare nodes")
+            return
+        why = f"{counted(node.work, 'pod')} at work on it" if node.work else "its pods have no room elsewhere"
+        self._act(Verb.UNCORDON, node, reason or ("pods that wait have room on it" if self._needed(node) else why))
+
+    def _act(self, verb: Verb, node: Node, reason: str) -> None:
+        self.actions.append(Action(verb=verb, target=node.name, pool=node.pool, reason=reason))
+
+
+def is_stuck(node: Node, join: timedelta, now: datetime) -> bool:
+    """Return whether a node has been starting for longer than its pool takes."""
+    return node.health is Health.STARTING and node.since is not None and now - node.since > join

@@ -1,0 +1,34 @@
+"""Spare nodes: empty ones that a pool keeps beyond what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from services.autoscaler.groups import PoolView
+from services.autoscaler.offers import Market
+from services.autoscaler.rooms import Ledger, Room, Tier
+
+KEPT = (Tier.IDLE, Tier.COMING, Tier.NEW, Tier.CORDONED)
+"""Tiers whose nodes may be spare, those that cost nothing more first."""
+
+
+def keep(pools: Mapping[str, PoolView], ledger: Ledger, market: Market) -> None:
+    """Set aside each pool's spare nodes, after all demand was placed, and ask for those that it lacks. Nothing is moved
+    onto them either: that would make another one spare, and so on."""
+    lacking = {name: view.pool.spare for name, view in pools.items() if view.pool.spare}
+    if not lacking:
+        return
+    groups = {group.name: name for name in lacking for group in pools[name].groups}
+    empty = [room for room in ledger.rooms() if room.tier in KEPT and not room.taken and _is_empty(room)]
+    for room in sorted(empty, key=lambda one: (one.tier, one.name)):
+        pool = room.node.pool if room.node else groups.get(room.name.rpartition("+")[0], "")
+        if lacking.get(pool):
+            lacking[pool] -= 1
+            room.spare = room.closed = True
+    for name, number in lacking.items():
+        market.ask(name, number, "its spare nodes")
+
+
+def _is_empty(room: Room) -> bool:
+    node = room.node
+    return node is None or not (node.work or node.moving or node.leaving)

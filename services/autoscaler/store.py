@@ -1,0 +1,43 @@
+"""The memory's place: a ConfigMap in the cluster, written before a cloud is asked, so that a crash forgets nothing."""
+
+from __future__ import annotations
+
+import json
+
+from components.model.autoscaler.leases import AUTOSCALER
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import Object
+from services.autoscaler.memory import Memory, of_document, to_document
+
+CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
+MEMORY = f"{CONFIGMAPS}/{AUTOSCALER}"
+"""Object with what one decision left for the next, in its key ``memory``."""
+
+
+class Store:
+    """The memory as one process reads and writes it. Whoever writes after somebody else did gets a conflict."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._item: Object | None = None
+
+    def read(self) -> Memory:
+        """Return what was remembered. What cannot be read is forgotten: clocks start anew, and nothing is lost by
+        that."""
+        self._item = self._api.find(MEMORY)
+        try:
+            return of_document(json.loads(self._item["data"]["memory"])) if self._item else Memory()
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return Memory()
+
+    def write(self, memory: Memory) -> None:
+        """Write what is to be remembered, unless it is there already. Raise ``ApiError`` with status 409 when somebody
+        else wrote since it was read."""
+        data = {"memory": json.dumps(to_document(memory), sort_keys=True)}
+        if self._item is None:
+            metadata = {"name": AUTOSCALER, "namespace": "kube-system"}
+            self._item = self._api.post(
+                CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            )
+        elif self._item.get("data") != data:
+            self._item = self._api.put(MEMORY, {**self._item, "data": data})

@@ -1,0 +1,146 @@
+"""Tells people and Kueue: Events on pods, conditions of ProvisioningRequests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from itertools import islice, zip_longest
+from uuid import uuid4
+
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError
+from services.autoscaler.actions import Action, Verb
+from services.autoscaler.gang_objects import has_expired
+from services.autoscaler.guard import Guard
+from services.autoscaler.journal import Journal
+from services.autoscaler.look import Looked
+from services.autoscaler.pod_objects import Object
+from services.autoscaler.reading import NAME
+from services.autoscaler.repeats import Repeats, unchanging
+
+MESSAGE = 1024
+"""Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
+PODS_TOLD = 3
+"""Number of pods of one kind that are told the same."""
+AT_ONCE = 20
+"""Largest number of Events of one pass; the others follow with the next."""
+PATIENCE = timedelta(minutes=1)
+"""Age from which a request that is not understood has failed: what it names may be made after it."""
+
+ACCEPTED = ("Accepted", "True", "Accepted", "the request is looked after")
+"""A request that an autoscaler serves (k8s.io/autoscaler, ``provisioningrequest`` API: ``Accepted``, ``Provisioned``,
+``Failed``, ``BookingExpired``, and their reasons in cluster-autoscaler/provisioningrequest/conditions)."""
+
+
+class Teller:
+    """Tells for one process."""
+
+    def __init__(self, api: Api, *, guard: Guard, instance: str, journal: Journal) -> None:
+        self._api, self._guard, self._instance, self._journal = api, guard, instance, journal
+        self._repeats = Repeats()
+
+    def tell(self, looked: Looked) -> None:
+        """Tell what a decision says. What cannot be told is noted, and stops nothing."""
+        requests = {_name(item): item for item in looked.listed.requests}
+        told = {action.target: action for action in looked.decision.actions if action.verb in (Verb.TELL, Verb.GRANT)}
+        for name, conditions in self._conditions(looked, requests, told):
+            self._guard.check()
+            self._write(requests[name], conditions, looked)
+        tells = [action for action in looked.decision.actions if action.verb is Verb.TELL]
+        pods = {_name(item): item for item in looked.listed.pods} if tells else {}
+        new = (
+            (name, action)
+            for name, action in _in_turn(tells)
+            if name in pods and self._repeats.is_new(name, action.reason)
+        )
+        for name, action in islice(new, AT_ONCE):
+            self._guard.check()
+            self._say(pods[name], action)
+        self._repeats.forget()
+
+    def _conditions(
+        self, looked: Looked, requests: Mapping[str, Object], told: Mapping[str, Action]
+    ) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
+        """Yield what requests are to say: type, status, reason and message of each condition."""
+        for gang in looked.gangs:
+            if not gang.request or gang.granted:
+                continue
+            if gang.unknown and gang.created is not None and looked.now - gang.created > PATIENCE:
+                yield gang.name, [("Failed", "True", "NotUnderstood", "; ".join(gang.unknown))]
+            elif gang.name in told and told[gang.name].verb is Verb.GRANT:
+                reason = told[gang.name].reason
+                yield gang.name, [ACCEPTED, ("Provisioned", "True", "CapacityIsProvisioned", reason)]
+            elif gang.name in told:
+                yield gang.name, [ACCEPTED, ("Provisioned", "False", "CapacityIsNotFound", told[gang.name].reason)]
+            else:
+                yield gang.name, [ACCEPTED]
+        for name, item in requests.items():
+            if has_expired(item, looked.now):
+                words = "no pod has come for its room in time"
+                yield name, [("BookingExpired", "True", "BookingExpired", words)]
+
+    def _write(self, item: Object, wanted: list[tuple[str, str, str, str]], looked: Looked) -> None:
+        """Set conditions, unless they say so already. A request that has changed meanwhile is told in the next pass."""
+        known = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
+        at = looked.now.isoformat(timespec="seconds").replace("+00:00", "Z")
+        changed = False
+        for type_, status, reason, message in wanted:
+            before = known.get(type_, {})
+            same = before.get("status") == status
+            if same and before.get("reason") == reason and unchanging(before["message"]) == unchanging(message):
+                continue
+            changed = True
+            since = before["lastTransitionTime"] if same else at
+            known[type_] = {"type": type_, "status": status, "reason": reason, "message": message}
+            known[type_] |= {"lastTransitionTime": since, "observedGeneration": item["metadata"].get("generation", 1)}
+        if not changed:
+            return
+        metadata = item["metadata"]
+        group = path_of("apis", "autoscaling.x-k8s.io", "v1", "namespaces", metadata["namespace"])
+        path = f"{group}/provisioningrequests{path_of(metadata['name'])}/status"
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}}
+        try:
+            self._api.patch(path, {**body, "status": {"conditions": list(known.values())}})
+        except ApiError as error:
+            if error.status not in (404, 409):
+                self._journal.say(f"request {_name(item)}", str(error))
+
+    def _say(self, pod: Object, action: Action) -> None:
+        metadata = pod["metadata"]
+        now = self._api.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        reference = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"]}
+        reference |= {key: metadata[key] for key in ("namespace", "uid")}
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{metadata['name'][:200]}.{uuid4().hex[:16]}", "namespace": metadata["namespace"]},
+            "involvedObject": reference,
+            "reason": "WaitsForMachines",
+            "message": action.reason[:MESSAGE],
+            "type": "Normal",
+            "source": {"component": NAME, "host": self._instance},
+            "reportingComponent": NAME,
+            "reportingInstance": self._instance,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            self._api.post(f"/api/v1/namespaces/{metadata['namespace']}/events", event)
+        except ApiError as error:
+            self._journal.say(f"event on {_name(pod)}", str(error))
+
+
+def _in_turn(tells: Iterable[Action]) -> Iterator[tuple[str, Action]]:
+    """Yield the names of pods with what they are told, one of each namespace in turn: none keeps others from being
+    told."""
+    spaces: dict[str, list[tuple[str, Action]]] = {}
+    for action in tells:
+        for name in (action.pods or (action.target,))[:PODS_TOLD]:
+            spaces.setdefault(name.partition("/")[0], []).append((name, action))
+    for turn in zip_longest(*spaces.values()):
+        yield from (one for one in turn if one)
+
+
+def _name(item: Object) -> str:
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"

@@ -1,0 +1,53 @@
+"""A decision for people, a line for each action, and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from clouds.base.phrases import counted, names
+from services.autoscaler.actions import Action, Decision, Verb
+from services.autoscaler.demand import several
+
+
+def line(action: Action) -> str:
+    """Return an action with its reason in a line."""
+    return f"{action.verb} {_what(action)}: {action.reason}"
+
+
+def _what(action: Action) -> str:
+    match action.verb:
+        case Verb.GROW | Verb.SHRINK:
+            return f"{action.target} from {action.was} to {action.size}"
+        case Verb.END:
+            return f"{action.target} of {action.group}"
+        case Verb.TELL if action.pods and action.target == action.pods[0]:
+            return several(action.pods)
+    return action.target
+
+
+def to_text(decision: Decision, blind: Iterable[str] = ()) -> str:
+    """Return every action in a line, and before them what could not be read."""
+    lines = [f"not seen: {one}" for one in blind]
+    lines += map(line, decision.actions) if decision.actions else ["nothing to do"]
+    idle = sorted(decision.memory.idle)
+    return "\n".join([*lines, *([f"idle: {counted(len(idle), 'node')}: {names(idle)}"] if idle else [])])
+
+
+def to_plain(decision: Decision, blind: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the same as plain values."""
+    return {
+        "not_seen": list(blind),
+        "actions": [plain(action) for action in decision.actions],
+        "idle": sorted(decision.memory.idle),
+    }
+
+
+def plain(action: Action) -> dict[str, Any]:
+    """Return an action as plain values."""
+    found: dict[str, Any] = {"action": str(action.verb), "target": action.target, "reason": action.reason}
+    for name in ("pool", "group", "machine", "was", "size"):
+        value = getattr(action, name)
+        if value not in ("", None):
+            found[name] = value
+    return found | ({"pods": list(action.pods)} if action.pods else {})

@@ -1,0 +1,192 @@
+"""The autoscaler as a unit of every API server's machine (longhaul-autoscaler.service). One of them leads.
+
+What it sizes it learns from a ConfigMap that `longhaul up` writes. When that changes, the program ends, and systemd
+starts it anew: nothing of the environment before stays in its memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clouds.base.machine_access import OwnAccess, socket_token
+from clouds.registry import cloud_of
+from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, AutoscalerDocumentError, Given, of_text
+from components.model.loading.errors import ConfigurationError
+from components.model.prices.book import PriceBook
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
+from services.autoscaler.metrics import PORT, Metrics, served
+from services.autoscaler.service import Terms
+from services.autoscaler.service import serve as work
+
+log = logging.getLogger("autoscaler")
+
+NODE = Path("/etc/longhaul/node.json")
+PKI = Path("/etc/longhaul/pki")
+DOCUMENT = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIGMAP}"
+LOOK_S = 5.0
+"""Time between two looks at the document, seconds."""
+TOKENS = "LONGHAUL_AZURE_TOKENS"
+"""Variable with the path of the socket that gives tokens (clouds/azure/tokens.py)."""
+
+Serve = Callable[[Given, PriceBook, threading.Event], None]
+"""Works for an environment until the event."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Facts about this machine, and where its files are."""
+
+    name: str
+    port: int
+    """Port of kube-apiserver."""
+    pki: Path = PKI
+
+    @classmethod
+    def read(cls, node: Path, pki: Path) -> Machine:
+        """Read the machine's own description."""
+        told = json.loads(node.read_text(encoding="utf-8"))
+        return cls(name=str(told["machine"]), port=int(told["port"]), pki=pki)
+
+    def api(self) -> Api:
+        """Return this machine's own API server, with a certificate that is read again once it has changed."""
+        identity = self._identity()
+
+        def renewed(held: Mapping[str, str]) -> Mapping[str, str] | None:
+            found = self._identity()
+            return None if found == held else found
+
+        return Api(f"https://127.0.0.1:{self.port}", identity, renew=renewed)
+
+    def _identity(self) -> dict[str, str]:
+        # One file holds the certificate and its key.
+        both = (self.pki / "autoscaler.pem").read_text(encoding="ascii")
+        issuer = (self.pki / "kubernetes-ca.crt").read_text(encoding="ascii")
+        return {"certificate": both, "key": "", "issuer": issuer}
+
+
+class Unit:
+    """One run of the unit: from the start to the first change of the document, or to the machine's wish that it end."""
+
+    def __init__(self, api: Api, serve: Serve, *, stop: threading.Event, look_s: float = LOOK_S) -> None:
+        self._api, self._serve, self._look_s = api, serve, look_s
+        self._stop = stop
+        self._told = ""
+
+    def run(self) -> None:
+        """Wait for a document that can be used, and work by it until it changes."""
+        text, given = self._first()
+        if given is None:
+            return
+        over = threading.Event()
+        follower = threading.Thread(target=self._follow, args=(text, over), daemon=True)
+        follower.start()
+        try:
+            self._serve(given, prices(given), over)
+        finally:
+            over.set()
+            follower.join()
+
+    def _first(self) -> tuple[str, Given | None]:
+        """Return the first document that can be used; none when the unit is stopped before."""
+        while not self._stop.is_set():
+            try:
+                text = self._read()
+                if text:
+                    return text, of_text(text)
+                self._tell("the environment has no `autoscaler`: nothing to do")
+            except (ApiError, AutoscalerDocumentError) as error:
+                self._tell(f"not working: {error}")
+            self._stop.wait(self._look_s)
+        return "", None
+
+    def _follow(self, text: str, over: threading.Event) -> None:
+        """End the work when the document is another one, or the unit is stopped."""
+        while not over.is_set() and not self._stop.wait(self._look_s):
+            try:
+                changed = self._read() != text
+            except ApiError:
+                continue  # The work itself tells of an API that does not answer.
+            if changed:
+                log.info("the environment has changed: starting anew")
+                break
+        over.set()
+
+    def _read(self) -> str:
+        found = self._api.find(DOCUMENT)
+        return str((found or {}).get("data", {}).get(KEY, ""))
+
+    def _tell(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            log.info("%s", text)
+
+
+def prices(given: Given) -> PriceBook:
+    """Return the prices in the document; none when they cannot be used, since they only order pools."""
+    try:
+        return PriceBook.of(given.prices) if given.prices else PriceBook()
+    except ConfigurationError as error:
+        log.warning("working without prices: %s", error)
+        return PriceBook()
+
+
+def sign_in(given: Given, *, machine: str, tokens: str, folder: Path, stop: threading.Event) -> None:
+    """Have every cloud of the environment asked with the identity that the socket ``tokens`` gives tokens of."""
+    kinds = {site.kind: cloud_of(site) for site in given.environment.sites.values()}
+    for kind, cloud in kinds.items():
+        regions = tuple(site.region for site in given.environment.sites.values() if site.kind == kind)
+        cloud.use_access(
+            OwnAccess(
+                machine=machine,
+                role=given.aws_role,
+                regions=regions,
+                folder=folder,
+                token=lambda: socket_token(tokens),
+                stop=stop,
+            )
+        )
+
+
+def _write(line: str) -> None:
+    print(line, flush=True)
+
+
+def main() -> int:
+    """Run the unit and return its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
+    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
+    parser.add_argument("--port", type=int, default=PORT, help="port of health and metrics, on loopback")
+    arguments = parser.parse_args()
+    # The format has no time, because the journal adds it.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    machine, metrics = Machine.read(arguments.node, arguments.pki), Metrics()
+    folder = Path(os.environ.get("RUNTIME_DIRECTORY", "."))
+    tokens = os.environ.get(TOKENS, "")
+
+    def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
+        sign_in(given, machine=machine.name, tokens=tokens, folder=folder, stop=over)
+        own = given.environment.autoscaler
+        run = Terms(instance=machine.name, act=own is not None and not own.dry_run, as_json=True)
+        work(given.environment, machine.api(), book, stop=over, run=run, write=_write, metrics=metrics)
+
+    with served(metrics, port=arguments.port):
+        Unit(machine.api(), serve, stop=stop).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Words for demand that has no room: which pools could hold it, and why they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from services.autoscaler.actions import Action, Verb
+from services.autoscaler.demand import GangDemand
+from services.autoscaler.matching import mismatch
+from services.autoscaler.offers import Market, Offer
+from services.autoscaler.placing import Domain, Short
+from services.autoscaler.rooms import Ledger, Need
+from services.autoscaler.shapes import PODS
+
+UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+NAMED = 3
+"""Number of pools that are named in one reason."""
+
+
+def quantity(name: str, amount: int) -> str:
+    """Return an amount of a resource in words, such as ``2 TiB of memory`` or ``8 nvidia.com/gpu``."""
+    if name == "cpu":
+        return f"{amount / 1000:g} cores"
+    if name == "memory" or name == "ephemeral-storage" or name.startswith("hugepages-"):
+        size, unit = next(((size, unit) for size, unit in UNITS if amount >= size), (1, "bytes"))
+        return f"{float(f'{amount / size:.3g}'):g} {unit} of {name}"
+    return f"{amount} {name}"
+
+
+def asked(need: Need) -> str:
+    """Return what a pod asks for."""
+    found = [quantity(name, amount) for name, amount in need.shape.requests if name != PODS]
+    return ", ".join(found) or "nothing but a place"
+
+
+def tell(short: Short, ledger: Ledger, market: Market) -> Action:
+    """Return what is said of demand without room."""
+    reason = _reason(short.demand.need, ledger, market, short.domain)
+    unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
+    if unknown:
+        reason = f"no node is asked for: {'; '.join(unknown)}"
+    if short.gang is None:
+        return Action(verb=Verb.TELL, target=short.pods[0], reason=reason, pods=short.pods)
+    gang = short.gang
+    if not unknown:
+        reason = f"it waits as a whole: {_gang_reason(short, gang, reason)}"
+    pods = tuple(name for one in gang.members if not one.declared for name in one.pods)
+    return Action(verb=Verb.TELL, target=gang.gang.name, reason=reason, pods=pods)
+
+
+def _gang_reason(short: Short, gang: GangDemand, reason: str) -> str:
+    within = gang.gang.within
+    if within and short.domain is None:
+        return f"no node, nor one to be made, is known to have the label {within}"
+    place = f" with {'='.join(short.domain)}" if short.domain else ""
+    return f"{short.fitted} of {gang.count} members have room{place}; {reason}"
+
+
+def _reason(need: Need, ledger: Ledger, market: Market, domain: Domain | None) -> str:
+    if need.by_name:
+        return f"asks {asked(need)}; it may be on nodes of certain names alone, and these have no room"
+    fitting = market.fitting(need)
+    if not fitting:
+        return f"no pool can hold this: {_too_small(need, ledger, market) or _unlike(need, market)}"
+    there = [
+        _shut(name, [offer for offer, _ in offers])
+        for name, offers in fitting.items()
+        if domain is None or any(domain in offer.kind.labels for offer, _ in offers)
+    ]
+    if there or not domain:
+        return f"asks {asked(need)}; {_listed(there)}"
+    return f"asks {asked(need)}; no pool that could hold it has nodes that are known to be {'='.join(domain)}"
+
+
+def _shut(name: str, offers: Sequence[Offer]) -> str:
+    """Return why a pool gives no machine, or too few."""
+    shut = [offer.shut() for offer in offers if not offer.left]
+    return f"pool {name}: {shut[0]}" if len(shut) == len(offers) else f"pool {name} has room for too few"
+
+
+def _too_small(need: Need, ledger: Ledger, market: Market) -> str:
+    """Return what the largest machine has where the pod may be; empty when it may be nowhere."""
+    offers = market.matching(need.shape.where)
+    if not offers:
+        return ""
+
+    def nearness(offer: Offer) -> tuple[float, str]:
+        return min(offer.empty[index] / amount for index, amount in need.vector), offer.pool.name
+
+    best = max(offers, key=nearness)
+    empty = dict(zip(ledger.names, best.empty, strict=True))
+    has = ", ".join(quantity(name, max(0, empty[name])) for name, _ in need.shape.requests if name != PODS)
+    machine = best.pool.pool.machine_type or "a node"
+    return f"asks {asked(need)}, largest is {machine} of pool {best.pool.name} with {has}"
+
+
+def _unlike(need: Need, market: Market) -> str:
+    """Return what labels and taints keep the pod away."""
+    found: dict[str, list[str]] = {}
+    for offer in market.offers:
+        found.setdefault(mismatch(need.shape.where, offer.kind), []).append(offer.pool.name)
+    told = [f"{why} ({_listed(names, ', ')})" for why, names in sorted(found.items())]
+    return _listed(told) or "there is none in a cloud"
+
+
+def _listed(parts: Iterable[str], between: str = "; ") -> str:
+    every = list(dict.fromkeys(parts))
+    more = f"{between}and {len(every) - NAMED} more" if len(every) > NAMED else ""
+    return between.join(every[:NAMED]) + more

@@ -1,0 +1,46 @@
+"""A cluster to act on, for this folder's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+import pytest
+
+from contract.kubernetes.connection import ApiError
+from lab import tools
+from tests.lab.cloud.conftest import running
+from tests.services.autoscaler.acting import REQUESTS, TEAM, World, clouds
+from tests.services.autoscaler.test_cluster import REQUESTS as DEFINITION
+from tests.services.autoscaler.test_cluster import TOOLS
+from tests.support.api_server import api_server, eventually
+
+
+@pytest.fixture(scope="module", name="everything")
+def _everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    binaries = tools.ensure(TOOLS, log_dir=tmp_path_factory.mktemp("tools"), progress=print)
+    folder = tmp_path_factory.mktemp("cluster")
+    with (
+        api_server(folder, tools=binaries, services=IPv4Network("10.80.0.0/17")) as server,
+        clouds(tmp_path_factory.mktemp("clouds") / "cloud", running) as (live, site),
+    ):
+        server.start_controllers()
+        server.open_namespace(TEAM)
+        server.define(DEFINITION)
+        world = World(server, live, site)
+        eventually(lambda: is_served(world), what="the new kind is served")
+        yield world
+
+
+def is_served(world: World) -> bool:
+    try:
+        return world.admin.find(REQUESTS) is not None
+    except ApiError:
+        return False
+
+
+@pytest.fixture(name="world")
+def _world(everything: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    everything.reset()
+    everything.patch(monkeypatch)
+    return everything

@@ -1,0 +1,425 @@
+"""The autoscaler acts on a real API server, as its own user, and on the lab's groups on AWS and Azure."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import timedelta
+
+import pytest
+
+from clouds.base.errors import CloudError
+from components.model.prices.book import PriceBook
+from contract.kubernetes.drain import NODES
+from contract.kubernetes.election import Candidate
+from contract.kubernetes.lease import LEASES
+from longhaul.cluster.sole_run import pool_lock
+from services.autoscaler.actions import Verb
+from services.autoscaler.guard import LostError
+from services.autoscaler.metrics import Metrics, served
+from services.autoscaler.reading import list_all
+from services.autoscaler.service import Terms, serve
+from services.autoscaler.store import MEMORY
+from tests.services.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World
+from tests.support.api_server import eventually
+from tests.support.ports import free_ports
+
+pytestmark = pytest.mark.engine
+
+IDLE = timedelta(minutes=11)
+"""A little more than a node is kept without work."""
+SETTLED = timedelta(minutes=2)
+LATER = timedelta(hours=1)
+
+
+def test_what_aws_refuses_is_asked_of_azure(world: World) -> None:
+    world.limit(1)
+    world.pods(3)
+    with world.process() as passes:
+        world.settle(passes)
+    assert world.calls[0] == "h100 size 3"
+    assert sorted(world.calls[1:]) == ["h100 size 1", "h100-azure size 2"], "in one pass, side by side"
+    assert world.sizes() == {"h100": 1, "h100-azure": 2}
+    assert all(pod["spec"].get("nodeName") for pod in world.admin.items(PODS))
+    text = world.metrics.text()
+    assert 'longhaul_autoscaler_asked_machines_total{pool="h100"} 3\n' in text
+    assert 'longhaul_autoscaler_asked_machines_total{pool="h100-azure"} 2\n' in text
+    memory = json.loads(world.admin.get(MEMORY)["data"]["memory"])
+    assert "do not have sufficient m6id.xlarge capacity" in memory["backoff"]["h100"]["reason"]
+
+
+def test_pods_are_told_once_what_they_wait_for(world: World) -> None:
+    world.pods(4)
+    with world.process() as passes:
+        for _ in range(4):
+            world.once(passes)
+    path = f"/api/v1/namespaces/{TEAM}/events"
+    events = [one for one in world.admin.items(path) if one["source"].get("component") == "longhaul-autoscaler"]
+    assert len(events) == 3, "not every pod of one kind, and none twice"
+    assert {one["involvedObject"]["name"] for one in events} == {"train-0", "train-1", "train-2"}
+    assert all(one["message"].startswith("asked us-east-1 for 4 p5.48xlarge ") for one in events)
+
+
+def test_exactly_the_idle_node_goes(world: World) -> None:
+    world.pods(4)
+    with world.process() as passes:
+        world.settle(passes)
+    on = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in world.admin.items(PODS)}
+    world.end_pods(1, 2, 3)
+    world.admin.patch(f"{NODES}/{on['train-2']}", {"spec": {"unschedulable": True}})
+    world.admin.patch(f"{NODES}/{on['train-3']}", {"metadata": {"annotations": {"longhaul.dev/keep": "true"}}})
+    world.calls.clear()
+    with world.process() as passes:
+        world.settle(passes)
+    assert world.calls == [], "its clock has only begun"
+    world.ahead = IDLE
+    with world.process() as passes:
+        world.settle(passes)
+        cordoned = world.admin.get(f"{NODES}/{on['train-1']}")
+    assert cordoned["spec"]["unschedulable"]
+    assert "longhaul.dev/scale-in-since" in cordoned["metadata"]["annotations"]
+    assert world.calls == []
+    world.ahead = IDLE + SETTLED
+    with world.process() as passes:
+        world.settle(passes)
+    assert world.calls == [f"h100 end {on['train-1']}"]
+    left = {item["metadata"]["name"] for item in world.admin.items(NODES)}
+    assert left == {on["train-0"], on["train-2"], on["train-3"]}
+    assert world.sizes()["h100"] == 3
+
+
+def test_nothing_is_done_on_what_was_true_once(world: World) -> None:
+    world.pods(1)
+    with world.process() as passes:
+        world.settle(passes)
+    world.end_pods()
+    (node,) = [item["metadata"]["name"] for item in world.admin.items(NODES)]
+    for ahead in (timedelta(), IDLE):
+        world.ahead = ahead
+        with world.process() as passes:
+            world.settle(passes)
+    world.ahead = IDLE + SETTLED
+    world.calls.clear()
+    old = list_all(world.api())
+    world.admin.patch(f"{NODES}/{node}", {"metadata": {"annotations": {"longhaul.dev/keep": "true"}}})
+    with world.process(old=old) as passes:
+        world.once(passes)
+    assert world.lines[-1] == f"not done: end {node} of prod-h100: it has longhaul.dev/keep"
+    world.admin.patch(f"{NODES}/{node}", {"metadata": {"annotations": {"longhaul.dev/keep": None}}})
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-7"}, "spec": {**SPEC, "nodeName": node}}
+    world.admin.post(PODS, body)
+    with world.process(old=old) as passes:
+        world.once(passes)
+    assert world.lines[-1] == f"not done: end {node} of prod-h100: team/train-7 is on it"
+    assert world.calls == []
+
+
+def test_a_size_that_somebody_else_set_meanwhile_is_looked_at_first(world: World) -> None:
+    with world.process() as passes:
+        world.once(passes)
+        world.real["h100"].resize(1)
+        world.pods(2)
+        passes.run()
+        assert (world.calls, world.lines[-1]) == (
+            [],
+            "not done: grow prod-h100 from 0 to 2: its size is 1 and no longer 0",
+        )
+        world.settle(passes)
+    assert world.calls == ["h100 size 2"]
+
+
+def test_what_may_move_is_evicted_before_its_machine_ends(world: World) -> None:
+    world.pods(2)
+    with world.process() as passes:
+        world.settle(passes)
+    (node,) = [pod["spec"]["nodeName"] for pod in world.admin.items(PODS) if pod["metadata"]["name"] == "train-1"]
+    world.end_pods(1)
+    small = {"name": "main", "image": "example.com/none", "resources": {"requests": {"cpu": "1"}}}
+    spec = {**SPEC, "containers": [small], "nodeName": node}
+    movable = {"name": "train-9", "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}
+    world.admin.post(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": movable, "spec": spec})
+    for ahead in (timedelta(), IDLE, IDLE + SETTLED):
+        world.ahead = ahead
+        with world.process() as passes:
+            world.settle(passes)
+    done = [line for line in world.lines if line.startswith("done: ") and node in line]
+    assert done == [f"done: cordon {node}", f"done: drain {node}", f"done: end {node} of prod-h100"]
+    assert [pod["metadata"]["name"] for pod in world.admin.items(PODS)] == ["train-0"]
+
+
+def test_a_gang_comes_whole_and_is_told_so(world: World) -> None:
+    body = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "member"}, "template": {"spec": SPEC}}
+    if world.admin.find(f"/api/v1/namespaces/{TEAM}/podtemplates/member") is None:
+        world.admin.post(f"/api/v1/namespaces/{TEAM}/podtemplates", body)
+    sets = [{"podTemplateRef": {"name": "member"}, "count": 6}]
+    spec = {"provisioningClassName": "gangs.longhaul.dev", "podSets": sets}
+    made = world.admin.post(
+        REQUESTS,
+        {
+            "apiVersion": "autoscaling.x-k8s.io/v1",
+            "kind": "ProvisioningRequest",
+            "metadata": {"name": "six"},
+            "spec": spec,
+        },
+    )
+    try:
+        with world.process() as passes:
+            world.once(passes)
+            assert sorted(world.calls) == ["h100 size 4", "h100-azure size 2"]
+            assert conditions(world)["Accepted"]["status"] == "True"
+            world.once(passes)
+            assert conditions(world)["Provisioned"]["status"] == "False"
+            world.settle(passes)
+        provisioned = conditions(world)["Provisioned"]
+        assert (provisioned["status"], provisioned["message"]) == ("True", "all 6 members have room on 6 nodes")
+        assert len(world.calls) == 2, "one call a group"
+        world.ahead = IDLE
+        with world.process() as passes:
+            world.once(passes)
+        assert conditions(world)["BookingExpired"]["status"] == "True"
+    finally:
+        world.admin.delete(f"{REQUESTS}/six", uid=made["metadata"]["uid"])
+
+
+def conditions(world: World) -> dict[str, dict[str, str]]:
+    return {one["type"]: one for one in world.admin.get(f"{REQUESTS}/six")["status"]["conditions"]}
+
+
+def machines_come(world: World) -> None:
+    world.limit(1)
+    world.pods(2)
+    lived(world)
+
+
+def machines_go(world: World) -> None:
+    world.end_pods()
+    for ahead in (timedelta(), IDLE, IDLE + SETTLED):
+        world.ahead = ahead
+        lived(world)
+
+
+def lived(world: World) -> None:
+    """Settle, in a new process if one is killed."""
+    for _ in range(2):
+        try:
+            with world.process() as passes:
+                world.settle(passes, quiet=1)
+            return
+        except Killed:
+            world.fuse = Fuse(writes=world.fuse.writes)
+    raise AssertionError("killed twice")
+
+
+def asked(world: World) -> list[str]:
+    """Return what was asked of the clouds; machines have other names each time."""
+    return sorted(call.partition(" end ")[0] for call in world.calls)
+
+
+@pytest.mark.drill
+def test_a_process_may_be_killed_between_any_two_writes(world: World) -> None:
+    """Nothing is asked twice, and the end is the same."""
+    machines_come(world)
+    first = len(world.fuse.writes)
+    assert asked(world) == ["h100 size 1", "h100 size 2", "h100-azure size 1"]
+    machines_go(world)
+    whole, last = asked(world), len(world.fuse.writes)
+    assert whole == ["h100", "h100 size 1", "h100 size 2", "h100-azure", "h100-azure size 1"]
+    assert 10 < first < last - 5
+    for number in range(1, first + 1):
+        world.reset()
+        world.fuse.left = number
+        machines_come(world)
+        assert asked(world) == whole[1:3] + whole[4:], f"killed after {world.fuse.writes[number - 1]}"
+        assert world.sizes() == {"h100": 1, "h100-azure": 1}
+    for number in range(1, last - first + 1):
+        world.reset()
+        machines_come(world)
+        world.fuse = Fuse(left=number)
+        machines_go(world)
+        assert asked(world) == whole, f"killed after {world.fuse.writes[number - 1]}"
+        assert world.sizes() == {"h100": 0, "h100-azure": 0}
+
+
+def test_who_does_not_lead_changes_nothing(world: World) -> None:
+    world.pods(1)
+    with world.process(leads=lambda: False) as passes, pytest.raises(LostError):
+        world.once(passes)
+    assert (world.calls, world.admin.find(MEMORY)) == ([], None)
+
+
+def test_a_cloud_that_is_down_delays_nobody_else(world: World) -> None:
+    def down() -> None:
+        raise CloudError("Azure does not answer", passing=True, answered=False)
+
+    world.trouble["h100-azure"] = down
+    world.pods(2)
+    with world.process() as passes:
+        world.settle(passes)
+        assert world.calls == ["h100 size 2"]
+        assert any(line.startswith("not seen: prod-h100-azure: Azure does not answer") for line in world.lines)
+    world.trouble.clear()
+    world.pods(3, first=2)
+    with world.process() as passes:
+        world.settle(passes)
+    assert world.sizes() == {"h100": 4, "h100-azure": 1}
+
+
+def test_a_pool_that_is_refused_at_once_is_left_and_the_next_is_asked(world: World) -> None:
+    refuses = world.real["h100"].resize
+
+    def resize(count: int) -> None:
+        if count > 1:
+            raise CloudError("the quota is exceeded")
+        refuses(count)
+
+    world.real["h100"].resize = resize  # type: ignore[method-assign]
+    try:
+        world.pods(2)
+        with world.process() as passes:
+            assert world.once(passes).refused.keys() == {"h100"}
+            world.once(passes)
+    finally:
+        world.real["h100"].resize = refuses  # type: ignore[method-assign]
+    assert world.calls[-1] == "h100-azure size 2"
+
+
+def test_what_a_cloud_is_slow_to_take_is_bought_nowhere_else(world: World) -> None:
+    resize, go = world.real["h100"].resize, threading.Event()
+
+    def slow(count: int) -> None:
+        go.wait()
+        resize(count)
+
+    world.real["h100"].resize = slow  # type: ignore[method-assign]
+    try:
+        world.pods(2)
+        with world.process() as passes:
+            passes.run(limit_s=1.0)
+            again = passes.run(limit_s=1.0)
+            go.set()
+            world.settle(passes)
+    finally:
+        go.set()
+        world.real["h100"].resize = resize  # type: ignore[method-assign]
+    assert [action.verb for action in again.looked.decision.actions] == [Verb.TELL]
+    assert world.calls == ["h100 size 2"]
+
+
+def test_when_much_is_silent_nothing_is_touched(world: World) -> None:
+    world.pods(4)
+    with world.process() as passes:
+        world.settle(passes)
+    names = sorted(item["metadata"]["name"] for item in world.admin.items(NODES))
+    world.end_pods()
+    world.calls.clear()
+    for name in names[:2]:
+        world.health(name, "Unknown")
+    for ahead in (timedelta(), 2 * LATER):
+        world.ahead = ahead
+        with world.process() as passes:
+            passed = world.once(passes)
+    assert any(action.target == "pool h100" and action.verb == "hold" for action in passed.looked.decision.actions)
+    assert world.calls == []
+    for name in names[:2]:
+        world.health(name, "True")
+    for ahead in (2 * LATER, 2 * LATER + SETTLED):
+        world.ahead = ahead
+        with world.process() as passes:
+            world.settle(passes)
+    assert [call.partition(" end ")[0] for call in world.calls] == ["h100"], "it goes on by itself, one at a time"
+
+
+def test_a_roll_keeps_its_pool(world: World) -> None:
+    world.pods(1)
+    with world.process() as passes, pool_lock(world.admin, "h100"):
+        world.once(passes)
+        assert world.calls == ["h100-azure size 1"]
+
+
+@contextmanager
+def service(
+    world: World, instance: str, *, port: int | None = None, act: bool = True, timeout_s: float = 30.0
+) -> Iterator[list[str]]:
+    """Run the service in a thread; yield its lines."""
+    stop, lines, metrics = threading.Event(), list[str](), Metrics()
+    run = Terms(instance=instance, act=act, elected=act, as_json=True)
+    thread = threading.Thread(
+        target=serve,
+        args=(world.environment, world.api(timeout_s=timeout_s), PriceBook()),
+        kwargs={"stop": stop, "run": run, "write": lines.append, "metrics": metrics},
+    )
+    with nullcontext() if port is None else served(metrics, port=port):
+        thread.start()
+        try:
+            yield lines
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_the_service_acts_when_something_changes_and_another_follows_it(world: World) -> None:
+    (port,) = free_ports(1)
+    with service(world, "second") as others:
+        eventually(lambda: others, what="it leads")
+        with service(world, "first", port=port) as lines:
+            world.pods(1)
+            eventually(lambda: world.calls == ["h100 size 1"], what="a machine is asked for")
+            assert [json.loads(line)["size"] for line in others if json.loads(line).get("action") == "grow"] == [1, 1]
+            assert metrics_of(port)["longhaul_autoscaler_leader"] == "0"
+            assert lines == []
+            lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/longhaul-autoscaler"
+            assert world.admin.get(lease)["spec"]["holderIdentity"] == "longhaul-autoscaler/second"
+    with service(world, "third", port=port) as lines:
+        eventually(lambda: lines, what="a lease that was given back is taken at once")
+        assert json.loads(lines[0])["said"] == "leading as third"
+        eventually(lambda: float(metrics_of(port).get("longhaul_autoscaler_passes_total", "0")), what="it looks")
+        assert metrics_of(port)["longhaul_autoscaler_leader"] == "1"
+    assert world.calls == ["h100 size 1"], "another process asks for nothing again"
+
+
+def test_a_dry_run_looks_and_changes_nothing(world: World) -> None:
+    world.pods(1)
+    with service(world, "looks", act=False) as lines:
+        found = eventually(
+            lambda: [one for one in map(json.loads, lines) if one.get("action") == "grow"], what="it looks"
+        )
+    assert (found[0]["target"], found[0]["size"]) == ("prod-h100", 1)
+    assert (world.calls, world.admin.find(MEMORY)) == ([], None)
+
+
+def test_api_servers_that_went_away_and_came_back_are_followed_again(world: World) -> None:
+    with service(world, "stays", timeout_s=3.0) as lines:
+        eventually(lambda: lines, what="it leads")
+        world.server.pause()
+        try:
+            eventually(lambda: any("leading no longer" in line for line in lines), what="it stops by its own clock")
+        finally:
+            world.server.resume()
+        world.pods(1)
+        eventually(lambda: world.calls == ["h100 size 1"], what="it leads again, and acts")
+
+
+def metrics_of(port: int) -> dict[str, str]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = answer.read().decode()
+    return dict(line.split(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+
+def test_a_silent_leader_is_followed_when_its_time_is_over(world: World) -> None:
+    spec = {"holderIdentity": "silent", "leaseDurationSeconds": 15, "renewTime": "2020-01-01T00:00:00.000000Z"}
+    metadata = {"name": "test-election", "namespace": "kube-system"}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+    world.admin.post(LEASES, {**lease, "spec": spec})
+    ticks = iter((0.0, *range(0, 1000, 6)))
+    candidate = Candidate(world.admin, "test-election", identity="next", clock=lambda: float(next(ticks)))
+    with candidate.leading(threading.Event()) as leads:
+        assert leads is not None
+        assert leads()
+        assert next(ticks) >= 15, "its clock counts, and not the time that the silent one wrote"
+        taken = world.admin.get(f"{LEASES}/test-election")
+        assert taken["spec"]["holderIdentity"] == "next"
+        world.admin.patch(f"{LEASES}/test-election", {"spec": {"holderIdentity": "thief"}})
+        eventually(lambda: not leads(), what="a leader notices that another one leads")

@@ -1,0 +1,32 @@
+"""Scenario files: pods, nodes and pools in, actions out. Each says in ``about`` what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from services.autoscaler.plan import plan
+from services.autoscaler.text import line
+from tests.services.autoscaler import world
+
+FOLDER = Path(__file__).parent / "scenarios"
+
+
+def scenarios() -> Iterator[Any]:
+    for path in sorted(FOLDER.glob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+            yield pytest.param(document, id=f"{path.stem}: {document['about']}")
+
+
+@pytest.mark.parametrize("scenario", scenarios())
+def test_scenario(scenario: dict[str, Any]) -> None:
+    cluster, pools = world.snapshot(scenario)
+    decision = plan(cluster, pools, world.memory(scenario.get("memory", {})), world.NOW)
+    assert [line(action) for action in decision.actions] == scenario["actions"]
+    for group, expected in scenario.get("remembers", {}).items():
+        found = getattr(decision.memory, group)
+        assert (found == expected) if isinstance(expected, dict) else (sorted(found) == sorted(expected))
