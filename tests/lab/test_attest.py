@@ -23,9 +23,9 @@ from pathlib import Path
 sys.path.insert(0, "/usr/local/lib/longhaul")
 import node_attest, node_proofs
 node, changes = sys.argv[1], json.loads(sys.argv[2])
-settings = node_attest.Settings(**json.loads(Path("/etc/longhaul/node.json").read_text())["join"])
+settings = node_attest.JoinSettings(**json.loads(Path("/etc/longhaul/node.json").read_text())["join"])
 folder = Path("/run/test-attest")
-paths = node_attest.Paths(key=folder / "key", folder=folder, kubeconfig=folder / "kubeconfig")
+paths = node_attest.JoinPaths(key=folder / "key", folder=folder, kubeconfig=folder / "kubeconfig")
 prove = node_proofs.prover("aws")
 try:
     node_attest.join(node, settings, lambda asked: prove(dataclasses.replace(asked, **changes)), paths=paths)

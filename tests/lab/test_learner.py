@@ -62,9 +62,9 @@ def _revision(project: Project) -> int:
 import sys
 sys.path.insert(0, "/usr/local/lib/longhaul")
 from etcd_client import Etcdctl
-from node_config import PKI, Node, client_url
+from node_config import PKI, NodeConfig, client_url
 etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
-print(etcdctl.status(client_url(Node.read().address)).revision)
+print(etcdctl.status(client_url(NodeConfig.read().address)).revision)
 """
     return int(project.on(LEARNER, f"python3 -c '{script}'").stdout)
 

@@ -20,10 +20,11 @@ KEEP = """
 import json, sys, time
 from pathlib import Path
 from longhaul.client.profile import read_profile
-from longhaul.client.tokens import Store, Tokens
+from longhaul.client.tokens import Tokens, TokenStore
 profile = read_profile(Path(sys.argv[1]))
 for issuer in profile.issuers.values():
-    Store(issuer, profile.place()).write(Tokens(id_token=sys.stdin.read(), refresh_token="", ends=time.time() + 3600))
+    tokens = Tokens(id_token=sys.stdin.read(), refresh_token="", ends=time.time() + 3600)
+    TokenStore(issuer, profile.place()).write(tokens)
 """
 """Keeps a token as the one of a sign-in that was."""
 

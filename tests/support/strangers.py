@@ -60,9 +60,9 @@ own = node_proofs.ask
 def ask(url, **more):
     return stolen if "/iam/security-credentials/" in url and not url.endswith("/") else own(url, **more)
 node_proofs.ask = ask
-settings = node_attest.Settings(**json.loads(Path("/etc/longhaul/node.json").read_text())["join"])
+settings = node_attest.JoinSettings(**json.loads(Path("/etc/longhaul/node.json").read_text())["join"])
 folder = Path("/run/test-two")
-paths = node_attest.Paths(key=folder / "key", folder=folder, kubeconfig=folder / "kubeconfig")
+paths = node_attest.JoinPaths(key=folder / "key", folder=folder, kubeconfig=folder / "kubeconfig")
 try:
     node_attest.join(node, settings, node_proofs.prover("aws"), paths=paths)
 except node_attest.JoinError as error:

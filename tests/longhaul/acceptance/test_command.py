@@ -213,12 +213,12 @@ def test_a_killed_run_takes_its_commands_along(checkout: Checkout, engine: FakeE
     engine.waits()
     engine.has_stack()
     script = (
-        "import os; from pathlib import Path; from longhaul.acceptance.limit import Limit; "
-        "from longhaul.acceptance.steps import Commands; from longhaul.project.context import Context; "
+        "import os; from pathlib import Path; from longhaul.acceptance.limit import Deadline; "
+        "from longhaul.acceptance.steps import AcceptanceCommands; from longhaul.project.context import Context; "
         "from longhaul.project.checkout import Project; "
         f"where = Context(project=Project(root=Path({str(checkout.path)!r})), env='dev', lab=None); "
-        f"commands = Commands(where=where, log=Path({str(checkout.home / 'log')!r}), environ=os.environ); "
-        f"commands.run('up', '--yes', '--only', 'infrastructure', limit=Limit({LIMIT_S}))"
+        f"commands = AcceptanceCommands(where=where, log=Path({str(checkout.home / 'log')!r}), environ=os.environ); "
+        f"commands.run('up', '--yes', '--only', 'infrastructure', limit=Deadline({LIMIT_S}))"
     )
     words = [checkout.argv()[0], "-c", script]
     with subprocess.Popen(words, cwd=checkout.path, env=checkout.variables()) as process:
