@@ -35,7 +35,6 @@ clouds."""
 
 KNOWN = {
     "components/model/network/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
-    "components/environment/registry.py": "which components declare each kind of site",
     "components/environment/lean_sdk.py": "versions in tokens of one SDK",
     "images/rootfs/": "machines' programs, which have neither the model nor packages",
     "lab/drill/aging.py": "the control plane's vault, which is Azure's",

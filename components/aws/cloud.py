@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pulumi
 from pulumi import ResourceOptions
@@ -13,20 +13,17 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.scaling import AutoscalerRole
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.web_identity import RoleArgs
-from components.environment.cloud_resources import UserDataMaker
+from components.environment.cloud_resources import CloudResources, UserDataMaker
 from components.environment.links import EndContext
 from components.environment.tags import environment_tags
 from components.model import AddressPlan, Environment
 
 
-class AwsCloud:
+class AwsResources(CloudResources):
     """The environment's sites on AWS."""
 
-    providers: Sequence[pulumi.ProviderResource]
-    """Provider of the account."""
-
     def __init__(self, environment: Environment, addresses: AddressPlan, *, parent: pulumi.Resource) -> None:
-        self._environment, self._addresses = environment, addresses
+        super().__init__(environment, addresses, parent=parent)
         provider = account_provider(environment, ResourceOptions(parent=parent))
         self.providers = [provider] if provider else []
         self._child = ResourceOptions(parent=parent, providers=self.providers)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pulumi
-from pulumi import ResourceOptions
 
 from components.azure.account import azure_site
 from components.azure.links import AzureEnd, AzureLinked
@@ -13,21 +12,18 @@ from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pool_access import AzureControllerAccess, PoolAccessArgs, ScaleSetAccess
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.control_plane.plane import ControlPlaneArgs, ControlPlaneComponent
-from components.environment.cloud_resources import UserDataMaker
+from components.environment.cloud_resources import CloudResources, UserDataMaker
 from components.environment.links import EndContext
 from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import pool_groups, pool_resource
 
 
-class AzureCloud:
+class AzureResources(CloudResources):
     """The environment's sites on Azure, and its control plane."""
 
-    providers: Sequence[pulumi.ProviderResource] = ()
-
     def __init__(self, environment: Environment, addresses: AddressPlan, *, parent: pulumi.Resource) -> None:
-        self._environment, self._addresses = environment, addresses
-        self._child = ResourceOptions(parent=parent)
+        super().__init__(environment, addresses, parent=parent)
         self._networks: dict[str, SiteNetwork] = {}
         self._vaults: dict[str, pulumi.Resource] = {}
 

@@ -1,15 +1,17 @@
-"""Interface between the program and every cloud, which the ``cloud.py`` of each implements."""
+"""Base class of an environment's resources in one cloud."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Protocol
 
 import pulumi
-from pulumi import Output
+from pulumi import Output, ResourceOptions
 
 from components.control_plane.plane import ControlPlaneComponent
 from components.environment.links import End, EndContext
+from components.model import AddressPlan, Environment
 
 
 class UserDataMaker(Protocol):
@@ -19,15 +21,23 @@ class UserDataMaker(Protocol):
     def __call__(self, pool: str, *, group: str | None = None) -> Output[str]: ...
 
 
-class CloudResources(Protocol):
-    """Resources of an environment in one cloud."""
+class CloudResources:
+    """Resources of an environment in one cloud. Nothing is made by default."""
 
-    @property
-    def providers(self) -> Sequence[pulumi.ProviderResource]:
-        """Providers that links between sites need; empty where the engine's default provider is used."""
+    providers: Sequence[pulumi.ProviderResource] = ()
+    """Providers that links between sites need; empty where the engine's default provider is used."""
+
+    def __init__(self, environment: Environment, addresses: AddressPlan, *, parent: pulumi.Resource) -> None:
+        self._environment, self._addresses = environment, addresses
+        self._child = ResourceOptions(parent=parent)
 
     def make_site(self, name: str) -> None:
         """Make a site without its pools. This comes before everything else of the site."""
+
+    def make_control_plane(self) -> ControlPlaneComponent:
+        """Make the control plane in the site that the environment names."""
+        site = self._environment.control_plane.site
+        raise TypeError(f"the control plane cannot be in {site}, which is {self._environment.sites[site].kind}")
 
     def make_pools(self, site: str, user_data: UserDataMaker) -> None:
         """Make a site's pools, each as a component of type ``longhaul:KIND:Pool``, by which plans recognise a pool."""
@@ -35,22 +45,21 @@ class CloudResources(Protocol):
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the node controller ask about the cloud's machines. ``principal_ids`` has the object id of each API
         server machine's identity in Azure's directory. Return the resulting outputs of the stack."""
+        return {}
 
     def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the autoscaler size the cloud's pools, after :meth:`admit_controller`. ``principal_ids`` has the object
         id of its identity on each API server machine. Return the resulting outputs of the stack."""
+        return {}
 
     def link_end(self, place: EndContext) -> End:
         """Make a site's end of its links."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class HasControlPlane(Protocol):
-    """A cloud that the control plane can be in."""
-
-    def make_control_plane(self) -> ControlPlaneComponent:
-        """Make the control plane in the site that the environment names."""
-
-
-MakesResources = Callable[..., CloudResources]
-"""Function that takes the environment and its addresses, and as ``parent`` the component above all others."""
+def resources_of(kind: str) -> type[CloudResources]:
+    """Return the class that declares sites of a kind, such as ``AwsResources`` of ``components/aws/cloud.py``. It is
+    imported now, so an environment without such sites does not load the cloud's SDK."""
+    module = import_module(f"components.{kind}.cloud")
+    resources: type[CloudResources] = getattr(module, f"{kind.capitalize()}Resources")
+    return resources

@@ -9,9 +9,8 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.control_plane.plane import ControlPlaneComponent
 from components.control_plane.secrets import TunnelKey
-from components.environment.cloud_resources import CloudResources, HasControlPlane
+from components.environment.cloud_resources import resources_of
 from components.environment.links import Links, LinksArgs, VaultTunnelKeys
-from components.environment.registry import resources_of
 from components.guards.immutable import holding
 from components.model import Environment, plan
 from components.render import pool_user_data
@@ -28,13 +27,13 @@ class Cluster(ComponentResource):
         super().__init__("longhaul:Cluster", environment.name, None, holding(environment, addresses))
         self._environment, self._addresses = environment, addresses
         kinds = {name: site.kind for name, site in environment.sites.items()}
-        clouds: dict[str, CloudResources] = {
+        clouds = {
             kind: resources_of(kind)(environment, addresses, parent=self) for kind in dict.fromkeys(kinds.values())
         }
         self._sites = {name: clouds[kind] for name, kind in kinds.items()}
         for name, cloud in self._sites.items():
             cloud.make_site(name)
-        control = self._control_plane()
+        control = self._sites[environment.control_plane.site].make_control_plane()
         self._kubernetes_ca = control.authorities["kubernetes"].certificate
         for name, cloud in self._sites.items():
             cloud.make_pools(name, self._user_data)
@@ -52,13 +51,6 @@ class Cluster(ComponentResource):
                 self.outputs |= cloud.admit_autoscaler(control.scaling_ids)
         self.outputs |= self._links(control, [provider for cloud in clouds.values() for provider in cloud.providers])
         self.register_outputs({})
-
-    def _control_plane(self) -> ControlPlaneComponent:
-        site = self._environment.control_plane.site
-        cloud = self._sites[site]
-        if not isinstance(cloud, HasControlPlane):
-            raise TypeError(f"the control plane cannot be in {site}, which is {self._environment.sites[site].kind}")
-        return cloud.make_control_plane()
 
     def _user_data(self, pool: str, *, group: str | None = None) -> Output[str]:
         """Return the user-data of a pool's machines; with ``group``, of the machines of that scale set."""
