@@ -12,6 +12,7 @@ from clouds.onprem.cloud import Onprem
 
 if TYPE_CHECKING:
     from clouds.base.cloud import Cloud
+    from clouds.base.control import ControlAccess, ControlMachines, Vault
     from clouds.base.site import SiteBase
 
     AnyCloud = Cloud[Any]
@@ -30,3 +31,20 @@ def clouds() -> Mapping[str, AnyCloud]:
 def cloud_of(site: SiteBase) -> AnyCloud:
     """Return the cloud of a site."""
     return clouds()[site.kind]
+
+
+def vault_at(url: str) -> Vault:
+    """Return the vault at an address."""
+    return _control_access().vault(url)
+
+
+def machines_at(location: Mapping[str, Any]) -> ControlMachines:
+    """Return the machines of the control plane with this location, of which ``ControlAccess.location`` has the
+    values."""
+    return _control_access().machines_at(location)
+
+
+def _control_access() -> ControlAccess[Any]:
+    """Return the access to control planes. A single cloud holds them, so states do not name the cloud of a vault or a
+    machine."""
+    return next(access for cloud in clouds().values() if cloud.holds_control_plane and (access := cloud.control))

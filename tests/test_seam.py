@@ -26,12 +26,10 @@ OF_ONE = re.compile(r"(clouds|components|lab\.cloud)\.(azure|aws|onprem)\b")
 
 OF_A_CLOUD = (
     *(f"components/{kind}/" for kind in KINDS),
-    "components/control_plane/",
     "lab/cloud/",
     "lab/providers/",
 )
-"""Folders that may know one cloud: its components, the control plane, which is in Azure, and the lab's stand-ins for
-clouds."""
+"""Folders that may know one cloud: its components, and the lab's stand-ins for clouds."""
 
 KNOWN = {
     "components/model/network/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",

@@ -61,8 +61,8 @@ class AwsError(CloudError):
         """``code`` and ``said`` are AWS's own words, empty when no request was sent or answered. ``answered`` is false
         when no server was reached."""
         passing = not answered or code.removesuffix("Fault") in PASSING
-        super().__init__(message, passing=passing, answered=answered)
-        self.code, self.said = code, said
+        super().__init__(message, passing=passing, answered=answered, code=code)
+        self.said = said
 
     @property
     def denied(self) -> bool:

@@ -13,7 +13,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clouds.azure.session import AzureError, ResourceManager, asked, credentials, kept_credential, retries, transport
+from clouds.azure.session import (
+    BUSY,
+    AzureError,
+    ResourceManager,
+    asked,
+    credentials,
+    kept_credential,
+    retries,
+    transport,
+)
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.locked_cache import locked_cache
 
@@ -28,10 +37,6 @@ SOFT_DELETE_S = 120.0
 """Time limit for a secret to be deleted or recovered, in seconds; Azure answers before it is."""
 START_S = 600.0
 """Time limit for a machine to run again, in seconds."""
-
-BUSY = "Conflict"
-"""Error code with which Azure refuses a run command while another one runs on the machine (learn.microsoft.com, "Run
-scripts in your Linux VM by using action Run Commands": one at a time; Azure/azure-cli issue 32305 shows the answer)."""
 
 BUSY_S = 2.0
 """Pause between tries, in seconds."""

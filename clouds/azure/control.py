@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from clouds.azure.api import AzureApi, KeyVault
 from clouds.azure.blobs import fetched, head, listed
@@ -12,6 +14,25 @@ from clouds.azure.site import AzureSite
 from clouds.base.control import BackupView, CommandOutput, ControlAccess, MachineView
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
+
+
+class AzureControlMachines:
+    """Machines of a control plane in one resource group. Azure is asked by their methods alone, so an object costs
+    nothing."""
+
+    def __init__(self, *, subscription: str, group: str, prefix: str) -> None:
+        self._subscription, self._group, self._prefix = subscription, group, prefix
+
+    def machine(self, name: str) -> MachineView | None:
+        """Return one virtual machine; None when it does not exist."""
+        return self._api().machine(self._group, name)
+
+    def run_command(self, name: str, script: str, *, timeout_s: float) -> CommandOutput:
+        """Run a shell script as root through Azure's agent, and return its output."""
+        return self._api().run_command(self._group, name, script, timeout_s=timeout_s)
+
+    def _api(self) -> AzureApi:
+        return AzureApi(subscription=self._subscription, prefix=self._prefix)
 
 
 class AzureControlAccess(ControlAccess[AzureSite]):
@@ -27,6 +48,21 @@ class AzureControlAccess(ControlAccess[AzureSite]):
     ) -> CommandOutput:
         """Run a shell script as root through Azure's agent, and return its output."""
         return _api(place).run_command(resource_group(place), machine, script, timeout_s=timeout_s)
+
+    def location(self, place: Place[AzureSite]) -> dict[str, str]:
+        """Return the subscription, the resource group, and the prefix of names where there is one."""
+        prefix = {"prefix": place.prefix} if place.prefix else {}
+        return {"subscription": place.site.subscription, "resource_group": resource_group(place), **prefix}
+
+    def machines_at(self, location: Mapping[str, Any]) -> AzureControlMachines:
+        """Return the machines of a resource group."""
+        return AzureControlMachines(
+            subscription=location["subscription"], group=location["resource_group"], prefix=location.get("prefix", "")
+        )
+
+    def vault(self, url: str) -> KeyVault:
+        """Return the Key Vault at an address."""
+        return KeyVault(url)
 
     def start(self, place: Place[AzureSite], machine: str) -> None:
         """Start a machine, and return when it runs."""

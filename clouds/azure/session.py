@@ -37,6 +37,12 @@ METHODS = frozenset(("GET", "PUT", "DELETE", "PATCH", "POST"))
 """Methods whose requests are repeated after an error that passes."""
 TRIES = 5
 """Number of repeats of one request; the pauses between them double."""
+BUSY = "Conflict"
+"""Error code with which Azure refuses a run command while another one runs on the machine (learn.microsoft.com, "Run
+scripts in your Linux VM by using action Run Commands": one at a time; Azure/azure-cli issue 32305 shows the answer)."""
+TOO_MANY, NOT_THERE = 429, 404
+"""Statuses of answers to too many requests, and about what does not exist."""
+
 PASSING = (0, 408, 409, 412, 429, 500, 502, 503, 504)
 """Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``, and 409, which means another
 operation on the same resource unless its words refuse machines, and 412: somebody else has changed it meanwhile."""
@@ -54,8 +60,15 @@ class AzureError(CloudError):
         """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words, which are empty where
         there was no credential to ask with."""
         passing = status in PASSING and not (status == 409 and refuses_machines(code, said))
-        super().__init__(message, passing=passing, answered=status != 0)
-        self.status, self.code, self.said = status, code, said
+        super().__init__(
+            message,
+            passing=passing,
+            answered=status != 0,
+            code=code,
+            busy=status == TOO_MANY or code == BUSY,
+            absent=status == NOT_THERE,
+        )
+        self.status, self.said = status, said
 
 
 class RequestSender(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Generic
+from typing import Any, Generic, Protocol
 
 from clouds.base.place import Place, SiteT
 
@@ -45,6 +45,34 @@ class CommandOutput:
     stderr: str
 
 
+class Vault(Protocol):
+    """The secrets of one vault. Every method raises ``CloudError`` when the vault refuses or does not answer."""
+
+    def await_access(self, limit_s: float) -> None:
+        """Wait until the vault admits a caller who was given a role just now. For ``limit_s`` seconds, this process
+        asks again whatever a role that is not in force yet refuses."""
+
+    def get(self, name: str) -> str | None:
+        """Return the newest value of a secret; None when there is no such secret."""
+
+    def set(self, name: str, value: str, *, content_type: str = "") -> None:
+        """Write a new version of a secret. A deleted secret is recovered first."""
+
+    def delete(self, name: str) -> None:
+        """Delete a secret, and return when its name can be written again. Do nothing when it does not exist."""
+
+
+class ControlMachines(Protocol):
+    """Machines of one control plane, by their host names. Every method raises ``CloudError`` when the cloud refuses or
+    does not answer."""
+
+    def machine(self, name: str) -> MachineView | None:
+        """Return one machine; None when it does not exist."""
+
+    def run_command(self, name: str, script: str, *, timeout_s: float) -> CommandOutput:
+        """Run a shell script as root on a machine, as :meth:`ControlAccess.run_command` does."""
+
+
 class ControlAccess(ABC, Generic[SiteT]):
     """Machines of a control plane, its vault and its backups. Methods take and return host names of machines, without
     the prefix of the environment's names in the cloud. Every method raises ``CloudError`` when the cloud refuses or
@@ -58,6 +86,18 @@ class ControlAccess(ABC, Generic[SiteT]):
     def run_command(self, place: Place[SiteT], machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
         """Run a shell script as root on a machine through the cloud's agent, and return its output. No network route to
         the machine is needed. Raise ``CloudError`` when the script does not end within ``timeout_s`` seconds."""
+
+    @abstractmethod
+    def location(self, place: Place[SiteT]) -> dict[str, str]:
+        """Return the plain values by which :meth:`machines_at` finds the machines of a site, as states keep them."""
+
+    @abstractmethod
+    def machines_at(self, location: Mapping[str, Any]) -> ControlMachines:
+        """Return the machines of the site with this location; other values in ``location`` are ignored."""
+
+    @abstractmethod
+    def vault(self, url: str) -> Vault:
+        """Return the vault at an address."""
 
     @abstractmethod
     def start(self, place: Place[SiteT], machine: str) -> None:

@@ -6,7 +6,19 @@ from __future__ import annotations
 class CloudError(Exception):
     """Raised when a cloud refuses a request or does not answer."""
 
-    def __init__(self, message: str, *, passing: bool = False, answered: bool = True) -> None:
-        """``passing`` is true when a retry may succeed; ``answered`` is false when no server was reached."""
+    def __init__(
+        self,
+        message: str,
+        *,
+        passing: bool = False,
+        answered: bool = True,
+        code: str = "",
+        busy: bool = False,
+        absent: bool = False,
+    ) -> None:
+        """``passing`` is true when a retry may succeed; ``answered`` is false when no server was reached. ``code`` is
+        the cloud's own word for the refusal, empty without one. ``busy`` is true when the cloud has too many requests,
+        or the machine another command: the answer says nothing about the machine. ``absent`` is true when what was
+        asked about does not exist."""
         super().__init__(message)
-        self.passing, self.answered = passing, answered
+        self.passing, self.answered, self.code, self.busy, self.absent = passing, answered, code, busy, absent

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, storage
 
 from components.azure import conditions
@@ -20,6 +20,7 @@ from components.azure.roles import (
     role_assignment_name,
     role_definition_id,
 )
+from components.control_plane.parts import ControlPlaneBackups
 from components.control_plane.secrets import VaultSetting
 from components.environment.tags import site_tags
 from components.model import Environment, Machine
@@ -42,12 +43,10 @@ class BackupStorageArgs:
     """Resources that the account waits for: Azure refuses it while any subnet of the network is being written."""
 
 
-class BackupStorage(ComponentResource):
+class BackupStorage(ControlPlaneBackups):
     """The account, a container for each class of backups, and what members are told of it."""
 
     account_id: Output[str]
-    setting: pulumi.Resource
-    """The vault's secret that members read."""
 
     def __init__(self, name: str, args: BackupStorageArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:BackupStorage", name, None, opts)

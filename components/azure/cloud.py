@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pulumi
 
 from components.azure.account import azure_site
+from components.azure.control_plane import AzureControlPlaneParts
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pool_access import AzureControllerAccess, PoolAccessArgs, ScaleSetAccess
@@ -43,7 +44,8 @@ class AzureResources(CloudResources):
     def make_control_plane(self) -> ControlPlaneComponent:
         """Make the control plane in its site's network."""
         site = self._environment.control_plane.site
-        args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, network=self._networks[site])
+        parts = AzureControlPlaneParts(self._environment, self._addresses, self._networks[site])
+        args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, parts=parts)
         plane = ControlPlaneComponent(f"{self._environment.name}-control-plane", args, opts=self._child)
         self._vaults[site] = plane.vault
         return plane

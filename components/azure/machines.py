@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
 
 from clouds.base.tagging import MACHINE
 from components import render
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
+from components.control_plane.parts import ControlPlaneMachine, MachineArgs
 from components.environment.tags import site_tags
-from components.model import AddressPlan, Environment, Machine, Role, vault_name
+from components.model import AddressPlan, Environment, Role, vault_name
 from components.model.sites.cloud_names import cloud_name
 from components.render.etcd import LUN
 
@@ -32,12 +33,11 @@ would move the machine, and an etcd member would lose its local disk without kno
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControlMachineArgs:
-    """Arguments of a control-plane machine."""
+class ControlMachineArgs(MachineArgs):
+    """Arguments of a control-plane machine on Azure."""
 
     environment: Environment
     addresses: AddressPlan
-    machine: Machine
     resource_group: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
     vault_id: pulumi.Input[str]
@@ -50,29 +50,12 @@ class ControlMachineArgs:
     """Pool of the load balancer, for API servers."""
     public_address_id: pulumi.Input[str] | None = None
     """Id of the public address, for VPN machines."""
-    secrets: Mapping[str, pulumi.Resource]
-    """Resources that write the secrets that the machine reads, by the secrets' names."""
-    later: Collection[str] = ()
-    """Names of secrets that are written while the machine starts: it does not wait for them."""
     disk_id: pulumi.Input[str] | None = None
     """Id of the network disk that the machine's data is on; None where that is a local SSD."""
-    after: Sequence[pulumi.Resource] = ()
-    """Resources that the machine waits for."""
-    hooks: pulumi.ResourceHookBinding | None = None
 
 
-class ControlMachine(ComponentResource):
-    """A control-plane machine. The old one is deleted before its replacement is made, because name, address and place
-    in the quorum are kept."""
-
-    machine_id: Output[str]
-    """Id of the machine; it changes with each replacement."""
-    principal_id: Output[str]
-    """Object id of its identity in the directory; it stays when the machine is replaced."""
-    scaling_id: Output[str]
-    """API servers: object id of the identity of the autoscaler that runs on the machine."""
-    later_grants: Sequence[pulumi.Resource]
-    """Rights that the machine gets once it has started."""
+class ControlMachine(ControlPlaneMachine):
+    """A virtual machine of the control plane."""
 
     def __init__(self, name: str, args: ControlMachineArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ControlMachine", name, None, opts)

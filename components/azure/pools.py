@@ -109,7 +109,7 @@ class AzurePool(ComponentResource):
         try:
             return live_groups(place, self._args.pool_name)[group].size()
         except AzureError as error:
-            if error.status == NOT_THERE:
+            if error.absent:
                 return None
             raise
 

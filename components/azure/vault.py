@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, keyvault
 
 from components.azure.account import azure_site
@@ -17,6 +17,7 @@ from components.azure.roles import (
     role_assignment_name,
     role_definition_id,
 )
+from components.control_plane.parts import ControlPlaneVault
 from components.control_plane.secrets import VaultAccess
 from components.environment.tags import site_tags
 from components.model import Environment, vault_name
@@ -55,19 +56,12 @@ def admit_administrators(
             )
 
 
-class EnvironmentVault(ComponentResource):
+class EnvironmentVault(ControlPlaneVault):
     """A Key Vault that grants access by roles only, admits named networks only, and keeps deleted secrets for a
     week."""
 
-    vault: pulumi.Resource
-    """The vault, without the rights on it."""
     vault_id: Output[str]
     """Id of the vault."""
-    url: str
-    """Address of the vault. It is plain text and not an output: otherwise any change of the vault would seem to move
-    every secret in it."""
-    writable: VaultAccess
-    """Exists once secrets can be written; resources that write them depend on it."""
 
     def __init__(self, name: str, args: EnvironmentVaultArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:EnvironmentVault", name, None, opts)

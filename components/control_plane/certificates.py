@@ -16,7 +16,8 @@ import pulumi
 from pulumi import Output, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
 
-from clouds.azure.api import KeyVault
+from clouds.base.control import Vault
+from clouds.registry import vault_at
 from components.control_plane import issuing
 from components.control_plane.secrets import Properties, VaultEntryProvider, changed, one_at_a_time
 from components.model import Authority, Certificate
@@ -67,7 +68,7 @@ class AuthorityProvider(_RenewedProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Adopt or make the authority."""
-        vault = KeyVault(props["vault_url"])
+        vault = vault_at(props["vault_url"])
         left = vault.get(props["secret"])
         outs = self._publish(vault, props, json.loads(left)) if left else self.make(props)
         return CreateResult(id_=props["secret"], outs=outs)
@@ -76,7 +77,7 @@ class AuthorityProvider(_RenewedProvider):
         """Make a certificate for the key in the vault, or for a new key. A renewed authority has the same key and name:
         it still vouches for what it signed before, and programs that trust the old certificate trust new leaf
         certificates."""
-        vault = KeyVault(props["vault_url"])
+        vault = vault_at(props["vault_url"])
         left = vault.get(props["secret"])
         key = json.loads(left)["key"] if left else issuing.new_key()
         pair = issuing.new_authority(common_name=props["common_name"], days=props["days"], key=key)
@@ -84,7 +85,7 @@ class AuthorityProvider(_RenewedProvider):
         vault.set(props["secret"], json.dumps(value), content_type="application/json")
         return self._publish(vault, props, value)
 
-    def _publish(self, vault: KeyVault, props: Properties, value: dict[str, str]) -> Properties:
+    def _publish(self, vault: Vault, props: Properties, value: dict[str, str]) -> Properties:
         certificate = value["certificate"]
         others = _others(vault, props, certificate) if _rotates(vault, props["secret"]) else ""
         vault.set(props["trust_secret"], certificate + others, content_type="application/x-pem-file")
@@ -93,7 +94,7 @@ class AuthorityProvider(_RenewedProvider):
     def delete(self, _id: str, props: Properties) -> None:
         """Delete key and certificate from the vault."""
         super().delete(_id, props)
-        KeyVault(props["vault_url"]).delete(props["trust_secret"])
+        vault_at(props["vault_url"]).delete(props["trust_secret"])
 
 
 class CertificateProvider(_RenewedProvider):
@@ -119,7 +120,7 @@ class CertificateProvider(_RenewedProvider):
     def make(self, props: Properties) -> Properties:
         """Make a new key and certificate, and write them to the vault with the issuer. Raise ``RuntimeError`` when the
         vault has no such authority."""
-        vault = KeyVault(props["vault_url"])
+        vault = vault_at(props["vault_url"])
         stored = vault.get(props["authority_secret"])
         if stored is None:
             raise RuntimeError(
@@ -139,7 +140,7 @@ def _state(props: Properties, certificate: str, others: str) -> Properties:
 
 def _stored(props: Properties) -> Properties:
     """Return what the state should keep, as the vault has it."""
-    vault = KeyVault(props["vault_url"])
+    vault = vault_at(props["vault_url"])
     certificate = json.loads(vault.get(props["secret"]) or "{}").get("certificate")
     if not certificate:
         raise RuntimeError(
@@ -148,13 +149,13 @@ def _stored(props: Properties) -> Properties:
     return _state(props, certificate, _others(vault, props, certificate))
 
 
-def _rotates(vault: KeyVault, secret: str) -> bool:
+def _rotates(vault: Vault, secret: str) -> bool:
     """Return whether a second authority is believed beside the one in ``secret`` just now."""
     found = parse_standings(vault.get(ROTATIONS) or "{}").get(rotation_of(secret), STEADY)
     return found.phase in (RotationPhase.TRUST, RotationPhase.USE)
 
 
-def _others(vault: KeyVault, props: Properties, certificate: str) -> str:
+def _others(vault: Vault, props: Properties, certificate: str) -> str:
     """Return the certificates that are believed beside this one, which a rotation has put there (docs/rotation.md)."""
     own = issuing.key_fingerprint(certificate)
     believed = issuing.certificates_in(vault.get(props["trust_secret"]) or "")

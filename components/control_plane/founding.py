@@ -15,7 +15,8 @@ import pulumi
 from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 
-from clouds.azure.api import KeyVault
+from clouds.base.control import Vault
+from clouds.registry import vault_at
 
 Properties = dict[str, Any]
 
@@ -27,7 +28,7 @@ class FoundedProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Record that the etcd cluster exists."""
-        record_bootstrap(KeyVault(props["vault_url"]), props["secret"], cluster=str(props.get("cluster") or ""))
+        record_bootstrap(vault_at(props["vault_url"]), props["secret"], cluster=str(props.get("cluster") or ""))
         return CreateResult(id_=props["secret"], outs=props)
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
@@ -44,7 +45,7 @@ def is_bootstrapped(state: str | None) -> bool:
         return True
 
 
-def record_bootstrap(vault: KeyVault, secret: str, *, cluster: str) -> None:
+def record_bootstrap(vault: Vault, secret: str, *, cluster: str) -> None:
     """Record that an etcd cluster exists: from now on a member with an empty disk joins it and never bootstraps
     another."""
     state = json.loads(vault.get(secret) or "{}")

@@ -21,18 +21,16 @@ import pulumi
 from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from clouds.azure.api import BUSY, AzureApi, KeyVault
-from clouds.azure.names import resource_group
-from clouds.azure.session import AzureError
-from components.azure.account import azure_site
+from clouds.base.control import ControlMachines
+from clouds.base.errors import CloudError
+from clouds.registry import vault_at
 from components.control_plane.founding import is_bootstrapped
-from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
+from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines, machines_of
 from components.control_plane.replacement import GuardRefusedError, Leaving, ReplacementLock, WaitingTimes
 from components.model import AddressPlan, Environment, Role, control_machines
 from components.model.control_plane.machines import MOST_MEMBERS, members
 from components.model.network.address_plan import FRONTEND
 from components.model.secrets.vault import etcd_state_secret, vault_url
-from components.model.sites.places import name_prefix, place_of
 from components.model.vpn.section import MACHINES
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
@@ -47,12 +45,6 @@ ETCD_CLIENT_PART = "etcd-client"
 PATIENCE = WaitingTimes(replaced=DEADLINE_S, other=30.0, look=2.0)
 """Waiting times of guards. A machine that this run makes gets as long as its readiness waits; a machine that should be
 healthy gets long enough for a member to see a leader again."""
-
-TOO_MANY = 429
-"""Status of the cloud's answer to too many requests. It says nothing about the machine."""
-
-NOT_THERE = 404
-"""Status of the cloud's answer for a machine that does not exist, such as a member that is still to be made."""
 
 Ask = Callable[[str], str]
 """Function that asks a peer, by its machine's name, whether the etcd cluster survives, and returns its JSON answer."""
@@ -73,12 +65,9 @@ class Guarded:
 
     environment: str
     destroyable: bool
-    subscription: str
-    group: str
-    """Resource group of its machines in the cloud."""
-    prefix: str
-    """Prefix of machines' names in the cloud."""
     machine: str
+    machines: ControlMachines
+    """Machines of the control plane in the cloud."""
     vault_url: str
     lock: ReplacementLock
     """Replacement lock of the machine's role."""
@@ -89,9 +78,8 @@ class Guarded:
         return self.destroyable and confirmed(self.environment)
 
     def run(self, machine: str, command: str) -> str:
-        """Run a command on a machine of its group and return its output."""
-        api = AzureApi(subscription=self.subscription, prefix=self.prefix)
-        return api.run_command(self.group, machine, command, timeout_s=ASK_S).stdout
+        """Run a command on a machine of the control plane, and return its output."""
+        return self.machines.run_command(machine, command, timeout_s=ASK_S).stdout
 
 
 def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> ResourceHookBinding:
@@ -108,7 +96,7 @@ def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> 
     async def before_delete(_args: ResourceHookArgs) -> None:
         if member.goes_with_all:
             return
-        if is_bootstrapped(await asyncio.to_thread(KeyVault(member.vault_url).get, state_secret)):
+        if is_bootstrapped(await asyncio.to_thread(vault_at(member.vault_url).get, state_secret)):
             await member.lock.take(member.machine, check=check)
 
     hook = ResourceHook(f"{member.machine}-keeps-quorum", before_delete)
@@ -129,8 +117,8 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
             return
         try:
             answer = json.loads(server.run(server.machine, f"longhaul-node leave --frontend {frontend}"))
-        except AzureError as error:
-            if error.status == TOO_MANY or error.code == BUSY:
+        except CloudError as error:
+            if error.busy:
                 raise GuardRefusedError(
                     f"{server.machine} cannot be asked to leave the load balancer now: {error}. "
                     "Run `longhaul up` again in a few minutes."
@@ -148,7 +136,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
     async def before_delete(_args: ResourceHookArgs) -> None:
         if server.goes_with_all:
             return
-        if await asyncio.to_thread(KeyVault(server.vault_url).get, opened_by) is not None:
+        if await asyncio.to_thread(vault_at(server.vault_url).get, opened_by) is not None:
             await server.lock.take(server.machine, check=leave)
 
     hook = ResourceHook(f"{server.machine}-leaves", before_delete)
@@ -167,7 +155,8 @@ def one_at_a_time_hook(guarded: Guarded) -> ResourceHookBinding:
 
 def guards(environment: Environment, addresses: AddressPlan) -> dict[str, ResourceHookBinding]:
     """Return a guard for every machine that a role may ever have, not only for today's: the engine looks a hook up by
-    name when it deletes a machine that is no longer in the file. Raise ``TypeError`` when the site is not on Azure."""
+    name when it deletes a machine that is no longer in the file. Raise ``TypeError`` when its site's
+    cloud holds no control planes."""
     found: dict[str, ResourceHookBinding] = {}
     for role in Role:
         found |= _of_role(environment, addresses, role)
@@ -176,12 +165,9 @@ def guards(environment: Environment, addresses: AddressPlan) -> dict[str, Resour
 
 def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> dict[str, ResourceHookBinding]:
     name = environment.control_plane.site
-    site = azure_site(environment, name)
-    group = resource_group(place_of(environment, name))
+    machines = machines_of(environment)
     today = [machine.name for machine in members(control_machines(environment, addresses), role)]
-    prefix = name_prefix(environment)
-    asked = RoleMachines(subscription=site.subscription, group=group, prefix=prefix)
-    lock = ReplacementLock(asked, today=today, patience=PATIENCE)
+    lock = ReplacementLock(RoleMachines(machines), today=today, patience=PATIENCE)
     frontend = f"{addresses.sites[name].subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
     found: dict[str, ResourceHookBinding] = {}
     for index in range(_most(role)):
@@ -190,10 +176,8 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
         guarded = Guarded(
             environment=environment.name,
             destroyable=environment.destroyable,
-            subscription=site.subscription,
-            group=group,
-            prefix=prefix,
             machine=machine,
+            machines=machines,
             vault_url=vault_url(environment),
             lock=lock,
         )
@@ -225,8 +209,8 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
     for peer in peers:
         try:
             answer = json.loads(ask(peer))
-        except AzureError as error:
-            if error.status != NOT_THERE:
+        except CloudError as error:
+            if not error.absent:
                 silent.append(f"{peer} ({error.code or 'no answer'})")
             continue
         except ValueError:
@@ -267,7 +251,7 @@ def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = Fa
     for peer in peers:
         try:
             answer = json.loads(run(peer, command))
-        except AzureError as error:
+        except CloudError as error:
             said.append(f"{peer}: {error.code or 'no answer'}")
             continue
         except ValueError:

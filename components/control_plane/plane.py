@@ -8,22 +8,13 @@ from dataclasses import dataclass
 import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from clouds.azure.existing_networks import BACKUP_SUBNETS
-from clouds.azure.parts import control_subnets
-from components.azure.account import azure_site
-from components.azure.backups import BackupStorage, BackupStorageArgs
-from components.azure.data_disk import data_disk
-from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
-from components.azure.machines import ControlMachine, ControlMachineArgs
-from components.azure.network import SiteNetwork
-from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs, admit_administrators
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
 from components.control_plane.founding import Bootstrapped
 from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard
 from components.control_plane.hooks import machine_hooks
+from components.control_plane.parts import ControlPlaneBackups, ControlPlaneMachine, ControlPlaneParts, MachineArgs
 from components.control_plane.readiness import Readiness, ReadinessArgs
 from components.control_plane.secrets import VaultSecret, VaultSetting
-from components.control_plane.vpn import Doors
 from components.model import (
     AddressPlan,
     Certificate,
@@ -39,7 +30,7 @@ from components.model.backups import storage
 from components.model.control_plane.machines import learners, members
 from components.model.identity.sign_in import settings
 from components.model.secrets.vault import ISSUERS, VPN_REMOTES, etcd_state_secret
-from components.model.sites.places import name_prefix, place_of
+from components.model.vpn.section import remotes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +39,7 @@ class ControlPlaneArgs:
 
     environment: Environment
     addresses: AddressPlan
-    network: SiteNetwork
+    parts: ControlPlaneParts
 
 
 class ControlPlaneComponent(ComponentResource):
@@ -64,32 +55,19 @@ class ControlPlaneComponent(ComponentResource):
     """Every certificate by name."""
     authorities: Mapping[str, CertificateAuthority]
     """Every authority by name."""
-    doors: Doors | None
-    """Public addresses of the VPN machines, where there are any."""
+    vpn_addresses: Mapping[str, Output[str]]
+    """Public address of each VPN machine."""
     api_principal_ids: dict[str, Output[str]]
     scaling_ids: dict[str, Output[str]]
     """Object id of each API server machine's identity, by machine."""
 
     def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:ControlPlane", name, None, opts)
-        site = azure_site(args.environment, args.environment.control_plane.site)
-        if args.network.zone_name is None:
-            raise TypeError("the control plane needs a network with a private zone")
-        self._name, self._args, self._site, self._zone = name, args, site, args.network.zone_name
+        self._name, self._args, self._parts = name, args, args.parts
         self._child = ResourceOptions(parent=self)
-        place = place_of(args.environment, args.environment.control_plane.site)
         self._machines = control_machines(args.environment, args.addresses)
         self._planned = certificates(args.environment, args.addresses)
-        self._vault = EnvironmentVault(
-            f"{name}-vault",
-            EnvironmentVaultArgs(
-                environment=args.environment,
-                resource_group=args.network.resource_group,
-                subnet_ids={part: args.network.subnet_ids[part] for part in control_subnets(place)},
-                after=[args.network],
-            ),
-            opts=self._child,
-        )
+        self._vault = self._parts.make_vault(f"{name}-vault", self._child)
         self.vault, self.vault_url = self._vault.vault, self._vault.url
         self.vault_writable = self._vault.writable
         self._writes = ResourceOptions(parent=self, depends_on=[self.vault_writable])
@@ -114,8 +92,12 @@ class ControlPlaneComponent(ComponentResource):
             vault_url=self.vault_url,
             opts=self._writes,
         )
-        self.doors = self._vpn_doors()
-        admit_administrators(args.environment, self._vault.vault_id, self._written_authorities(), self._child)
+        self.vpn_addresses = {
+            machine.name: self._parts.make_public_address(machine, self._child)
+            for machine in members(self._machines, Role.VPN)
+        }
+        self._vpn_setting = self._vpn_remotes()
+        self._parts.admit_administrators(self._written_authorities(), self._child)
         self._backups = self._backup_storage()
         self._hooks = machine_hooks(args.environment, args.addresses)
         self.api_principal_ids = {}
@@ -138,40 +120,29 @@ class ControlPlaneComponent(ComponentResource):
         )
         self.register_outputs({"vault_url": self.vault_url})
 
-    def _vpn_doors(self) -> Doors | None:
-        machines = members(self._machines, Role.VPN)
-        if not machines:
+    def _vpn_remotes(self) -> VaultSetting | None:
+        """Note the VPN machines' addresses in the vault, from which laptops are told where the machines are."""
+        environment, addresses = self._args.environment, self.vpn_addresses.values()
+        if not addresses:
             return None
-        return Doors(
-            self._args.environment,
-            machines,
-            group=self._args.network.resource_group,
+        name = environment.vpn.name if environment.vpn else None
+        return VaultSetting(
+            f"{environment.name}-{VPN_REMOTES}",
+            secret=VPN_REMOTES,
+            value=Output.all(*addresses).apply(lambda known: remotes(name, known)),
             vault_url=self.vault_url,
-            opts=self._child,
-            writes=self._writes,
+            opts=self._writes,
         )
 
     def _kept(self) -> list[pulumi.Resource]:
         """Return what must not go before the guard has agreed."""
         return [self._backups] if self._backups else []
 
-    def _backup_storage(self) -> BackupStorage | None:
-        environment, network = self._args.environment, self._args.network
+    def _backup_storage(self) -> ControlPlaneBackups | None:
+        environment = self._args.environment
         if environment.backups is None:
             return None
-        return BackupStorage(
-            f"{environment.name}-backups",
-            BackupStorageArgs(
-                environment=environment,
-                backups=environment.backups,
-                resource_group=network.resource_group,
-                subnet_ids={part: network.subnet_ids[part] for part in BACKUP_SUBNETS},
-                vault_url=self.vault_url,
-                vault_writable=self.vault_writable,
-                after=[network],
-            ),
-            opts=self._child,
-        )
+        return self._parts.make_backups(f"{environment.name}-backups", environment.backups, self._vault, self._child)
 
     def _authorities(self) -> dict[str, CertificateAuthority]:
         return {
@@ -220,21 +191,10 @@ class ControlPlaneComponent(ComponentResource):
         return ready, bootstrapped
 
     def _api_servers(self) -> list[Readiness]:
-        balancer = ApiLoadBalancer(
-            f"{self._args.environment.name}-api",
-            ApiLoadBalancerArgs(
-                environment=self._args.environment,
-                addresses=self._args.addresses,
-                resource_group=self._args.network.resource_group,
-                subnet_id=self._args.network.subnet_ids["api"],
-                zone_name=self._zone,
-                zone_group=self._args.network.zone_group,
-            ),
-            opts=self._child,
-        )
-        return self._made(Role.API, backend_pool_id=balancer.backend_pool_id)
+        self._parts.make_balancer(f"{self._args.environment.name}-api", self._child)
+        return self._made(Role.API)
 
-    def _made(self, role: Role, *, backend_pool_id: Output[str] | None = None) -> list[Readiness]:
+    def _made(self, role: Role) -> list[Readiness]:
         """Make the machines of one role at once, and return the readiness of each. The guards make sure that they are
         replaced one at a time.
 
@@ -242,10 +202,7 @@ class ControlPlaneComponent(ComponentResource):
         dynamic resources, credentials among them. So it begins only when all that the machine needs is there: the
         members of its etcd cluster, which are ready as a quorum, or the API server's credential for the etcd clusters.
         """
-        made = {
-            machine: self._machine(machine, backend_pool_id=backend_pool_id)
-            for machine in members(self._machines, role)
-        }
+        made = {machine: self._machine(machine) for machine in members(self._machines, role)}
         if self._backups and role.is_etcd:
             for machine, one in made.items():
                 self._backups.admit(machine, one.principal_id)
@@ -261,9 +218,8 @@ class ControlPlaneComponent(ComponentResource):
         with the environment (``components/guards/immutable.py``)."""
         ready = []
         for machine in learners(self._machines):
-            group = self._args.network.resource_group
-            disk = data_disk(self._args.environment, machine, group=group, opts=self._child)
-            made = self._machine(machine, disk_id=disk, after=after)
+            self._parts.make_disk(machine, self._child)
+            made = self._machine(machine, after=after)
             if self._backups:
                 self._backups.admit(machine, made.principal_id)
             ready.append(self._readiness(machine, made, after=[made]))
@@ -284,47 +240,25 @@ class ControlPlaneComponent(ComponentResource):
             if certificate.holder == machine.name and self._opens_etcd(certificate)
         ]
 
-    def _machine(
-        self,
-        machine: Machine,
-        *,
-        backend_pool_id: Output[str] | None = None,
-        disk_id: Output[str] | None = None,
-        after: Sequence[pulumi.Resource] = (),
-    ) -> ControlMachine:
-        environment = self._args.environment
-        return ControlMachine(
-            machine.name,
-            ControlMachineArgs(
-                environment=environment,
-                addresses=self._args.addresses,
-                machine=machine,
-                resource_group=self._args.network.resource_group,
-                subnet_id=self._args.network.subnet_ids[machine.role],
-                vault_id=self._vault.vault_id,
-                zone_name=self._zone,
-                zone_group=self._args.network.zone_group,
-                security_group_id=self._args.network.interface_rules.get(machine.role),
-                backend_pool_id=backend_pool_id,
-                public_address_id=self.doors.ids.get(machine.name) if self.doors else None,
-                secrets=self._written(),
-                # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once
-                # it exists.
-                later=[one.name for one in self._planned if self._opens_etcd(one)],
-                disk_id=disk_id,
-                after=after,
-                hooks=self._hooks.get(machine.name),
-            ),
-            opts=self._child,
+    def _machine(self, machine: Machine, *, after: Sequence[pulumi.Resource] = ()) -> ControlPlaneMachine:
+        args = MachineArgs(
+            machine=machine,
+            secrets=self._written(),
+            # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once it
+            # exists.
+            later=[certificate.name for certificate in self._planned if self._opens_etcd(certificate)],
+            after=after,
+            hooks=self._hooks.get(machine.name),
         )
+        return self._parts.make_machine(args, self._child)
 
     def _written(self) -> dict[str, pulumi.Resource]:
         """Return what writes each of the vault's secrets, by the secret's name."""
         told: dict[str, pulumi.Resource] = {ISSUERS: self._issuers}
         if self._backups:
             told[storage.SECRET] = self._backups.setting
-        if self.doors:
-            told[VPN_REMOTES] = self.doors.setting
+        if self._vpn_setting:
+            told[VPN_REMOTES] = self._vpn_setting
         return {**self._written_authorities(), **self.certificates, **self._secrets, **told}
 
     def _written_authorities(self) -> dict[str, pulumi.Resource]:
@@ -334,16 +268,10 @@ class ControlPlaneComponent(ComponentResource):
             for secret in (authority.secret, authority.trust_secret)
         }
 
-    def _readiness(self, machine: Machine, made: ControlMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:
+    def _readiness(self, machine: Machine, made: ControlPlaneMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:
         return Readiness(
             f"{machine.name}-ready",
-            ReadinessArgs(
-                subscription=self._site.subscription,
-                resource_group=self._args.network.resource_group,
-                machine=machine.name,
-                machine_id=made.machine_id,
-                prefix=name_prefix(self._args.environment),
-            ),
+            ReadinessArgs(location=self._parts.location, machine=machine.name, machine_id=made.machine_id),
             # Its time begins with the last right: a role assignment takes minutes to come into force.
             opts=ResourceOptions(parent=self, depends_on=[*after, *made.later_grants]),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +16,12 @@ import pulumi
 from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from clouds.azure.api import AzureApi
-from clouds.azure.session import AzureError
+from clouds.base.control import ControlMachines
+from clouds.base.errors import CloudError
+from clouds.registry import cloud_of, machines_at
 from components.control_plane.replacement import CloudMachine
+from components.model import Environment
+from components.model.sites.places import place_of
 
 Properties = dict[str, Any]
 
@@ -61,24 +65,29 @@ class ReadinessProvider(ResourceProvider):
         return DiffResult(changes=changed, replaces=[])
 
     def _wait(self, props: Properties) -> Properties:
-        answer = await_ready(
-            AzureApi(subscription=props["subscription"], prefix=props.get("prefix", "")),
-            group=props["resource_group"],
-            machine=props["machine"],
-            deadline_s=float(props["deadline_s"]),
-        )
+        answer = await_ready(machines_at(props), machine=props["machine"], deadline_s=float(props["deadline_s"]))
         return {**props, "cluster": str(answer.get("cluster", ""))}
+
+
+def machines_of(environment: Environment) -> ControlMachines:
+    """Return the machines of an environment's control plane, through their cloud. Raise ``TypeError`` when its site's
+    cloud holds no control planes."""
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        raise TypeError(f"the control plane cannot be in {place.name}, which is {place.site.kind}")
+    return control.machines_at(control.location(place))
 
 
 class RoleMachines:
     """The machines of a role, as guards ask about them (``components/control_plane/replacement.py``)."""
 
-    def __init__(self, *, subscription: str, group: str, prefix: str = "") -> None:
-        self._subscription, self._group, self._prefix = subscription, group, prefix
+    def __init__(self, machines: ControlMachines) -> None:
+        self._machines = machines
 
     def look(self, machine: str) -> CloudMachine:
         """Return the state of a machine in the cloud."""
-        view = self._api().machine(self._group, machine)
+        view = self._machines.machine(machine)
         if view is None:
             return CloudMachine(id="", being_made=True)
         return CloudMachine(id=view.id, being_made=view.provisioning in ("Creating", "Updating"))
@@ -86,21 +95,18 @@ class RoleMachines:
     def why_not_ready(self, machine: str, *, wait_s: float) -> str:
         """Wait until a machine does its work. Return why it does not after ``wait_s`` seconds; empty when it does."""
         try:
-            await_ready(self._api(), group=self._group, machine=machine, deadline_s=wait_s)
+            await_ready(self._machines, machine=machine, deadline_s=wait_s)
         except NotReadyError as error:
             return str(error)
         return ""
 
-    def _api(self) -> AzureApi:
-        return AzureApi(subscription=self._subscription, prefix=self._prefix)
 
-
-def await_ready(api: AzureApi, *, group: str, machine: str, deadline_s: float) -> dict[str, Any]:
+def await_ready(machines: ControlMachines, *, machine: str, deadline_s: float) -> dict[str, Any]:
     """Ask until ``machine`` says it is ready, and return its answer; raise ``NotReadyError`` after ``deadline_s``
     seconds."""
     deadline = time.monotonic() + deadline_s
     while True:
-        answer = _ask(api, group=group, machine=machine, wait_s=min(WAIT_S, deadline_s))
+        answer = _ask(machines, machine=machine, wait_s=min(WAIT_S, deadline_s))
         if answer.get("ready"):
             return answer
         if any(check.get("final") and not check.get("ok") for check in answer.get("checks", [])):
@@ -110,11 +116,11 @@ def await_ready(api: AzureApi, *, group: str, machine: str, deadline_s: float) -
         time.sleep(PAUSE_S)
 
 
-def _ask(api: AzureApi, *, group: str, machine: str, wait_s: float) -> dict[str, Any]:
+def _ask(machines: ControlMachines, *, machine: str, wait_s: float) -> dict[str, Any]:
     """Return the machine's answer. A machine that cannot be asked yet counts as not ready."""
     try:
-        output = api.run_command(group, machine, f"longhaul-node ready --wait {wait_s:.0f}", timeout_s=ASK_S)
-    except AzureError as error:
+        output = machines.run_command(machine, f"longhaul-node ready --wait {wait_s:.0f}", timeout_s=ASK_S)
+    except CloudError as error:
         return {"ready": False, "error": str(error)}
     try:
         answer = json.loads(output.stdout)
@@ -132,13 +138,11 @@ def _why(answer: dict[str, Any]) -> str:
 class ReadinessArgs:
     """Arguments of a machine's readiness."""
 
-    subscription: str
-    resource_group: pulumi.Input[str]
+    location: Mapping[str, pulumi.Input[str]]
+    """The plain values by which its cloud finds it (``ControlAccess.location``)."""
     machine: str
     machine_id: pulumi.Input[str]
     deadline_s: float = DEADLINE_S
-    prefix: str = ""
-    """Prefix of the machine's name in the cloud."""
 
 
 class Readiness(Resource, module="longhaul", name="Readiness"):
@@ -149,13 +153,10 @@ class Readiness(Resource, module="longhaul", name="Readiness"):
 
     def __init__(self, name: str, args: ReadinessArgs, opts: ResourceOptions | None = None) -> None:
         properties = {
-            "subscription": args.subscription,
-            "resource_group": args.resource_group,
+            **args.location,
             "machine": args.machine,
             "machine_id": args.machine_id,
             "deadline_s": args.deadline_s,
             "cluster": None,
-            # Left out when empty, as before prefixes existed: one more key would be a change of every environment.
-            **({"prefix": args.prefix} if args.prefix else {}),
         }
         super().__init__(ReadinessProvider(), name, properties, opts)

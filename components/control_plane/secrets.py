@@ -13,7 +13,7 @@ from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 from pulumi.runtime.rpc import UNKNOWN
 
-from clouds.azure.api import KeyVault
+from clouds.registry import vault_at
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import SharedSecret
@@ -73,7 +73,7 @@ class VaultAccessProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Ask until the vault gives access."""
-        KeyVault(props["vault_url"]).await_access(ACCESS_DEADLINE_S)
+        vault_at(props["vault_url"]).await_access(ACCESS_DEADLINE_S)
         return CreateResult(id_=props["vault_url"], outs=props)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
@@ -103,7 +103,7 @@ class VaultEntryProvider(ResourceProvider):
 
     def delete(self, _id: str, props: Properties) -> None:
         """Delete it from the vault, which keeps deleted secrets for its retention period."""
-        KeyVault(props["vault_url"]).delete(props["secret"])
+        vault_at(props["vault_url"]).delete(props["secret"])
 
 
 class SharedSecretProvider(VaultEntryProvider):
@@ -114,7 +114,7 @@ class SharedSecretProvider(VaultEntryProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Write a first value unless there is one."""
-        vault, kind = KeyVault(props["vault_url"]), SecretKind(props["kind"])
+        vault, kind = vault_at(props["vault_url"]), SecretKind(props["kind"])
         if vault.get(props["secret"]) is None:
             value = first_value(kind, holders=props.get("holders", ()))
             vault.set(props["secret"], value, content_type="application/json" if kind in DOCUMENTS else "")
@@ -143,7 +143,7 @@ class TunnelKeyProvider(VaultEntryProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Adopt the keys in the vault. Where there is none make one, unless a cloud makes its own."""
-        vault = KeyVault(props["vault_url"])
+        vault = vault_at(props["vault_url"])
         text = vault.get(props["secret"]) or ""
         if not text and not props.get("of_cloud"):
             text = issuing.new_tunnel_key()
@@ -163,7 +163,7 @@ class TunnelKeyProvider(VaultEntryProvider):
 
 
 def _in_vault(props: Properties) -> str:
-    return KeyVault(props["vault_url"]).get(props["secret"]) or ""
+    return vault_at(props["vault_url"]).get(props["secret"]) or ""
 
 
 class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
@@ -199,12 +199,12 @@ class VaultSettingProvider(VaultEntryProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Write it."""
-        KeyVault(props["vault_url"]).set(props["secret"], props["value"])
+        vault_at(props["vault_url"]).set(props["secret"], props["value"])
         return CreateResult(id_=props["secret"], outs=props)
 
     def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
         """Write a new version."""
-        KeyVault(news["vault_url"]).set(news["secret"], news["value"])
+        vault_at(news["vault_url"]).set(news["secret"], news["value"])
         return UpdateResult(outs=news)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:

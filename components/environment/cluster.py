@@ -43,8 +43,8 @@ class Cluster(ComponentResource):
             "kubernetes_ca": self._kubernetes_ca,
             "certificates": {name: issued.not_after for name, issued in control.certificates.items()},
         }
-        if control.doors:
-            self.outputs |= {"vpn_addresses": control.doors.addresses}
+        if control.vpn_addresses:
+            self.outputs |= {"vpn_addresses": control.vpn_addresses}
         for cloud in clouds.values():
             self.outputs |= cloud.admit_controller(control.api_principal_ids)
             if environment.autoscaler is not None:

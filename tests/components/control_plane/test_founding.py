@@ -31,7 +31,7 @@ class FakeVault:
 def test_it_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     vault = FakeVault(first_value(SecretKind.ETCD_STATE, holders=("m-0", "m-1")))
     assert not founding.is_bootstrapped(vault.value)
-    monkeypatch.setattr(founding, "KeyVault", lambda _url: vault)
+    monkeypatch.setattr(founding, "vault_at", lambda _url: vault)
     props = {"vault_url": "https://v", "secret": "etcd-state", "cluster": "a1"}
     founding.FoundedProvider().create(props)
     assert founding.is_bootstrapped(vault.value)

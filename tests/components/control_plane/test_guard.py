@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from clouds.azure.session import AzureError
+from clouds.base.errors import CloudError
 from components.control_plane import guard
 from components.control_plane.replacement import Leaving
 
@@ -23,7 +23,7 @@ def _answers(answers: Mapping[str, str | Exception]) -> guard.Ask:
 
 
 SURVIVES, LOST = json.dumps({"survives": True}), json.dumps({"survives": False, "reason": "1 of 3 healthy"})
-GONE = AzureError("gone")
+GONE = CloudError("gone")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from clouds.azure.api import AzureApi
 from components.control_plane import readiness
 
 
-class Answers(AzureApi):
+class Answers:
     """A cloud whose machine gives one answer after the other, the last one for ever."""
 
     def __init__(self, *answers: dict[str, Any]) -> None:
@@ -31,6 +30,6 @@ def test_what_no_waiting_changes_ends_it_at_once(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("components.control_plane.readiness.time.sleep", pauses.append)
     cloud = Answers(check("started", final=False), check("disk", final=True))
     with pytest.raises(readiness.NotReadyError, match="m-0 will not be ready: disk: it says why"):
-        readiness.await_ready(cloud, group="g", machine="m-0", deadline_s=900)
+        readiness.await_ready(cloud, machine="m-0", deadline_s=900)
     assert pauses == [readiness.PAUSE_S]
     assert len(cloud.answers) == 1

@@ -26,8 +26,8 @@ from tests.components.control_plane.fake_vault import URL, FakeVault
 def values(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     stored: dict[str, str] = {}
     monkeypatch.setattr(FakeVault, "values", stored, raising=False)
-    monkeypatch.setattr("components.control_plane.certificates.KeyVault", FakeVault)
-    monkeypatch.setattr("components.control_plane.secrets.KeyVault", FakeVault)
+    monkeypatch.setattr("components.control_plane.certificates.vault_at", FakeVault)
+    monkeypatch.setattr("components.control_plane.secrets.vault_at", FakeVault)
     return stored
 
 

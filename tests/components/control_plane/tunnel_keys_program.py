@@ -51,7 +51,7 @@ class Connection(Resource, module="stand-in", name="Connection"):
 
 def main() -> None:
     """Declare a tunnel to a cloud that is given its key, one to a cloud that makes it, and one between two clouds."""
-    secrets.KeyVault, secrets.TunnelKeyProvider = FolderVault, TunnelKeys  # type: ignore[misc,assignment]
+    secrets.vault_at, secrets.TunnelKeyProvider = FolderVault, TunnelKeys  # type: ignore[misc,assignment]
     url = os.environ[VAULT]
     held = TunnelKey("held", secret="tunnel-held", vault_url=url)
     keys = VaultTunnelKeys(text=held.value).beside()
