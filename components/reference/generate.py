@@ -1,4 +1,5 @@
-"""Generate the files that follow from the model: JSON Schemas, the reference page, and the marked parts of other pages.
+"""Generate the files that follow from the model and the contract: JSON Schemas, the reference page, and the marked
+parts of other pages.
 
     python -m components.reference.generate           write what is out of date
     python -m components.reference.generate --check   only say it, and exit 1
@@ -23,6 +24,7 @@ from components.model.policy.rules import rules_tables
 from components.reference.address_tables import environment_table, site_table, sizes_table
 from components.reference.environment_page import environment_page
 from components.reference.mermaid import topology
+from components.reference.reason_tables import reason_table
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("stacks", "examples")
@@ -31,7 +33,9 @@ FOLDERS = ("stacks", "examples")
 ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
 STACK_SCHEMA = Path("docs/reference/environment.schema.json")
 HOSTS_SCHEMA = Path("docs/reference/hosts.schema.json")
-MARKED = (Path("docs/address-plan.md"), Path("docs/lab.md"), Path("docs/map.md"), Path("docs/policy.md"))
+MARKED = tuple(
+    map(Path, ("docs/address-plan.md", "docs/lab.md", "docs/map.md", "docs/operations.md", "docs/policy.md"))
+)
 """Pages that people write, with generated parts in them."""
 
 Loader = Callable[[str], Environment]
@@ -49,6 +53,7 @@ PARTS: Mapping[str, Callable[[str, Loader], str]] = {
     "site-plan": lambda of, environment: site_table(environment(of.split("/")[0]), of.split("/")[1]),
     "block-sizes": lambda _, __: sizes_table(),
     "rules": lambda _, __: rules_tables(),
+    "reasons": lambda of, _: reason_table(of),
 }
 """Renderers of marked parts, by the word in the mark."""
 

@@ -61,16 +61,16 @@ def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
         ("addons", "add-on"),
     )
     parts = [f"{len(found[key])} {word}{'' if len(found[key]) == 1 else 's'}" for key, word in counted]
-    return f"the API ({found['api']['reason']}), {', '.join(parts)}: all healthy"
+    return f"the API ({found['api']['message']}), {', '.join(parts)}: all healthy"
 
 
 def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the parts whose verdict is a fault, each with its reason."""
+    """Yield the parts whose verdict is a fault, each with what is wrong."""
     clusters = [{"name": f"{name} cluster", **etcd} for name, etcd in status.get("etcd_clusters", {}).items()]
-    groups = (status.get(part, ()) for part in ("machines", "gateways", "links", "nodes", "pools", "addons"))
-    for cluster in (*clusters, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
-        if cluster.get("verdict") not in (StatusVerdict.OK, StatusVerdict.UNKNOWN, StatusVerdict.JOINING):
-            yield f"{cluster.get('name')} is {cluster.get('verdict')}: {cluster.get('reason')}"
+    groups = (status.get(key, ()) for key in ("machines", "gateways", "links", "nodes", "pools", "addons"))
+    for part in (*clusters, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
+        if part.get("verdict") not in (StatusVerdict.OK, StatusVerdict.UNKNOWN, StatusVerdict.JOINING):
+            yield f"{part.get('name')} is {part.get('verdict')}: {part.get('message')}"
 
 
 def nodes(target: AcceptanceTarget) -> str:
@@ -87,7 +87,7 @@ def nodes(target: AcceptanceTarget) -> str:
     def why_not(items: list[Object]) -> str:
         seen[:] = items
         views = [node_view(item) for item in items]
-        unready = [f"{view.name} is not ready: {view.reason}" for view in views if not view.ready]
+        unready = [f"{view.name} is not ready: {view.message}" for view in views if not view.ready]
         others = [f"{view.name} is {view.version}, not {wanted}" for view in views if view.version != wanted]
         few = [f"{len(items)} nodes of {least}"] if len(items) < least else []
         return "; ".join((*few, *unready, *others))

@@ -10,6 +10,7 @@ from components.model.nodes.nodes import HOSTS
 from contract.annotations import AUTHORITIES
 from contract.conditions import GPU_HEALTHY
 from contract.labels import GPU_LABEL, HOSTS_POOL_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
+from contract.reasons.status import StatusReason
 from contract.taints import PREFLIGHT_TAINT
 
 
@@ -22,12 +23,15 @@ def node(item: Mapping[str, Any]) -> NodeView:
         (condition for condition in status.get("conditions", ()) if condition["type"] == "Ready"), {}
     )
     healthy = ready.get("status") == "True"
+    silence = StatusReason.NODE_NOT_READY, str(ready.get("message") or "it has never been ready")
+    reason, message = _closed(item) if healthy else silence
     return NodeView(
         name=metadata["name"],
         site=labels.get(SITE_LABEL, ""),
         pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
         ready=healthy,
-        reason=_closed(item) if healthy else str(ready.get("message") or "it has never been ready"),
+        reason=reason,
+        message=message,
         gpus=_gpus(item) if GPU_LABEL in labels else "",
         created=str(metadata.get("creationTimestamp", "")),
         version=str(status.get("nodeInfo", {}).get("kubeletVersion", "")),
@@ -35,14 +39,15 @@ def node(item: Mapping[str, Any]) -> NodeView:
     )
 
 
-def _closed(item: Mapping[str, Any]) -> str:
-    """Return why a node takes no new pods; empty when it does."""
-    cordoned = "cordoned" if item.get("spec", {}).get("unschedulable") else ""
-    marked = UNCHECKED in item["metadata"].get("labels", {})
-    unchecked = (
-        "the node controller has not checked it yet: its machine is in no list (docs/nodes.md)" if marked else ""
-    )
-    return "; ".join(filter(None, (cordoned, unchecked)))
+def _closed(item: Mapping[str, Any]) -> tuple[StatusReason, str]:
+    """Return why a ready node takes no new pods, in a word and a sentence; the sentence is empty when it does."""
+    causes = []
+    if UNCHECKED in item["metadata"].get("labels", {}):
+        unchecked = "the node controller has not checked it yet: its machine is in no list (docs/nodes.md)"
+        causes.append((StatusReason.UNCHECKED, unchecked))
+    if item.get("spec", {}).get("unschedulable"):
+        causes.append((StatusReason.CORDONED, "cordoned"))
+    return causes[0][0] if causes else StatusReason.READY, "; ".join(message for _, message in reversed(causes))
 
 
 def _gpus(item: Mapping[str, Any]) -> str:
@@ -65,8 +70,9 @@ class NodeView:
     site: str
     pool: str
     ready: bool
-    reason: str
-    """Reason why it is not ready, or why it takes no pods."""
+    reason: StatusReason
+    message: str
+    """Sentence that says why it is not ready, or why it takes no pods; empty when it does."""
     created: str
     """Time of creation, RFC 3339."""
     version: str

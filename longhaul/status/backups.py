@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.phrases import counted
 from components.model.backups.section import BackupClass
+from contract.reasons.status import StatusReason
 from longhaul.etcd_backups.ages import LATE, is_overdue, overdue
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.terminal.ages import age
@@ -23,7 +24,8 @@ class BackupStatus:
     """Verdict on the backups of one etcd cluster."""
 
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     age_s: int | None = None
     """Age of the newest backup in seconds; None when none is known."""
     took_s: float = 0.0
@@ -47,15 +49,21 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
     warnings = [*_rejected(last), *_overdue(environment.backups, last, observed.now.timestamp())]
     rejected = int(last.get("rejected", 0))
     if newest is None:
-        said = "; ".join([f"there is no backup: {_why(told)}", *warnings])
-        return BackupStatus(verdict=StatusVerdict.DEGRADED, reason=said, rejected=rejected)
+        return BackupStatus(
+            verdict=StatusVerdict.DEGRADED,
+            reason=StatusReason.NO_BACKUP,
+            message="; ".join([f"there is no backup: {_why(told)}", *(message for _, message in warnings)]),
+            rejected=rejected,
+        )
     age_s = max(0, round(observed.now.timestamp() - _made(newest)))
     took_s = float(last.get("took_s", 0.0))
     late = age_s > LATE * (60 * environment.backups.every_minutes + took_s)
-    said = f"newest backup {age(age_s)} old" + (f": {_why(told)}" if late else "")
+    message = f"newest backup {age(age_s)} old" + (f": {_why(told)}" if late else "")
+    reasons = [*([StatusReason.BACKUP_LATE] if late else []), *(reason for reason, _ in warnings)]
     return BackupStatus(
-        verdict=StatusVerdict.DEGRADED if late or warnings else StatusVerdict.OK,
-        reason="; ".join([said, *warnings]),
+        verdict=StatusVerdict.DEGRADED if reasons else StatusVerdict.OK,
+        reason=reasons[0] if reasons else StatusReason.READY,
+        message="; ".join([message, *(message for _, message in warnings)]),
         age_s=age_s,
         took_s=took_s,
         rejected=rejected,
@@ -65,18 +73,19 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
     )
 
 
-def _rejected(last: Mapping[str, Any]) -> Iterator[str]:
+def _rejected(last: Mapping[str, Any]) -> Iterator[tuple[StatusReason, str]]:
     """Yield a warning about blobs that no member would have made."""
     if number := int(last.get("rejected", 0)):
-        yield f"{counted(number, 'blob')} in the storage do not count as backups: {last.get('rejected_why')}"
+        message = f"{counted(number, 'blob')} in the storage do not count as backups: {last.get('rejected_why')}"
+        yield StatusReason.BLOBS_REJECTED, message
 
 
-def _overdue(backups: Backups, last: Mapping[str, Any], now: float) -> Iterator[str]:
+def _overdue(backups: Backups, last: Mapping[str, Any], now: float) -> Iterator[tuple[StatusReason, str]]:
     """Yield a warning about each class whose old backups nobody deletes."""
     for kept in BackupClass:
         made = (last.get("oldest") or {}).get(str(kept))
         if made is not None and is_overdue(backups, kept, age_s=now - float(made)):
-            yield overdue(backups, kept, age_s=now - float(made))
+            yield StatusReason.BACKUPS_NOT_DELETED, overdue(backups, kept, age_s=now - float(made))
 
 
 def _made(newest: Mapping[str, Any]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from contract.reasons.status import StatusReason
 from longhaul.control_plane.answers import CertificateView
 from longhaul.report.status_verdict import StatusVerdict
 
@@ -13,16 +14,20 @@ WARN_BELOW = 1 / 6
 (:data:`components.control_plane.issuing.RENEW_BELOW`): by then it has not run for half of that time."""
 
 
-def judge_certificates(env: str, found: Sequence[CertificateView], now: datetime) -> tuple[StatusVerdict, str]:
-    """Return the verdict on a machine's certificates, and what to say about it; nothing when all last."""
+def judge_certificates(
+    env: str, found: Sequence[CertificateView], now: datetime
+) -> tuple[StatusVerdict, StatusReason, str]:
+    """Return verdict, reason and message for a machine's certificates; the message is empty when all last."""
     ended = [one for one in found if one.ends <= now]
     near = [one for one in found if one.ends > now and one.ends - now < (one.ends - one.begins) * WARN_BELOW]
     if ended:
-        return StatusVerdict.UNHEALTHY, _told(env, ended, "ended", now)
-    return (StatusVerdict.DEGRADED, _told(env, near, "ends", now)) if near else (StatusVerdict.OK, "")
+        return StatusVerdict.UNHEALTHY, StatusReason.CERTIFICATE_ENDED, _message(env, ended, "ended", now)
+    if near:
+        return StatusVerdict.DEGRADED, StatusReason.CERTIFICATE_ENDS_SOON, _message(env, near, "ends", now)
+    return StatusVerdict.OK, StatusReason.READY, ""
 
 
-def _told(env: str, found: Sequence[CertificateView], verb: str, now: datetime) -> str:
+def _message(env: str, found: Sequence[CertificateView], verb: str, now: datetime) -> str:
     first = min(found, key=lambda one: one.ends)
     names = ", ".join(sorted({one.name for one in found}))
     minutes = round(abs((first.ends - now).total_seconds()) / 60)

@@ -11,6 +11,7 @@ from clouds.base.tunnels import TunnelView
 from components.model import plan
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes.nodes import HOSTS, host_nodes
+from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import AddonView, Observed
@@ -31,7 +32,8 @@ class LinkStatus:
 
     name: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     up: int = 0
     tunnels: int = 0
     """Number of tunnels at the end that sees the smallest share of them up."""
@@ -51,7 +53,8 @@ class NodeStatus:
     site: str
     pool: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     created: str = ""
     version: str = ""
 
@@ -62,7 +65,8 @@ class AddonStatus:
 
     name: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     ready: int = 0
     wanted: int = 0
 
@@ -87,21 +91,22 @@ def _link(name: str, most: int, ends: Sequence[Sequence[TunnelView]], observed: 
     """Judge a link of ``most`` tunnels. An end may show more: AWS makes two for each connection, also where the other
     end holds one."""
     if not ends:
-        reason = "; ".join(observed.blind.values()) or "no cloud has it, and racks are not asked"
-        return LinkStatus(name=name, verdict=StatusVerdict.UNKNOWN, reason=reason)
+        message = "; ".join(observed.blind.values()) or "no cloud has it, and racks are not asked"
+        return LinkStatus(name=name, verdict=StatusVerdict.UNKNOWN, reason=StatusReason.NOT_OBSERVED, message=message)
     worst = min(ends, key=lambda end: sum(view.up for view in end) / min(len(end), most))
     wanted = min(len(worst), most)
     up = min(sum(view.up for view in worst), wanted)
     counted = next((end for end in ends if all(view.bytes_in is not None for view in end)), ())
     if up == wanted:
-        verdict, reason = StatusVerdict.OK, "all tunnels are up"
+        verdict, message = StatusVerdict.OK, "all tunnels are up"
     else:
         verdict = StatusVerdict.DEGRADED if up else StatusVerdict.DOWN
-        reason = "; ".join(f"{view.name}: {view.reason}" for view in worst if not view.up)
+        message = "; ".join(f"{view.name}: {view.reason}" for view in worst if not view.up)
     return LinkStatus(
         name=name,
         verdict=verdict,
-        reason=reason,
+        reason=StatusReason.READY if up == wanted else StatusReason.TUNNELS_DOWN,
+        message=message,
         up=up,
         tunnels=wanted,
         since=max((view.since for end in ends for view in end if view.up), default=""),
@@ -119,7 +124,7 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
     hosts = host_nodes(environment, plan(environment))
     expected = [hosts[host.name] for host in environment.hosts if not host.quarantined]
     missing = [host for host in expected if host.node_name not in there]
-    held = {one.name for one in observed.quarantine.held}
+    quarantined = {one.name for one in observed.quarantine.held}
     return (
         *(_node(view, observed, lab=lab) for view in observed.cluster.nodes),
         *(
@@ -128,37 +133,48 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
                 site=host.place.site,
                 pool=HOSTS,
                 verdict=StatusVerdict.UNREACHABLE if _silent(host.node_name, observed) else StatusVerdict.MISSING,
-                reason="; ".join([_missing(host.node_name, held), *_heard(host.node_name, observed)]),
+                reason=_missing(host.node_name, quarantined, observed),
+                message="; ".join([_MISSING[host.node_name in quarantined], *_heard(host.node_name, observed)]),
             )
             for host in missing
         ),
     )
 
 
-def _missing(host: str, held: Collection[str]) -> str:
-    """Return why a host is no node; ``held`` are the machines in quarantine."""
-    if host in held:
-        return "it is in quarantine, and refused"
-    return "it is in the hosts file, but no node: `longhaul up --only hosts` makes it one"
+_MISSING = {
+    True: "it is in quarantine, and refused",
+    False: "it is in the hosts file, but no node: `longhaul up --only hosts` makes it one",
+}
+"""Messages about hosts that are no nodes, by whether they are in quarantine."""
+
+
+def _missing(host: str, quarantined: Collection[str], observed: Observed) -> StatusReason:
+    """Return why a host is no node."""
+    if _silent(host, observed):
+        return StatusReason.NO_ANSWER
+    return StatusReason.QUARANTINED if host in quarantined else StatusReason.NOT_JOINED
 
 
 def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
-    verdict, reasons = StatusVerdict.OK, [view.reason, view.gpus]
+    verdict, reason, messages = StatusVerdict.OK, view.reason, [view.message, view.gpus]
     silent = _silent(view.name, observed)
     if silent or not view.ready:
         verdict = StatusVerdict.UNREACHABLE if silent else StatusVerdict.UNHEALTHY
-        reasons += [*_heard(view.name, observed), _strayed(view, observed)]
+        reason = StatusReason.NO_ANSWER if silent else StatusReason.NODE_NOT_READY
+        messages += [*_heard(view.name, observed), _strayed(view, observed)]
     elif view.gpus:
         # Where there are none, this will never be otherwise.
         absent = lab and view.gpus.startswith(f"{NO_DRIVER}:")
         verdict = StatusVerdict.UNKNOWN if absent else StatusVerdict.UNHEALTHY
-        reasons.append("the lab has no GPUs" if absent else "")
+        reason = StatusReason.NO_GPUS if absent else StatusReason.GPUS_HELD_BACK
+        messages.append("the lab has no GPUs" if absent else "")
     return NodeStatus(
         name=view.name,
         site=view.site,
         pool=view.pool,
         verdict=verdict,
-        reason="; ".join(filter(None, reasons)) or "ready",
+        reason=reason,
+        message="; ".join(filter(None, messages)) or "ready",
         created=view.created,
         version=view.version,
     )
@@ -191,27 +207,33 @@ def _strayed(view: NodeView, observed: Observed) -> str:
 def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonStatus, ...]:
     """Judge every add-on, and DNS in any case."""
     if observed.cluster.error:
-        return (AddonStatus(name=DNS, verdict=StatusVerdict.UNKNOWN, reason=observed.cluster.error),)
+        reason, message = StatusReason.NOT_OBSERVED, observed.cluster.error
+        return (AddonStatus(name=DNS, verdict=StatusVerdict.UNKNOWN, reason=reason, message=message),)
     least = [pool.min for pool in environment.pools.values()]
     nodes = any(view.ready for view in observed.cluster.nodes) or any(least) or bool(environment.hosts)
     held_back = sum(bool(view.gpus) for view in observed.cluster.nodes)
     found = tuple(_addon(view, nodes=nodes, held_back=held_back) for view in observed.cluster.addons)
     if any(one.name == DNS for one in found):
         return found
-    reason = "the cluster has none: `longhaul up --only objects` makes it"
-    return (*found, AddonStatus(name=DNS, verdict=StatusVerdict.MISSING, reason=reason))
+    reason, message = StatusReason.NOT_DEPLOYED, "the cluster has none: `longhaul up --only objects` makes it"
+    return (*found, AddonStatus(name=DNS, verdict=StatusVerdict.MISSING, reason=reason, message=message))
 
 
 def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:
     """Judge one add-on. ``held_back`` is the number of nodes whose GPUs are not in service: an add-on for GPUs does not
     work there, and these nodes have verdicts of their own."""
-    reason = f"{view.ready} of {view.wanted} ready"
+    message = f"{view.ready} of {view.wanted} ready"
     if view.ready >= view.wanted:
-        verdict = StatusVerdict.OK
+        verdict, reason = StatusVerdict.OK, StatusReason.READY
     elif not nodes:
-        verdict, reason = StatusVerdict.UNKNOWN, f"{reason}: there is no node to run on"
+        verdict, reason = StatusVerdict.UNKNOWN, StatusReason.NO_NODES
+        message += ": there is no node to run on"
     elif view.on_gpus and view.wanted - view.ready <= held_back:
-        verdict, reason = StatusVerdict.UNKNOWN, f"{reason}: the GPUs of {held_back} nodes are not in service"
+        verdict, reason = StatusVerdict.UNKNOWN, StatusReason.GPUS_HELD_BACK
+        message += f": the GPUs of {held_back} nodes are not in service"
     else:
         verdict = StatusVerdict.DEGRADED if view.ready else StatusVerdict.DOWN
-    return AddonStatus(name=view.name, verdict=verdict, reason=reason, ready=view.ready, wanted=view.wanted)
+        reason = StatusReason.PODS_NOT_READY
+    return AddonStatus(
+        name=view.name, verdict=verdict, reason=reason, message=message, ready=view.ready, wanted=view.wanted
+    )

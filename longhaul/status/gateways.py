@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.model import plan
 from components.model.network.links import links
+from contract.reasons.status import StatusReason
 from longhaul.racks.inventory import GATEWAYS, OnpremMachine, machines
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed
@@ -24,7 +25,8 @@ class GatewayStatus:
     address: str
     """Public address, at which it was asked."""
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
 
 
 def judge_gateways(environment: Environment, observed: Observed, *, inside: bool = False) -> tuple[GatewayStatus, ...]:
@@ -35,29 +37,38 @@ def judge_gateways(environment: Environment, observed: Observed, *, inside: bool
 
 
 def _gateway(environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool) -> GatewayStatus:
-    verdict, reason = _judge(environment, machine, observed, inside=inside)
-    address = str(machine.reached_at)
-    return GatewayStatus(name=machine.name, site=machine.site, address=address, verdict=verdict, reason=reason)
+    verdict, reason, message = _judge(environment, machine, observed, inside=inside)
+    return GatewayStatus(
+        name=machine.name,
+        site=machine.site,
+        address=str(machine.reached_at),
+        verdict=verdict,
+        reason=reason,
+        message=message,
+    )
 
 
 def _judge(
     environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool
-) -> tuple[StatusVerdict, str]:
+) -> tuple[StatusVerdict, StatusReason, str]:
     knock = observed.knocks.get(machine.name)
     if knock is None or knock.reached is None:
-        return StatusVerdict.UNKNOWN, f"it was not asked: {knock.said if knock else 'there are too many'}"
+        message = f"it was not asked: {knock.said if knock else 'there are too many'}"
+        return StatusVerdict.UNKNOWN, StatusReason.NOT_OBSERVED, message
     if knock.troubles:
-        return StatusVerdict.UNHEALTHY, "; ".join(knock.troubles)
+        return StatusVerdict.UNHEALTHY, StatusReason.CHECKS_FAILED, "; ".join(knock.troubles)
     if knock.reached and knock.said:
-        return StatusVerdict.UNKNOWN, f"it answers, and says no more: {knock.said}"
+        return StatusVerdict.UNKNOWN, StatusReason.NOT_OBSERVED, f"it answers, and says no more: {knock.said}"
     if knock.reached:
-        return StatusVerdict.OK, "its services run"
+        return StatusVerdict.OK, StatusReason.READY, "its services run"
     if not inside and _carries(environment, machine.site, observed):
         return (
             StatusVerdict.UNKNOWN,
+            StatusReason.UNREACHABLE_FROM_HERE,
             f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.said}",
         )
-    return StatusVerdict.UNREACHABLE, f"it does not answer over SSH: {knock.said}: switch it on, or see its console"
+    message = f"it does not answer over SSH: {knock.said}: switch it on, or see its console"
+    return StatusVerdict.UNREACHABLE, StatusReason.NO_ANSWER, message
 
 
 def _carries(environment: Environment, site: str, observed: Observed) -> bool:

@@ -12,6 +12,7 @@ from clouds.base.live_groups import Life, LiveMachine
 from clouds.base.phrases import counted
 from components.model.nodes.nodes import HOSTS
 from contract.kubernetes.api import moment
+from contract.reasons.status import StatusReason
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.fleet import NodeStatus
 from longhaul.status.observed import Observed, ReportedGroups
@@ -30,7 +31,8 @@ class PoolStatus:
 
     name: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     ready: int
     least: int
     """Number of nodes that the pool must have."""
@@ -51,29 +53,48 @@ def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatu
 
 def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus, ...]) -> PoolStatus:
     if observed.cluster.error:
-        return PoolStatus(name=name, verdict=StatusVerdict.UNKNOWN, reason=observed.cluster.error, ready=0, least=least)
+        return PoolStatus(
+            name=name,
+            verdict=StatusVerdict.UNKNOWN,
+            reason=StatusReason.NOT_OBSERVED,
+            message=observed.cluster.error,
+            ready=0,
+            least=least,
+        )
     mine = [view for view in observed.cluster.nodes if view.pool == name]
     ready = sum(view.ready for view in mine)
     group = observed.groups.get(name)
     if group is None or group.error:
         blind = f"; its machines are not known: {group.error}" if group else ""
-        verdict = StatusVerdict.OK if ready >= least else _less(ready)
-        reason = f"{ready} of {len(mine)} nodes ready, {least} at least{blind}"
-        return PoolStatus(name=name, verdict=verdict, reason=reason, ready=ready, least=least)
+        return PoolStatus(
+            name=name,
+            verdict=StatusVerdict.OK if ready >= least else _less(ready),
+            reason=StatusReason.READY if ready >= least else StatusReason.TOO_FEW_NODES,
+            message=f"{ready} of {len(mine)} nodes ready, {least} at least{blind}",
+            ready=ready,
+            least=least,
+        )
     machines = sum(machine.life is not Life.LEAVING for machine in group.machines)
     verdicts = [one.verdict for one in unjoined if one.pool == name]
     lost, joining = verdicts.count(StatusVerdict.MISSING), verdicts.count(StatusVerdict.JOINING)
     short = max(0, group.wanted - machines)
-    told = (
+    parts = (
         f"{ready} ready of {counted(max(group.wanted, machines), 'machine')}, {least} at least",
         f"{lost} not joined" if lost else "",
         f"{joining} joining" if joining else "",
         f"{short} not made by the cloud" if short else "",
     )
+    causes = {
+        StatusReason.TOO_FEW_NODES: ready < least,
+        StatusReason.MACHINES_NOT_JOINED: lost,
+        StatusReason.MACHINES_NOT_MADE: short,
+    }
+    reason = next((cause for cause, holds in causes.items() if holds), StatusReason.READY)
     return PoolStatus(
         name=name,
-        verdict=StatusVerdict.OK if ready >= least and not lost and not short else _less(ready),
-        reason="; ".join(filter(None, told)),
+        verdict=StatusVerdict.OK if reason is StatusReason.READY else _less(ready),
+        reason=reason,
+        message="; ".join(filter(None, parts)),
         ready=ready,
         least=least,
         wanted=group.wanted,
@@ -95,27 +116,29 @@ def _unjoined(environment: Environment, observed: Observed) -> Iterator[NodeStat
     for name, group in observed.groups.items():
         for machine in group.machines:
             if machine.life is not Life.LEAVING and machine.node not in there:
-                verdict, reason = _judge(machine, group, observed)
+                verdict, reason, message = _judge(machine, group, observed)
                 yield NodeStatus(
                     name=machine.node,
                     site=environment.pools[name].site,
                     pool=name,
                     verdict=verdict,
                     reason=reason,
+                    message=message,
                     created=group.made.get(machine.node, ""),
                 )
 
 
-def _judge(machine: LiveMachine, group: ReportedGroups, observed: Observed) -> tuple[StatusVerdict, str]:
+def _judge(machine: LiveMachine, group: ReportedGroups, observed: Observed) -> tuple[StatusVerdict, StatusReason, str]:
     console = group.consoles.get(machine.node, "")
     shows = f"; what it says itself: `{console}`" if console else ""
     word = re.compile(rf"(?<![\w.-]){re.escape(machine.node)}(?![\w-])")
     refusal = next((said for said in observed.cluster.refusals if word.search(said)), "")
     if refusal:
-        return StatusVerdict.MISSING, f"it has not joined, and was refused: {refusal.partition(': ')[2]}{shows}"
+        message = f"it has not joined, and was refused: {refusal.partition(': ')[2]}{shows}"
+        return StatusVerdict.MISSING, StatusReason.JOIN_REFUSED, message
     if machine.life is Life.CHANGING:
-        return StatusVerdict.JOINING, "the cloud is making it"
+        return StatusVerdict.JOINING, StatusReason.BEING_MADE, "the cloud is making it"
     made = moment(group.made.get(machine.node, ""))
     if made is not None and observed.now - made < JOIN:
-        return StatusVerdict.JOINING, "it is in the cloud, and has not joined yet"
-    return StatusVerdict.MISSING, f"it has not joined, and nothing was heard of it{shows}"
+        return StatusVerdict.JOINING, StatusReason.JOINING, "it is in the cloud, and has not joined yet"
+    return StatusVerdict.MISSING, StatusReason.NOT_JOINED, f"it has not joined, and nothing was heard of it{shows}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from components.model import plan
 from components.model.nodes.nodes import host_nodes
+from contract.reasons.status import StatusReason
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed
 
@@ -23,7 +24,8 @@ class QuarantineStatus:
     name: str
     site: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     since: str
     kept: tuple[str, ...] = ()
 
@@ -39,8 +41,16 @@ def judge_quarantine(
     is a fault; ``servers`` are all that there should be. So is a host that the hosts file does not cut off. A list
     that cannot be read has a line of its own: who should be refused is not known then."""
     if observed.quarantine_error:
-        reason = f"who is in quarantine is not known: {observed.quarantine_error}"
-        return (QuarantineStatus(name=LIST, site="", verdict=StatusVerdict.DEGRADED, reason=reason, since=""),)
+        message = f"who is in quarantine is not known: {observed.quarantine_error}"
+        entry = QuarantineStatus(
+            name=LIST,
+            site="",
+            verdict=StatusVerdict.DEGRADED,
+            reason=StatusReason.LIST_UNREADABLE,
+            message=message,
+            since="",
+        )
+        return (entry,)
     reached = _reached(environment)
     return tuple(_judged(environment.name, entry, servers, observed, reached) for entry in observed.quarantine.held)
 
@@ -60,23 +70,31 @@ def _judged(
     silent = sorted({*servers} - {*told})
     again = f"`longhaul machine quarantine --env {env} {entry.name}`"
     if any(node.name == entry.name for node in observed.cluster.nodes):
-        verdict, reason = StatusVerdict.UNHEALTHY, f"a Node of its name is there: {again} deletes it"
+        verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.NODE_PRESENT
+        message = f"a Node of its name is there: {again} deletes it"
     elif open_:
-        verdict, reason = StatusVerdict.UNHEALTHY, f"{', '.join(open_)} does not refuse it: {again} tells them"
+        verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.NOT_REFUSED
+        message = f"{', '.join(open_)} does not refuse it: {again} tells them"
     elif not entry.done:
-        verdict, reason = StatusVerdict.DEGRADED, f"half done: {again} goes on"
+        verdict, reason, message = StatusVerdict.DEGRADED, StatusReason.HALF_DONE, f"half done: {again} goes on"
     elif entry.name in reached and not entry.machine:
-        verdict = StatusVerdict.DEGRADED
-        reason = (
+        verdict, reason = StatusVerdict.DEGRADED, StatusReason.NOT_CUT_OFF
+        message = (
             f"nothing cuts it off: write `quarantined: true` into the entry of {reached[entry.name]} in the hosts "
             f"file, then `longhaul hosts --env {env}`"
         )
     elif silent:
-        verdict = StatusVerdict.DEGRADED
-        reason = f"{', '.join(silent)} did not tell whether it is refused there: {again} makes sure"
+        verdict, reason = StatusVerdict.DEGRADED, StatusReason.REFUSAL_UNKNOWN
+        message = f"{', '.join(silent)} did not tell whether it is refused there: {again} makes sure"
     else:
-        verdict, reason = StatusVerdict.OK, f"kept: {', '.join(entry.kept) or 'nothing'}; {again} --release ends it"
-        reason = reason.replace("` --release", " --release`")
+        verdict, reason = StatusVerdict.OK, StatusReason.QUARANTINED
+        message = f"kept: {', '.join(entry.kept) or 'nothing'}; {again.removesuffix('`')} --release` ends it"
     return QuarantineStatus(
-        name=entry.name, site=entry.site, verdict=verdict, reason=reason, since=entry.since, kept=entry.kept
+        name=entry.name,
+        site=entry.site,
+        verdict=verdict,
+        reason=reason,
+        message=message,
+        since=entry.since,
+        kept=entry.kept,
     )

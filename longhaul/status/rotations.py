@@ -10,6 +10,7 @@ from components.model.control_plane.machines import Role
 from components.model.secrets.certificates import ETCD_CLIENT, KUBERNETES
 from components.model.secrets.encryption_keys import ENCRYPTION, RotationPhase, phase_of
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationStanding
+from contract.reasons.status import StatusReason
 from longhaul.control_plane.answers import EncryptionView
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed
@@ -24,7 +25,8 @@ class RotationStatus:
 
     name: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     phase: str = ""
     """Phase in which all servers are; empty when they differ."""
     keys: tuple[str, ...] = ()
@@ -63,8 +65,8 @@ def _followed(status: RotationStatus, observed: Observed) -> RotationStatus:
     if len(wanted) != 1 or not left:
         return status
     more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
-    said = f"{status.reason}; nodes that have not followed yet: {', '.join(left[:NAMED])}{more}"
-    return replace(status, reason=said)
+    message = f"{status.message}; nodes that have not followed yet: {', '.join(left[:NAMED])}{more}"
+    return replace(status, message=message)
 
 
 def _restarting(role: str) -> tuple[str, ...]:
@@ -79,20 +81,25 @@ def _overlap(
     name: str, standings: Mapping[str, RotationStanding], late: Sequence[str], *, again: str, now: datetime
 ) -> RotationStatus:
     if len(set(standings.values())) > 1:
-        said = ", ".join(f"{server}: {one.phase}" for server, one in sorted(standings.items()))
-        reason = f"servers are in different phases ({said}), and fetch within fifteen minutes; {again}"
-        return RotationStatus(name=name, verdict=StatusVerdict.DEGRADED, reason=reason)
+        phases = ", ".join(f"{server}: {one.phase}" for server, one in sorted(standings.items()))
+        return RotationStatus(
+            name=name,
+            verdict=StatusVerdict.DEGRADED,
+            reason=StatusReason.PHASES_DIFFER,
+            message=f"servers are in different phases ({phases}), and fetch within fifteen minutes; {again}",
+        )
     standing = next(iter(standings.values()), STEADY)
     if late:
-        reason = f"programs of {', '.join(late)} use something else than these machines have: {again}"
+        message = f"programs of {', '.join(late)} use something else than these machines have: {again}"
     elif standing.until and standing.until > now:
-        reason = f"{_PHASES[standing.phase]} until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
+        message = f"{_PHASES[standing.phase]} until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
     else:
-        reason = f"{_PHASES[standing.phase]}: {again}"
+        message = f"{_PHASES[standing.phase]}: {again}"
     return RotationStatus(
         name=name,
         verdict=StatusVerdict.DEGRADED if late else StatusVerdict.OK,
-        reason=reason,
+        reason=StatusReason.KEYS_NOT_IN_USE if late else StatusReason.ROTATING,
+        message=message,
         phase=str(standing.phase),
         until=standing.until.isoformat() if standing.until else "",
     )
@@ -112,20 +119,32 @@ def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
     lists = {view.keys for view in found.values()}
     again = f"`longhaul rotate --env {env} {ENCRYPTION}` goes on"
     if len(lists) > 1:
-        said = "; ".join(f"{name} has {_named(view.keys)}" for name, view in sorted(found.items()))
-        reason = f"{said}: they fetch the vault's keys within fifteen minutes; {again}"
-        return (RotationStatus(name=ENCRYPTION, verdict=StatusVerdict.DEGRADED, reason=reason),)
+        keys_of = "; ".join(f"{name} has {_named(view.keys)}" for name, view in sorted(found.items()))
+        status = RotationStatus(
+            name=ENCRYPTION,
+            verdict=StatusVerdict.DEGRADED,
+            reason=StatusReason.KEYS_DIFFER,
+            message=f"{keys_of}: they fetch the vault's keys within fifteen minutes; {again}",
+        )
+        return (status,)
     keys = next(iter(lists), ())
     behind = sorted(name for name, view in found.items() if _behind(view))
     phase = phase_of(keys)
     if not behind and phase is RotationPhase.STEADY:
         return ()
-    reason = f"{keys[0]} encrypts, {_named(keys[1:])} only decrypts: {again}" if len(keys) > 1 else ""
+    message = f"{keys[0]} encrypts, {_named(keys[1:])} only decrypts: {again}" if len(keys) > 1 else ""
     if behind:
         late = f"the kube-apiserver of {', '.join(behind)} does not use its newest keys yet: it looks once a minute"
-        reason = "; ".join(filter(None, (reason, late)))
-    verdict = StatusVerdict.DEGRADED if behind else StatusVerdict.OK
-    return (RotationStatus(name=ENCRYPTION, verdict=verdict, reason=reason, phase=str(phase), keys=keys),)
+        message = "; ".join(filter(None, (message, late)))
+    status = RotationStatus(
+        name=ENCRYPTION,
+        verdict=StatusVerdict.DEGRADED if behind else StatusVerdict.OK,
+        reason=StatusReason.KEYS_NOT_IN_USE if behind else StatusReason.ROTATING,
+        message=message,
+        phase=str(phase),
+        keys=keys,
+    )
+    return (status,)
 
 
 def _behind(view: EncryptionView) -> bool:

@@ -27,26 +27,32 @@ def to_json(status: Status) -> str:
 def _etcd(etcd: EtcdStatus) -> dict[str, Any]:
     members = [{**asdict(member), "healthy": member.healthy} for member in etcd.members]
     backup = None if etcd.backup is None else asdict(etcd.backup)
-    return {"verdict": etcd.verdict, "reason": etcd.reason, "members": members, "backup": backup}
+    return {
+        "verdict": etcd.verdict,
+        "reason": etcd.reason,
+        "message": etcd.message,
+        "members": members,
+        "backup": backup,
+    }
 
 
 def to_text(status: Status, *, colour: bool) -> str:
     """Return aligned tables, and a summary line."""
     machines = [
-        (machine.name, _mark(machine.verdict), machine.power or "-", machine.provisioning or "-", machine.reason)
+        (machine.name, _mark(machine.verdict), machine.power or "-", machine.provisioning or "-", machine.message)
         for machine in status.machines
     ]
     members = [
-        (f"{etcd.name}/{member.name}", _mark(member.verdict), member.reason)
+        (f"{etcd.name}/{member.name}", _mark(member.verdict), member.message)
         for etcd in status.etcd_clusters
         for member in etcd.members
     ]
-    parts = [(f"{etcd.name} cluster", _mark(etcd.verdict), etcd.reason) for etcd in status.etcd_clusters]
-    parts.append(("API", _mark(status.api.verdict), status.api.reason))
-    parts += [(f"pool {pool.name}", _mark(pool.verdict), pool.reason) for pool in status.pools]
-    parts += [(f"add-on {addon.name}", _mark(addon.verdict), addon.reason) for addon in status.addons]
-    parts += [(f"rotation {rotation.name}", _mark(rotation.verdict), rotation.reason) for rotation in status.rotations]
-    parts += [(f"quarantine {one.name}", _mark(one.verdict), one.reason) for one in status.quarantine]
+    parts = [(f"{etcd.name} cluster", _mark(etcd.verdict), etcd.message) for etcd in status.etcd_clusters]
+    parts.append(("API", _mark(status.api.verdict), status.api.message))
+    parts += [(f"pool {pool.name}", _mark(pool.verdict), pool.message) for pool in status.pools]
+    parts += [(f"add-on {addon.name}", _mark(addon.verdict), addon.message) for addon in status.addons]
+    parts += [(f"rotation {rotation.name}", _mark(rotation.verdict), rotation.message) for rotation in status.rotations]
+    parts += [(f"quarantine {one.name}", _mark(one.verdict), one.message) for one in status.quarantine]
     blocks = [
         _table(("MACHINE", "VERDICT", "POWER", "PROVISIONING", "REASON"), machines, colour=colour),
         _table(("MEMBER", "VERDICT", "REASON"), members, colour=colour),
@@ -61,7 +67,7 @@ def to_text(status: Status, *, colour: bool) -> str:
 
 def _gateways(status: Status, *, colour: bool) -> list[str]:
     rows = [
-        (gateway.name, _mark(gateway.verdict), gateway.site, gateway.address, gateway.reason)
+        (gateway.name, _mark(gateway.verdict), gateway.site, gateway.address, gateway.message)
         for gateway in status.gateways
     ]
     return [_table(("GATEWAY", "VERDICT", "SITE", "ADDRESS", "REASON"), rows, colour=colour)] if rows else []
@@ -76,7 +82,7 @@ def _links(status: Status, *, colour: bool) -> list[str]:
             _ago(link.since),
             _size(link.bytes_in),
             _size(link.bytes_out),
-            link.reason,
+            link.message,
         )
         for link in status.links
     ]
@@ -95,7 +101,7 @@ def _nodes(nodes: Sequence[NodeStatus], *, colour: bool) -> list[str]:
             node.pool or "-",
             _ago(node.created),
             node.version or "-",
-            node.reason,
+            node.message,
         )
         for node in shown
     ]

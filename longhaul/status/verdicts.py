@@ -10,6 +10,7 @@ from clouds.base.findings import Severity
 from components.model import Role
 from components.model.control_plane.machines import learners
 from components.model.control_plane.machines import members as voters
+from contract.reasons.status import StatusReason
 from longhaul.control_plane.answers import STILL
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.backups import BackupStatus, judge_backup
@@ -32,7 +33,8 @@ class MachineStatus:
     name: str
     role: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     provisioning: str = ""
     power: str = ""
 
@@ -43,7 +45,8 @@ class MemberStatus:
 
     name: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     leader: bool = False
     learner: bool = False
     """True when it does not vote: not yet, or never."""
@@ -60,7 +63,8 @@ class EtcdStatus:
 
     name: str
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     members: tuple[MemberStatus, ...]
     backup: BackupStatus | None = None
     """Verdict on its backups; None when the environment has none."""
@@ -71,7 +75,8 @@ class ApiStatus:
     """Verdict on the API servers together, behind their load balancer."""
 
     verdict: StatusVerdict
-    reason: str
+    reason: StatusReason
+    message: str
     url: str
 
 
@@ -140,23 +145,34 @@ def _machine(environment: Environment, machine: Machine, observed: Observed) -> 
 def _seen(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
     view = observed.cloud.get(machine.name)
     if view is None:
-        reason = "it is in the environment's file, but not in the cloud: `longhaul up` makes it"
-        return MachineStatus(name=machine.name, role=machine.role, verdict=StatusVerdict.MISSING, reason=reason)
+        return MachineStatus(
+            name=machine.name,
+            role=machine.role,
+            verdict=StatusVerdict.MISSING,
+            reason=StatusReason.NOT_IN_CLOUD,
+            message="it is in the environment's file, but not in the cloud: `longhaul up` makes it",
+        )
     answer = observed.answers.get(machine.name)
     if answer is None:
         way = ": `longhaul up` starts it" if view.power in STILL else ""
-        verdict, reason = StatusVerdict.DOWN, f"the cloud says it is {view.power or 'in no known state'}{way}"
+        verdict, reason = StatusVerdict.DOWN, StatusReason.NOT_RUNNING
+        message = f"the cloud says it is {view.power or 'in no known state'}{way}"
     elif view.provisioning.lower() == "failed":
-        verdict, reason = StatusVerdict.UNHEALTHY, "the cloud failed to provision it"
+        verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.PROVISIONING_FAILED
+        message = "the cloud failed to provision it"
     else:
-        verdict, reason = judge_certificates(environment.name, answer.certificates, observed.now)
-        verdict = verdict if answer.ready else StatusVerdict.UNHEALTHY
-        reason = "; ".join(filter(None, (reason, "ready" if answer.ready else answer.reason)))
+        verdict, reason, message = judge_certificates(environment.name, answer.certificates, observed.now)
+        if not answer.ready:
+            # A certificate that has ended is what the checks fail for.
+            reason = reason if verdict is StatusVerdict.UNHEALTHY else StatusReason.CHECKS_FAILED
+            verdict = StatusVerdict.UNHEALTHY
+        message = "; ".join(filter(None, (message, "ready" if answer.ready else answer.reason)))
     return MachineStatus(
         name=machine.name,
         role=machine.role,
         verdict=verdict,
         reason=reason,
+        message=message,
         provisioning=view.provisioning,
         power=view.power,
     )
@@ -164,13 +180,13 @@ def _seen(environment: Environment, machine: Machine, observed: Observed) -> Mac
 
 def _unexpected(machines: Sequence[Machine], observed: Observed) -> list[MachineStatus]:
     known = {machine.name for machine in machines}
-    reason = "it is in the cloud, but not in the environment's file"
     return [
         MachineStatus(
             name=name,
             role="",
             verdict=StatusVerdict.UNEXPECTED,
-            reason=reason,
+            reason=StatusReason.NOT_IN_FILE,
+            message="it is in the cloud, but not in the environment's file",
             provisioning=view.provisioning,
             power=view.power,
         )
@@ -189,17 +205,20 @@ def _etcd(environment: Environment, role: Role, machines: tuple[Machine, ...], o
     quorum = len(mine) // 2 + 1
     counted = f"{healthy} of {len(mine)} members healthy"
     if all(member.healthy for member in members):
-        verdict, reason = StatusVerdict.OK, counted
+        verdict, reason, message = StatusVerdict.OK, StatusReason.READY, counted
     elif healthy >= quorum:
-        verdict, reason = StatusVerdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
+        verdict, reason = StatusVerdict.DEGRADED, StatusReason.MEMBERS_UNHEALTHY
+        message = f"{counted}; {healthy - quorum} more may be lost"
     else:
-        verdict, reason = StatusVerdict.DOWN, f"{counted}, quorum is {quorum}: {_way_back(environment, mine, observed)}"
-    reason = "; ".join([reason, *(f"the learner: {one.reason}" for one in beside if not one.healthy)])
+        verdict, reason = StatusVerdict.DOWN, StatusReason.QUORUM_LOST
+        message = f"{counted}, quorum is {quorum}: {_way_back(environment, mine, observed)}"
+    message = "; ".join([message, *(f"the learner: {one.message}" for one in beside if not one.healthy)])
     backup = judge_backup(environment, [*mine, *aside], observed)
     if backup is not None:
-        verdict = backup.verdict if verdict is StatusVerdict.OK else verdict
-        reason = f"{reason}; {backup.reason}"
-    return EtcdStatus(name=str(role), verdict=verdict, reason=reason, members=members, backup=backup)
+        if verdict is StatusVerdict.OK:
+            verdict, reason = backup.verdict, backup.reason
+        message = f"{message}; {backup.message}"
+    return EtcdStatus(name=str(role), verdict=verdict, reason=reason, message=message, members=members, backup=backup)
 
 
 def _way_back(environment: Environment, mine: Sequence[str], observed: Observed) -> str:
@@ -219,17 +238,21 @@ def _member(name: str, observed: Observed) -> MemberStatus:
     """Judge one member. It is healthy when it says so itself: its peers may still count on a member that is gone."""
     answer = observed.answers.get(name)
     if answer is None:
-        return MemberStatus(name=name, verdict=StatusVerdict.DOWN, reason="its machine does not run")
+        reason, message = StatusReason.NOT_RUNNING, "its machine does not run"
+        return MemberStatus(name=name, verdict=StatusVerdict.DOWN, reason=reason, message=message)
     if not answer.ready:
-        return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason=answer.reason)
+        reason, message = StatusReason.CHECKS_FAILED, answer.reason
+        return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason=reason, message=message)
     seen = next((member for member in answer.members if member.get("name") == name), None)
     if seen is None and answer.members:
-        return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason="it is not in its own list of members")
+        reason, message = StatusReason.NOT_A_MEMBER, "it is not in its own list of members"
+        return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason=reason, message=message)
     seen = seen or {}
     return MemberStatus(
         name=name,
         verdict=StatusVerdict.OK,
-        reason=_described(seen),
+        reason=StatusReason.READY,
+        message=_described(seen),
         leader=bool(seen.get("leader")),
         learner=bool(seen.get("learner")),
     )
@@ -240,9 +263,9 @@ def _learner(name: str, mine: Sequence[str], observed: Observed) -> MemberStatus
     found = _member(name, observed)
     behind = _behind(name, mine, observed)
     if not found.healthy:
-        reason = "; ".join(filter(None, [found.reason, behind]))
-        return replace(found, verdict=StatusVerdict.DEGRADED, reason=reason)
-    return replace(found, reason=", ".join(filter(None, [found.reason, behind or "has the newest revision"])))
+        message = "; ".join(filter(None, [found.message, behind]))
+        return replace(found, verdict=StatusVerdict.DEGRADED, message=message)
+    return replace(found, message=", ".join(filter(None, [found.message, behind or "has the newest revision"])))
 
 
 def _behind(name: str, mine: Sequence[str], observed: Observed) -> str:
@@ -265,7 +288,12 @@ def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, .
         for member in observed.answers[name].members
     }
     return tuple(
-        MemberStatus(name=name, verdict=StatusVerdict.UNEXPECTED, reason="the etcd cluster lists it, the file does not")
+        MemberStatus(
+            name=name,
+            verdict=StatusVerdict.UNEXPECTED,
+            reason=StatusReason.NOT_IN_FILE,
+            message="the etcd cluster lists it, the file does not",
+        )
         for name in sorted(listed)
         if name not in mine
     )
@@ -282,11 +310,16 @@ def _api(servers: Sequence[Machine], observed: Observed, *, inside: bool) -> Api
     counted = f"{ready} of {len(servers)} servers ready"
     endpoint = observed.endpoint
     if not ready:
-        return ApiStatus(verdict=StatusVerdict.DOWN, reason=counted, url=endpoint.url)
-    if not endpoint.ready and (endpoint.reached or inside):
-        return ApiStatus(verdict=StatusVerdict.UNHEALTHY, reason=f"{counted}, but {endpoint.reason}", url=endpoint.url)
-    verdict = StatusVerdict.OK if ready == len(servers) else StatusVerdict.DEGRADED
-    return ApiStatus(verdict=verdict, reason=f"{counted}; {_reached(endpoint)}", url=endpoint.url)
+        verdict, reason, message = StatusVerdict.DOWN, StatusReason.NO_SERVER_READY, counted
+    elif not endpoint.ready and (endpoint.reached or inside):
+        verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.LOAD_BALANCER_FAILED
+        message = f"{counted}, but {endpoint.reason}"
+    else:
+        every = ready == len(servers)
+        verdict = StatusVerdict.OK if every else StatusVerdict.DEGRADED
+        reason = StatusReason.READY if every else StatusReason.SERVERS_UNHEALTHY
+        message = f"{counted}; {_reached(endpoint)}"
+    return ApiStatus(verdict=verdict, reason=reason, message=message, url=endpoint.url)
 
 
 def _reached(endpoint: ApiEndpoint) -> str:

@@ -84,7 +84,7 @@ for call in (
     assert len(said.splitlines()) == 4
 
     def told() -> str:
-        return str(project.status()["etcd_clusters"]["etcd"]["reason"])
+        return str(project.status()["etcd_clusters"]["etcd"]["message"])
 
     eventually(lambda: "1 blob in the storage" in told())
     assert "daily/etcd/2039-01-01T000000Z-saved-etcd-0.db.gz.age: its format is not said" in told()

@@ -55,8 +55,8 @@ def test_a_machine_whose_node_was_deleted_is_named_and_registers_again(project: 
     assert not status["healthy"]
     lost = next(one for one in status["nodes"] if one["name"] == name)
     assert (lost["verdict"], lost["pool"]) == ("missing", POOL)
-    assert "ForgedProof" in lost["reason"]
-    assert f"--instance-id {name}" in lost["reason"]
+    assert "ForgedProof" in lost["message"]
+    assert f"--instance-id {name}" in lost["message"]
     assert lost["created"]
     pool = next(one for one in status["pools"] if one["name"] == POOL)
     assert (pool["verdict"], pool["wanted"], pool["machines"], pool["ready"]) == ("degraded", 2, 2, 1)
@@ -99,7 +99,7 @@ def test_a_gateway_that_does_not_answer_is_told_so(project: Project, silent: str
     assert (done.returncode, verdict["state"]) == (3, "unreachable")
     found = row(project, "gateways", silent)
     assert found["verdict"] == "unreachable", "though its tunnels are up"
-    assert "does not answer" in found["reason"]
+    assert "does not answer" in found["message"]
 
 
 def test_everything_is_well_again(project: Project) -> None:

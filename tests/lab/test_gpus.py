@@ -154,7 +154,7 @@ def test_a_failing_gpu_keeps_its_host_back_and_everybody_is_told_why(equipped: P
     assert status["healthy"] is False
     [told] = [one for one in status["nodes"] if one["verdict"] != "ok"]
     assert (told["name"], told["verdict"]) == (FAULTY, "unhealthy")
-    assert gpu(1).uuid in told["reason"]
+    assert gpu(1).uuid in told["message"]
 
 
 def test_pods_go_where_the_gpus_are_well_and_stay_when_they_are_no_longer(equipped: Project) -> None:

@@ -111,7 +111,7 @@ def test_its_machine_is_replaced_and_its_data_is_there(project: Project) -> None
 def test_without_it_the_cluster_is_degraded_and_works(project: Project) -> None:
     project.on(LEARNER, "systemctl stop longhaul-etcd.target etcd")
     found = project.status()["etcd_clusters"]["etcd"]
-    assert (found["verdict"], "the learner" in found["reason"]) == ("degraded", True), found
+    assert (found["verdict"], "the learner" in found["message"]) == ("degraded", True), found
     project.kubectl(*WRITE)
     project.on(LEARNER, "systemctl start longhaul-etcd.target")
     project.await_healthy()

@@ -113,7 +113,7 @@ def test_what_was_saved_is_back_and_nothing_runs_backwards(project: Project, key
         project.on(machine, "rm -rf /var/lib/longhaul/ssd/etcd; systemctl start --no-block longhaul-etcd.target")
     for name, found in _etcd(project).items():
         assert found["verdict"] == "down", (name, found)
-        assert f"restore with `longhaul restore --env {ENV}" in found["reason"]
+        assert f"restore with `longhaul restore --env {ENV}" in found["message"]
 
     for sign in KILLED_AT:
         print(_killed(project, key, sign))

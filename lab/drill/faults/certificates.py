@@ -79,7 +79,7 @@ def _renewed_by_up(environment: DrillEnvironment, held: Held) -> Iterator[None]:
         yield
     finally:
         environment.up()
-    told = _reasons(environment)
+    told = _messages(environment)
     if left := [machine for machine in held if "certificate" in told[machine][1]]:
         raise LabError(f"after `longhaul up`, status still says {told[left[0]][1]!r} of {left[0]}")
 
@@ -95,7 +95,7 @@ def _await_told(environment: DrillEnvironment, held: Held, *, verdict: str, word
     """Wait until ``longhaul status`` tells of each machine's certificates, and what to do."""
 
     def told() -> bool:
-        found = _reasons(environment)
+        found = _messages(environment)
         return all(
             found[machine][0] == verdict
             and f" {word}" in found[machine][1]
@@ -107,8 +107,8 @@ def _await_told(environment: DrillEnvironment, held: Held, *, verdict: str, word
     await_effect(told, what=f"`longhaul status` tells of the certificates of {_named(held)}", within_s=TOLD_S)
 
 
-def _reasons(environment: DrillEnvironment) -> dict[str, tuple[str, str]]:
-    return {machine["name"]: (machine["verdict"], machine["reason"]) for machine in environment.status()["machines"]}
+def _messages(environment: DrillEnvironment) -> dict[str, tuple[str, str]]:
+    return {machine["name"]: (machine["verdict"], machine["message"]) for machine in environment.status()["machines"]}
 
 
 def _is_refused(environment: DrillEnvironment, machine: str) -> bool:

@@ -25,8 +25,8 @@ NOTHING = {"create": 0, "update": 0, "replace": 0, "delete": 0, "same": 9, "obje
 HEALTHY: dict[str, Any] = {
     "machines": [{"name": "dev-etcd-0", "verdict": "ok"}],
     "etcd_clusters": {"etcd": {"verdict": "ok"}, "events": {"verdict": "ok"}},
-    "api": {"verdict": "ok", "reason": "2 of 2 servers ready"},
-    "links": [{"name": "weu-use1", "verdict": "unknown", "reason": "not asked"}],
+    "api": {"verdict": "ok", "message": "2 of 2 servers ready"},
+    "links": [{"name": "weu-use1", "verdict": "unknown", "message": "not asked"}],
     "nodes": [],
     "pools": [],
     "addons": [{"name": "coredns", "verdict": "ok"}],
@@ -52,7 +52,7 @@ class Scripted:
 
 
 def test_status_is_asked_until_all_is_well(target: AcceptanceTarget) -> None:
-    unhealthy = {**HEALTHY, "api": {"verdict": "degraded", "reason": "1 of 2 servers ready"}}
+    unhealthy = {**HEALTHY, "api": {"verdict": "degraded", "message": "1 of 2 servers ready"}}
     commands = Scripted({"status": [(Exit.FAILED, unhealthy), (Exit.OK, HEALTHY)]})
     said = cluster.components(replace(target, commands=commands))
     assert said == "the API (2 of 2 servers ready), 1 machine, 2 etcd clusters, 1 link, 0 nodes, 1 add-on: all healthy"
@@ -60,7 +60,7 @@ def test_status_is_asked_until_all_is_well(target: AcceptanceTarget) -> None:
 
 
 def test_what_stays_unwell_is_named_and_what_is_unknown_is_not(target: AcceptanceTarget) -> None:
-    etcd = {"verdict": "down", "reason": "1 of 3 members healthy, quorum is 2"}
+    etcd = {"verdict": "down", "message": "1 of 3 members healthy, quorum is 2"}
     unhealthy = {**HEALTHY, "etcd_clusters": {"etcd": etcd}}
     with pytest.raises(LateError, match="etcd cluster is down: 1 of 3") as failed:
         cluster.components(replace(target, commands=Scripted({"status": [(Exit.FAILED, unhealthy)]})))
@@ -76,7 +76,7 @@ def test_a_status_that_cannot_ask_is_not_asked_again(target: AcceptanceTarget, c
 
 
 def test_where_no_machine_is_there_none_is_awaited(target: AcceptanceTarget) -> None:
-    none = {**HEALTHY, "machines": [{"name": "dev-etcd-0", "verdict": "missing", "reason": "it is not in the cloud"}]}
+    none = {**HEALTHY, "machines": [{"name": "dev-etcd-0", "verdict": "missing", "message": "it is not in the cloud"}]}
     commands = Scripted({"status": [(Exit.FAILED, none)]})
     with pytest.raises(NotSoError, match="no machine of the control plane is in its cloud"):
         cluster.components(replace(target, commands=commands))
@@ -86,7 +86,7 @@ def test_where_no_machine_is_there_none_is_awaited(target: AcceptanceTarget) -> 
 def test_one_machine_that_is_missing_is_awaited(target: AcceptanceTarget) -> None:
     some = {
         **HEALTHY,
-        "machines": [*HEALTHY["machines"], {"name": "dev-etcd-1", "verdict": "missing", "reason": "gone"}],
+        "machines": [*HEALTHY["machines"], {"name": "dev-etcd-1", "verdict": "missing", "message": "gone"}],
     }
     commands = Scripted({"status": [(Exit.FAILED, some), (Exit.OK, HEALTHY)]})
     assert "all healthy" in cluster.components(replace(target, commands=commands))

@@ -54,7 +54,7 @@ def test_a_link_is_as_well_as_the_end_that_sees_it_worst(environment: Environmen
     links = {link.name: link for link in judge_links(environment, replace(SEEN, tunnels=worse))}
     link = links["use1-rack"]
     assert (link.verdict, link.up, link.tunnels) == (StatusVerdict.DEGRADED, 1, 2)
-    assert "it is down" in link.reason
+    assert "it is down" in link.message
     none = (tunnel("weu-use1", "weu"), tunnel("weu-use1", "use1", up=False))
     assert judge_links(environment, replace(SEEN, tunnels=none))[0].verdict is StatusVerdict.DOWN
 
@@ -79,7 +79,7 @@ def test_racks_count_what_no_cloud_counts(
 def test_a_cloud_that_does_not_say_leaves_its_links_unknown(environment: Environment) -> None:
     blind = replace(SEEN, tunnels=(), blind={"use1": "AWS us-east-1: no credentials"})
     assert {link.verdict for link in judge_links(environment, blind)} == {StatusVerdict.UNKNOWN}
-    assert "no credentials" in judge_links(environment, blind)[0].reason
+    assert "no credentials" in judge_links(environment, blind)[0].message
 
 
 def test_a_host_that_is_no_node_is_missing(environment: Environment) -> None:
@@ -92,7 +92,7 @@ def test_an_unready_node_says_why_and_counts_for_its_pool(environment: Environme
     nodes = (node("i-1", pool="cpu", site="use1", ready=False), *CLUSTER.nodes[1:])
     unready = replace(SEEN, cluster=replace(CLUSTER, nodes=nodes))
     found = judge_nodes(environment, unready)[0]
-    assert (found.verdict, found.reason) == (StatusVerdict.UNHEALTHY, "the kubelet says nothing")
+    assert (found.verdict, found.message) == (StatusVerdict.UNHEALTHY, "the kubelet says nothing")
     assert verdicts(judge_pools(environment, unready))["cpu"] is StatusVerdict.DOWN
 
 
@@ -120,7 +120,7 @@ def test_an_api_that_does_not_say_is_no_fault_of_the_nodes(environment: Environm
     assert judge_nodes(environment, silent) == ()
     parts = (*judge_pools(environment, silent), *judge_addons(environment, silent))
     assert {part.verdict for part in parts} == {StatusVerdict.UNKNOWN}
-    assert {part.reason for part in parts} == {"not reachable from here"}
+    assert {part.message for part in parts} == {"not reachable from here"}
 
 
 NAMES = ("weu-use1", "weu-rack", "weu-rack-2")
@@ -242,7 +242,7 @@ def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pyte
     second = {"items": [item("b", "Unknown"), {"metadata": {"name": "c"}}]}
     monkeypatch.setattr(cluster, "Api", lambda _url, _identity, **_: api(first, second))
     found = cluster.ask_cluster(environment, {})
-    assert [(one.name, one.ready, one.reason) for one in found.nodes] == [
+    assert [(one.name, one.ready, one.message) for one in found.nodes] == [
         ("a", True, "cordoned"),
         ("b", False, "so it says"),
         ("c", False, "it has never been ready"),
@@ -262,8 +262,8 @@ def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pyte
 def test_a_node_that_waits_for_the_controller_says_so() -> None:
     one = item("a", "True")
     one["metadata"]["labels"][UNCHECKED] = "true"
-    assert cluster.node(one).reason.startswith("the node controller has not checked it yet")
-    assert cluster.node(item("a", "True")).reason == ""
+    assert cluster.node(one).message.startswith("the node controller has not checked it yet")
+    assert cluster.node(item("a", "True")).message == ""
 
 
 def test_hosts_are_called_so_whatever_their_label_says() -> None:
@@ -300,7 +300,7 @@ def test_a_node_whose_gpus_are_held_back_is_not_well(
     seen = replace(SEEN, cluster=replace(CLUSTER, nodes=(cluster.node(one),)))
     found = judge_nodes(environment, seen)[0]
     assert found.verdict is verdict_is
-    assert said in found.reason
+    assert said in found.message
 
 
 def test_an_api_that_cannot_be_reached_says_why(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:

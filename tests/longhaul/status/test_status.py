@@ -19,6 +19,7 @@ from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
 from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
+from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.answers import NodeAnswer, parse_answer
 from longhaul.racks.inventory import OnpremMachine
@@ -61,9 +62,19 @@ def test_a_second_tunnel_of_aws_that_azure_does_not_hold_is_no_fault(environment
 
 
 def node(name: str, *, pool: str, site: str, ready: bool = True) -> NodeView:
-    reason = "" if ready else "the kubelet says nothing"
+    reason = StatusReason.READY if ready else StatusReason.NODE_NOT_READY
+    message = "" if ready else "the kubelet says nothing"
     created = "2026-01-02T03:04:05Z"
-    return NodeView(name=name, site=site, pool=pool, ready=ready, reason=reason, created=created, version="v1")
+    return NodeView(
+        name=name,
+        site=site,
+        pool=pool,
+        ready=ready,
+        reason=reason,
+        message=message,
+        created=created,
+        version="v1",
+    )
 
 
 CLUSTER = ClusterView(
@@ -152,7 +163,7 @@ def test_two_members_less_lose_quorum(judged: Judged, machines: tuple[Machine, .
     status = judged(machines, without(healthy, "lab-etcd-1", "lab-etcd-2"))
     etcd = next(etcd for etcd in status.etcd_clusters if etcd.name == "etcd")
     assert etcd.verdict is StatusVerdict.DOWN
-    assert etcd.reason == "1 of 3 members healthy, quorum is 2: quorum lost, and there are no backups"
+    assert etcd.message == "1 of 3 members healthy, quorum is 2: quorum lost, and there are no backups"
 
 
 def test_a_lost_quorum_is_told_with_its_way_back(
@@ -163,7 +174,7 @@ def test_a_lost_quorum_is_told_with_its_way_back(
     def reason(observed: Observed) -> str:
         etcd = judge(saved, machines, observed, inside=False).etcd_clusters[0]
         assert etcd.verdict is StatusVerdict.DOWN
-        return etcd.reason.partition(": ")[2].partition("; there is no backup")[0]
+        return etcd.message.partition(": ")[2].partition("; there is no backup")[0]
 
     lost = without(healthy, "lab-etcd-1", "lab-etcd-2", cloud=False)
     assert "restore with `longhaul restore --env lab --key KEYFILE`" in reason(lost)
@@ -193,7 +204,7 @@ def with_learner(environment: Environment, healthy: Observed, *, revision: int) 
 def test_a_learner_that_is_away_or_behind_is_a_warning(environment: Environment, healthy: Observed) -> None:
     def status(observed: Observed) -> tuple[Status, str]:
         found = judge(declared, control_machines(declared, plan(declared)), observed, inside=False)
-        return found, next(one.reason for one in found.etcd_clusters[0].members if one.name == "lab-etcd-learner")
+        return found, next(one.message for one in found.etcd_clusters[0].members if one.name == "lab-etcd-learner")
 
     declared, seen = with_learner(environment, healthy, revision=500)
     found, said = status(seen)
@@ -204,14 +215,14 @@ def test_a_learner_that_is_away_or_behind_is_a_warning(environment: Environment,
     found, said = status(without(seen, "lab-etcd-learner", cloud=False))
     assert said == "its machine does not run; 377 revisions behind"
     assert found.etcd_clusters[0].verdict is StatusVerdict.DEGRADED
-    assert found.etcd_clusters[0].reason.startswith(
+    assert found.etcd_clusters[0].message.startswith(
         "3 of 3 members healthy; 1 more may be lost; the learner: its machine"
     )
     assert verdicts(found)["lab-etcd-learner"] is StatusVerdict.DEGRADED
 
     # It is no member of a quorum.
     found, _ = status(without(seen, "lab-etcd-0", "lab-etcd-1"))
-    assert found.etcd_clusters[0].reason.startswith("1 of 3 members healthy, quorum is 2")
+    assert found.etcd_clusters[0].message.startswith("1 of 3 members healthy, quorum is 2")
 
 
 def test_a_stopped_machine_is_down_with_what_the_cloud_says(
@@ -222,7 +233,7 @@ def test_a_stopped_machine_is_down_with_what_the_cloud_says(
     status = judged(machines, replace(stopped, cloud=cloud))
     machine = next(machine for machine in status.machines if machine.name == "lab-api-0")
     assert machine.verdict is StatusVerdict.DOWN
-    assert "deallocated" in machine.reason
+    assert "deallocated" in machine.message
     assert status.api.verdict is StatusVerdict.DEGRADED
 
 
@@ -232,7 +243,7 @@ def test_an_unready_machine_says_which_checks_failed(
     bad = NodeAnswer(ready=False, checks=(("disk", False, "full"), ("time", True, ""), ("quorum", False, "")))
     status = judged(machines, replace(healthy, answers={**healthy.answers, "lab-events-0": bad}))
     machine = next(machine for machine in status.machines if machine.name == "lab-events-0")
-    assert (machine.verdict, machine.reason) == (StatusVerdict.UNHEALTHY, "disk: full; quorum")
+    assert (machine.verdict, machine.message) == (StatusVerdict.UNHEALTHY, "disk: full; quorum")
     assert verdicts(status)["events"] is StatusVerdict.DOWN
 
 
@@ -281,7 +292,7 @@ def test_a_load_balancer_that_cannot_be_seen_is_no_fault(
 ) -> None:
     status = judged(machines, replace(healthy, endpoint=endpoint), inside=inside)
     assert status.api.verdict is verdict
-    assert endpoint.reason in status.api.reason
+    assert endpoint.reason in status.api.message
 
 
 def test_the_table_is_aligned_and_plain(judged: Judged, machines: tuple[Machine, ...], healthy: Observed) -> None:
@@ -427,4 +438,4 @@ def test_an_etcd_cluster_is_degraded_when_its_newest_backup_is_too_old(
         answers[f"lab-etcd-{index}"] = replace(answers[f"lab-etcd-{index}"], backup=backup)
     etcd = judge(wanted, machines, replace(healthy, answers=answers, now=NOW), inside=False).etcd_clusters[0]
     assert (etcd.verdict, etcd.backup and etcd.backup.verdict) == (verdict, verdict)
-    assert reason in etcd.reason
+    assert reason in etcd.message

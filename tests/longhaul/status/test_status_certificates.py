@@ -13,6 +13,7 @@ from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput
 from components.model import Environment, load
 from components.model.secrets.certificates import LEAF_DAYS
+from contract.reasons.status import StatusReason
 from longhaul.control_plane.answers import CertificateView, parse_answer
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.certificates import judge_certificates
@@ -33,13 +34,14 @@ def _environment(root: Path) -> Environment:
 def test_what_up_will_renew_in_time_is_not_told() -> None:
     """The next `longhaul up` renews it, and there are two months for that."""
     found = (certificate("member", left=timedelta(days=100)), certificate("client", left=timedelta(days=62)))
-    assert judge_certificates("prod", found, NOW) == (StatusVerdict.OK, "")
+    assert judge_certificates("prod", found, NOW) == (StatusVerdict.OK, StatusReason.READY, "")
 
 
 def test_one_near_its_end_is_told_with_what_to_do() -> None:
     found = (certificate("member", left=timedelta(days=60)), certificate("client", left=timedelta(days=90)))
     assert judge_certificates("prod", found, NOW) == (
         StatusVerdict.DEGRADED,
+        StatusReason.CERTIFICATE_ENDS_SOON,
         "its certificate member ends in 60 days (2026-05-03 05:06 UTC): `longhaul up --env prod` renews it",
     )
 
@@ -50,9 +52,9 @@ def test_those_that_have_ended_come_first() -> None:
         certificate("member", left=timedelta(minutes=-3)),
         certificate("client", left=timedelta(hours=-5)),
     )
-    verdict, said = judge_certificates("prod", found, NOW)
-    assert verdict is StatusVerdict.UNHEALTHY
-    assert said.startswith("its certificates client, member: the first ended 5 h ago (2026-03-04 00:06 UTC)")
+    verdict, reason, message = judge_certificates("prod", found, NOW)
+    assert (verdict, reason) == (StatusVerdict.UNHEALTHY, StatusReason.CERTIFICATE_ENDED)
+    assert message.startswith("its certificates client, member: the first ended 5 h ago (2026-03-04 00:06 UTC)")
 
 
 def test_a_machine_tells_dates_and_one_of_an_older_image_none() -> None:

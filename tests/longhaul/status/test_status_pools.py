@@ -64,16 +64,16 @@ def test_five_of_ten_machines_that_never_joined_are_named(environment: Environme
     )
     (pool, _hosts) = judge_pools(environment, observed)
     assert (pool.verdict, pool.ready, pool.wanted, pool.machines) == (StatusVerdict.DEGRADED, 5, 10, 10)
-    assert pool.reason == "5 ready of 10 machines, 1 at least; 5 not joined"
+    assert pool.message == "5 ready of 10 machines, 1 at least; 5 not joined"
     status = judge(environment, (), observed, inside=False)
     assert not status.healthy
     found = {one.name: one for one in status.nodes if one.verdict is not StatusVerdict.OK}
     assert {one.verdict for one in found.values()} == {StatusVerdict.MISSING}
-    assert found["i-5"].reason == (
+    assert found["i-5"].message == (
         "it has not joined, and was refused: 2026-01-02T03:59:00Z: WrongPool: asked from 10.0.0.1 as i-5: no; "
         "what it says itself: `console i-5`"
     )
-    assert found["i-6"].reason == "it has not joined, and nothing was heard of it; what it says itself: `console i-6`"
+    assert found["i-6"].message == "it has not joined, and nothing was heard of it; what it says itself: `console i-6`"
     assert (found["i-6"].pool, found["i-6"].site, found["i-6"].created) == ("cpu", "use1", ago(hours=2))
     assert "i-9" in to_text(status, colour=False)
 
@@ -102,7 +102,7 @@ def test_a_machine_has_some_time_to_join_unless_it_is_refused(
 
 def test_what_the_cloud_has_not_made_is_counted(environment: Environment) -> None:
     pool = judge_pools(environment, seen(wanted=3))[0]
-    assert (pool.verdict, pool.reason) == (
+    assert (pool.verdict, pool.message) == (
         StatusVerdict.DEGRADED,
         "1 ready of 3 machines, 1 at least; 2 not made by the cloud",
     )
@@ -111,13 +111,13 @@ def test_what_the_cloud_has_not_made_is_counted(environment: Environment) -> Non
 def test_a_cloud_that_does_not_say_leaves_the_nodes(environment: Environment) -> None:
     pool = judge_pools(environment, replace(seen(), groups={"cpu": ReportedGroups(error="no credentials")}))[0]
     assert pool.verdict is StatusVerdict.OK
-    assert pool.reason.endswith("its machines are not known: no credentials")
+    assert pool.message.endswith("its machines are not known: no credentials")
 
 
 def test_a_node_whose_machine_left_its_group_says_so(environment: Environment) -> None:
     gone = replace(CLUSTER, nodes=(node("i-old", pool="cpu", site="use1", ready=False),))
     found = judge_nodes(environment, replace(seen(), cluster=gone))[0]
-    assert "its machine is not in the pool's group any more" in found.reason
+    assert "its machine is not in the pool's group any more" in found.message
 
 
 class Live:
@@ -176,7 +176,7 @@ def test_a_gateway_has_a_row_of_its_own(
     observed = replace(seen(), tunnels=tunnels, knocks={"lab-gw-0": knocked} if knocked else {})
     (found,) = judge_gateways(environment, observed)
     assert (found.name, found.site, found.address, found.verdict) == ("lab-gw-0", "rack", "198.51.100.20", verdict)
-    assert says in found.reason
+    assert says in found.message
     if knocked is SILENT:
         assert judge_gateways(environment, observed, inside=True)[0].verdict is StatusVerdict.UNREACHABLE
     status = judge(environment, (), observed, inside=False)
@@ -199,7 +199,7 @@ def test_a_host_says_why_it_is_no_ready_node(environment: Environment, there: bo
     (found,) = judge_nodes(environment, observed)
     usual = StatusVerdict.UNHEALTHY if there else StatusVerdict.MISSING
     assert found.verdict is (StatusVerdict.UNREACHABLE if knocked is SILENT else usual)
-    assert says in found.reason
+    assert says in found.message
 
 
 def test_a_host_that_went_silent_is_unreachable_before_the_api_knows(environment: Environment) -> None:
