@@ -222,14 +222,15 @@ def test_a_killed_run_takes_its_commands_along(checkout: Checkout, engine: FakeE
     )
     words = [checkout.argv()[0], "-c", script]
     with subprocess.Popen(words, cwd=checkout.path, env=checkout.variables()) as process:
-        _await(engine.folder / "waiting")
+        _await(engine.folder / "waiting", process)
         os.kill(process.pid, signal.SIGKILL)
     _await(engine.folder / "caught")
     assert signal.SIGINT in json.loads((engine.folder / "caught").read_text())
 
 
-def _await(path: Path) -> None:
+def _await(path: Path, process: subprocess.Popen[bytes] | None = None) -> None:
     deadline = time.monotonic() + LIMIT_S
     while not (path.exists() and (path.name == "waiting" or path.read_text())):
         assert time.monotonic() < deadline, f"{path.name} never came"
+        assert process is None or process.poll() is None, "the process has ended"
         time.sleep(0.05)
