@@ -12,6 +12,8 @@ relay on its machine (events_relay.py): kube-apiserver 1.36 ends after 20 s when
 
 from __future__ import annotations
 
+from functools import cache
+
 from components.model import AddressPlan, Environment, Machine, Role
 from components.model.control_plane.size import api_arguments
 from components.model.nodes.joining import JOIN_PORT
@@ -96,7 +98,7 @@ def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile
         ),
         SecretFile(path=f"{PKI}/rotations.json", content=f"${{{ROTATIONS}}}", mode=0o444),
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
-        SecretFile(path=AUTHENTICATION, content=yaml_document(_authentication()), mode=0o600, user=USER),
+        SecretFile(path=AUTHENTICATION, content=_authentication(), mode=0o600, user=USER),
         *refusal_files(user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
         certificate(machine, "autoscaler", user=AUTOSCALER_USER),
@@ -124,18 +126,22 @@ def _arguments(environment: Environment, addresses: AddressPlan, machine: Machin
     )
 
 
-def _authentication() -> dict[str, object]:
+@cache
+def _authentication() -> str:
     """Return the authentication configuration. The issuers are the vault's, as a list in JSON, which is YAML: a change
     of them changes nothing in user data. Anonymous requests reach only the health endpoints, because load balancers
     have no identity; a running kube-apiserver takes no other ``anonymous`` than it was started with."""
-    return {
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "AuthenticationConfiguration",
-        "jwt": f"${{{ISSUERS}:jwt}}",
-        "anonymous": {"enabled": True, "conditions": [{"path": path} for path in HEALTH_PATHS]},
-    }
+    return yaml_document(
+        {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "AuthenticationConfiguration",
+            "jwt": f"${{{ISSUERS}:jwt}}",
+            "anonymous": {"enabled": True, "conditions": [{"path": path} for path in HEALTH_PATHS]},
+        }
+    )
 
 
+@cache
 def _encryption() -> str:
     """Return the encryption configuration. Secrets are encrypted from the first on, so there is no ``identity``
     provider to read plain ones. secretbox is strong, and unlike aesgcm its one key need not change every 200,000 writes

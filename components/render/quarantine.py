@@ -14,6 +14,7 @@ name in the audit log."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from components.model.secrets.vault import QUARANTINE, REVOKED
@@ -36,22 +37,25 @@ def refusal_files(*, user: str) -> tuple[SecretFile, ...]:
     return (
         SecretFile(path=LIST, content=f"${{{QUARANTINE}}}\n", mode=0o444),
         SecretFile(path=PEOPLE, content=f"${{{REVOKED}}}\n", mode=0o444),
-        SecretFile(path=AUTHORIZATION, content=yaml_document(_authorization()), user=user),
+        SecretFile(path=AUTHORIZATION, content=_authorization(), user=user),
     )
 
 
-def _authorization() -> dict[str, Any]:
+@cache
+def _authorization() -> str:
     """Return the authorization configuration. Whoever is in ``system:masters`` is allowed before all of these."""
-    return {
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "AuthorizationConfiguration",
-        "authorizers": [
-            _refusing(QUARANTINE),
-            _refusing(REVOKED),
-            {"type": "Node", "name": "node"},
-            {"type": "RBAC", "name": "rbac"},
-        ],
-    }
+    return yaml_document(
+        {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "AuthorizationConfiguration",
+            "authorizers": [
+                _refusing(QUARANTINE),
+                _refusing(REVOKED),
+                {"type": "Node", "name": "node"},
+                {"type": "RBAC", "name": "rbac"},
+            ],
+        }
+    )
 
 
 def _refusing(secret: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from longhaul.terminal.exits import CommandError
 from longhaul.vault.rotation import RotationVault
 
 _PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
-_PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
+_PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----([^-]+)-----END \1-----")
 
 _UNREAD = "its program has not read the file (`longhaul status` says how it is, `journalctl` there says why)"
 

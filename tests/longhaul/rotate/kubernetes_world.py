@@ -15,10 +15,9 @@ from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
 from longhaul.rotate.followers import DEPLOYMENTS, FIELD, NODES, ROOT, Followers
 from longhaul.rotate.kubernetes import KubernetesRotation
 from longhaul.rotate.overlap import RotationSubject
-from longhaul.rotate.servers import digests
 from longhaul.rotate.webhooks import KINDS
 from longhaul.terminal.exits import CommandError
-from tests.longhaul.rotate.overlap_world import SERVERS, World
+from tests.longhaul.rotate.overlap_world import SERVERS, World, digests
 
 WHAT = AUTHORITY + KUBERNETES
 DNS = f"{DEPLOYMENTS}/coredns"

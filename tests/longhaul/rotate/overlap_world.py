@@ -25,12 +25,15 @@ from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIO
 from components.model.sites.places import place_of
 from components.render import api_server, etcd
 from components.render.secrets import SecretFile
+from longhaul.rotate import servers
 from longhaul.rotate.authorities import AuthorityRotation
 from longhaul.rotate.overlap import Overlap, RotationSubject, Standings
 from longhaul.rotate.published import PUBLISHED
-from longhaul.rotate.servers import digests
 from longhaul.rotate.service_accounts import ServiceAccounts
 
+certificates_in = cache(issuing.certificates_in)
+digests = cache(servers.digests)
+"""A world looks at the same few texts again and again."""
 _PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
 ACCOUNTS, MEMBERS, CLIENTS = "service-account.pem", "etcd-ca.crt", "etcd-client-ca.crt"
 SERVERS = "kubernetes-ca.crt"
@@ -184,12 +187,12 @@ class World:
     def _publish(self) -> None:
         """Have every server add what its running programs may believe, as kube-apiserver does."""
         for kind, name in PUBLISHES.items():
-            found = issuing.certificates_in(self.published.get(kind, ""))
+            found = certificates_in(self.published.get(kind, ""))
             for server in self.servers.values():
                 if server.machine.role is not Role.API:
                     continue
                 for text in server.may_use(name, since=self._since()):
-                    found += issuing.certificates_in(text)
+                    found += certificates_in(text)
             self.published[kind] = "".join(dict.fromkeys(found))
 
     def sleep(self, seconds: float) -> None:
@@ -225,7 +228,7 @@ class World:
             for file in SHOWS[name].get(server.machine.role, ())
             for text in server.may_use(file, since=self._since())
         }
-        known = {one for text in self._believable(name) for one in issuing.certificates_in(text)}
+        known = {one for text in self._believable(name) for one in certificates_in(text)}
         return {digests(ca)[0] for ca in known for text in shown if _is_of(text, ca)}
 
     def _believable(self, name: str) -> set[str]:
@@ -317,7 +320,7 @@ def _secret_files(environment: Environment, machine: Machine) -> tuple[SecretFil
 
 @cache
 def _is_of(text: str, authority: str) -> bool:
-    (certificate,) = issuing.certificates_in(text)
+    (certificate,) = certificates_in(text)
     return issuing.is_issued_by(certificate, authority)
 
 
