@@ -53,6 +53,10 @@ def test_the_api_answers_kubectl_on_the_host(project: Project) -> None:
     assert "kube-system" in project.kubectl("get", "namespaces").stdout
 
 
+def test_the_shell_of_the_command_reaches_a_machine(project: Project) -> None:
+    assert project.longhaul("shell", f"{ENV}-api-0", "--", "hostname").stdout.strip() == f"{ENV}-api-0"
+
+
 def test_events_are_in_their_own_store_and_nowhere_else(project: Project) -> None:
     event = {
         "apiVersion": "v1",

@@ -70,7 +70,7 @@ class Side:
 
     def on(self, machine: str, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a shell script on a machine."""
-        return self.project.lab("shell", machine, "--", "sh", "-c", script, check=check)
+        return self.project.on(machine, script, check=check)
 
     def reaches(self, addresses: list[str]) -> dict[str, set[str]]:
         """Return for each of its places those of the addresses that answer there at any port."""

@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 
+from lab.__main__ import status
 from lab.cgroups import ControlGroup
 from lab.desired import DesiredBalancer, DesiredMachine, DesiredProbe, DesiredRule, DesiredSubnet, Network, World
 from lab.image import LabImages, bake
 from lab.state import LabState
+from tests.support.inside import run_inside
 
 PROJECT = Path(__file__).resolve().parents[3]
 ONE = "/subscriptions/x/virtualnetworks/one"
@@ -176,7 +178,9 @@ class Lab:
         eventually(lambda: applied.exists() and applied.read_text() == number, what="the world is applied")
 
     def status(self) -> dict[str, Any]:
-        return dict(json.loads(self.lab("status", "--json", check=False).stdout))
+        if self.prefix:
+            return dict(json.loads(self.lab("status", "--json", check=False).stdout))
+        return status(self.state)
 
     def machine(self, name: str) -> dict[str, Any]:
         """Return a machine as the daemon describes it. If the daemon does not answer, nothing is known: neither the
@@ -200,7 +204,11 @@ class Lab:
             eventually(reached, what=f"{name} is {phase}: {self.machine(name)}", timeout_s=2 * LIMIT_S)
 
     def inside(self, name: str, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
-        return self.lab("shell", name, "--", "sh", "-c", script, check=check)
+        if self.prefix:
+            return self.lab("shell", name, "--", "sh", "-c", script, check=check)
+        done = run_inside(self.state, name, script, limit_s=LIMIT_S)
+        assert not check or done.returncode == 0, done.stderr
+        return done
 
     @contextmanager
     def meanwhile(self, name: str, command: str) -> Iterator[None]:
