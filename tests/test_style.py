@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def tracked() -> list[Path]:
 FILES = tracked()
 
 
+@cache
 def lines() -> list[tuple[str, str]]:
     """Return every line of every text file, with its place."""
     found = []
@@ -60,12 +62,9 @@ def lines() -> list[tuple[str, str]]:
     return found
 
 
-LINES_OF_TEXT = lines()
-
-
 def test_there_are_files_to_look_at() -> None:
     assert Path(__file__) in FILES
-    assert len(LINES_OF_TEXT) > 1000
+    assert len(lines()) > 1000
 
 
 def test_no_python_file_is_too_long() -> None:
@@ -75,13 +74,13 @@ def test_no_python_file_is_too_long() -> None:
 
 @pytest.mark.parametrize("host", REGISTRIES)
 def test_no_package_registry_is_named(host: str) -> None:
-    assert [place for place, line in LINES_OF_TEXT if host in line] == []
+    assert [place for place, line in lines() if host in line] == []
 
 
 def test_no_path_of_the_machine_is_named() -> None:
     """Neither the path of this checkout nor a home folder is named."""
     here = re.compile(rf"(?<![\w.}}-]){re.escape(str(ROOT))}(?![\w-])")
-    assert [place for place, line in LINES_OF_TEXT if here.search(line) or HOME.search(line)] == []
+    assert [place for place, line in lines() if here.search(line) or HOME.search(line)] == []
 
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:

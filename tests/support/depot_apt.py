@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -14,6 +16,14 @@ from longhaul.toolchain.spec import repository
 from tests.support.signed_depot import SUITE
 
 ROLES = repository() / "playbooks" / "roles"
+SOMEWHERE = "127.0.0.1:1"
+"""Address for which the roles write the files; every depot has a port of its own."""
+FILES = {
+    "key.asc": "{{ packages_keys }}",
+    "sources.list": "{{ packages_source }}\n",
+    "apt.conf": "{{ depot_authority_apt_lines }}",
+    "authority.pem": "{{ depot_authority_certificates }}",
+}
 
 
 class Apt:
@@ -27,28 +37,9 @@ class Apt:
         self._write(address, key, authority)
 
     def _write(self, address: str, key: str, authority: str) -> None:
-        def copied(content: str, name: str) -> dict[str, Any]:
-            return {"ansible.builtin.copy": {"content": content, "dest": str(self._folder / name)}}
-
-        variables = {
-            "packages_depot": address,
-            "packages_depot_key": key,
-            "packages_look": {"stdout_lines": [f"suite {SUITE}"]},
-            "depot_authority_depot": address,
-            "depot_authority_certificates": authority,
-        }
-        files = {
-            "etc/key.asc": "{{ packages_keys }}",
-            "etc/sources.list": "{{ packages_source }}\n",
-            "etc/apt.conf": "{{ depot_authority_apt_lines }}",
-            "etc/authority.pem": "{{ depot_authority_certificates }}",
-        }
-        tasks = [copied(content, name) for name, content in files.items()]
-        play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "vars": variables, "tasks": tasks}
-        play["vars_files"] = [str(ROLES / role / "vars/main.yml") for role in ("packages", "depot_authority")]
-        (self._folder / "play.yml").write_text(yaml.safe_dump([play]))
-        argv = [sys.executable, "-m", "ansible", "playbook", str(self._folder / "play.yml")]
-        subprocess.run(argv, check=True, capture_output=True)
+        scheme, _, where = address.partition("://")
+        for name, text in _as_roles_write(scheme, key, authority).items():
+            (self._folder / "etc" / name).write_text(text.replace(SOMEWHERE, where))
         assert "trusted" not in (self._folder / "etc/sources.list").read_text()
         self._move("etc/sources.list", "/etc/apt/keyrings/longhaul-depot.asc", "etc/key.asc")
         self._move("etc/apt.conf", "/etc/longhaul/depot-authority.pem", "etc/authority.pem")
@@ -93,3 +84,28 @@ class Apt:
         (deb,) = (self._folder / "files").glob("*.deb")
         subprocess.run(["dpkg-deb", "--extract", str(deb), str(self._folder / "out")], check=True)
         return (self._folder / "out/usr/share/thing").read_text()
+
+
+@cache
+def _as_roles_write(scheme: str, key: str, authority: str) -> Mapping[str, str]:
+    """Return the files as the roles write them."""
+    variables = {
+        "packages_depot": f"{scheme}://{SOMEWHERE}",
+        "packages_depot_key": key,
+        "packages_look": {"stdout_lines": [f"suite {SUITE}"]},
+        "depot_authority_depot": f"{scheme}://{SOMEWHERE}",
+        "depot_authority_certificates": authority,
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        tasks = [
+            {"ansible.builtin.copy": {"content": "{{ item.value }}", "dest": f"{folder}/{{{{ item.key }}}}"}}
+            | {"loop": "{{ files | dict2items }}"}
+        ]
+        play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
+        play["vars"] = variables | {"files": FILES}
+        play["vars_files"] = [str(ROLES / role / "vars/main.yml") for role in ("packages", "depot_authority")]
+        (folder / "play.yml").write_text(yaml.safe_dump([play]))
+        argv = [sys.executable, "-m", "ansible", "playbook", str(folder / "play.yml")]
+        subprocess.run(argv, check=True, capture_output=True)
+        return {name: (folder / name).read_text() for name in FILES}
