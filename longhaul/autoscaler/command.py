@@ -67,11 +67,11 @@ def _act(environment: Environment, api: Api, prices: PriceBook, options: argpars
     """Make one pass, or go on until ended."""
     from contract.kubernetes.lease import HeldError
     from longhaul.engine.processes import hostname, namespace
-    from services.autoscaler.service import Terms, once, serve
+    from services.autoscaler.service import ServiceTerms, once, serve
 
     acts = not options.dry_run
     instance = f"{hostname()}/{namespace()}/{os.getpid()}"
-    terms = Terms(instance=instance, act=acts, elected=acts, as_json=options.json)
+    terms = ServiceTerms(instance=instance, act=acts, elected=acts, as_json=options.json)
     if not options.once:
         serve(environment, api, prices, stop=Event(), run=terms, write=_print)
         return Exit.OK

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from services.autoscaler.memory import Memory
+from services.autoscaler.memory import DecisionMemory
 
 
 class Verb(StrEnum):
@@ -33,7 +33,7 @@ ORDER = {verb: index for index, verb in enumerate(Verb)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class ScalingAction:
     """One action, with its reason for the log and for people."""
 
     verb: Verb
@@ -68,6 +68,6 @@ class Placed:
 class Decision:
     """Answer to one snapshot."""
 
-    actions: tuple[Action, ...] = ()
-    memory: Memory = field(default_factory=Memory)
+    actions: tuple[ScalingAction, ...] = ()
+    memory: DecisionMemory = field(default_factory=DecisionMemory)
     placed: tuple[Placed, ...] = ()

@@ -13,7 +13,7 @@ from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.drain import NODES, OVER, PODS
 from contract.kubernetes.lease import LEASES
 from contract.kubernetes.watch import Watch
-from services.autoscaler.memory import Memory
+from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.reading import (
     BUDGETS,
     CLAIMS,
@@ -22,7 +22,7 @@ from services.autoscaler.reading import (
     OPTIONAL,
     TEMPLATES,
     VOLUMES,
-    Listed,
+    ListedObjects,
     gathered,
     waits,
 )
@@ -74,7 +74,7 @@ class Lists:
         """Return whether everything has been listed once."""
         return all(one.synced.is_set() for one in self._watches.values())
 
-    def listed(self, memory: Memory, now: datetime) -> Listed:
+    def listed(self, memory: DecisionMemory, now: datetime) -> ListedObjects:
         """Return what is known. Raise ``ApiError`` while something is not followed: a decision on what is old could be
         a wrong one."""
         for path, one in self._watches.items():

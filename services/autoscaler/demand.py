@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 from clouds.base.phrases import counted
-from services.autoscaler.rooms import Ledger, Need
+from services.autoscaler.rooms import Ledger, PodNeed
 from services.autoscaler.shapes import COMMON, Shape
-from services.autoscaler.snapshot import Gang, Pod, Set
+from services.autoscaler.snapshot import Gang, PendingPod, Set
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
     """Pods that are alike."""
 
-    need: Need
+    need: PodNeed
     priority: int
     pods: tuple[str, ...]
     """Names, sorted."""
@@ -63,12 +63,12 @@ def several(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
-def grouped(pods: Iterable[Pod], ledger: Ledger) -> list[Demand]:
+def grouped(pods: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
     """Return pods by what they need and their priority, in the order in which they get room."""
     found: dict[tuple[int, int], list[str]] = {}
-    needs: dict[int, Need] = {}
+    needs: dict[int, PodNeed] = {}
     # Pods share their shapes' objects, so these are compared by identity, and by value once for each object.
-    same: dict[int, Need] = {}
+    same: dict[int, PodNeed] = {}
     labelled = ledger.has_apart
     for pod in pods:
         if labelled:
@@ -87,7 +87,7 @@ def grouped(pods: Iterable[Pod], ledger: Ledger) -> list[Demand]:
     return sorted(demands, key=lambda one: one.order)
 
 
-def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[Pod]], ledger: Ledger) -> list[GangDemand]:
+def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[PendingPod]], ledger: Ledger) -> list[GangDemand]:
     """Return every gang of which members have no node. ``pods`` are those that wait, by the name of their gang."""
     known = {gang.name: gang for gang in gangs}
     found = []
@@ -106,7 +106,7 @@ def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[Pod]], ledger: L
     return sorted(found, key=lambda one: one.order)
 
 
-def _absent(gang: Gang, waiting: Iterable[Pod], ledger: Ledger) -> list[Demand]:
+def _absent(gang: Gang, waiting: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
     """Return the members that a request declares and that are no pods yet. A pod, waiting or running, counts for the
     set that it fits best, and one that fits none for the first that is left."""
     left = [one.count for one in gang.sets]
@@ -139,7 +139,7 @@ def _take(shape: Shape, count: int, sets: Sequence[Set], left: list[int]) -> Non
         count -= taken
 
 
-def shapes_of(pods: Iterable[Pod], gangs: Iterable[Gang]) -> list[Shape]:
+def shapes_of(pods: Iterable[PendingPod], gangs: Iterable[Gang]) -> list[Shape]:
     """Return every shape of waiting pods and of gangs' sets, each object once."""
     found = {id(pod.shape): pod.shape for pod in pods}
     found |= {id(one.shape): one.shape for gang in gangs for one in gang.sets}

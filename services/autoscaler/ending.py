@@ -5,8 +5,8 @@ from __future__ import annotations
 from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.drain import NODES, pods_on, work_on
-from services.autoscaler.actions import Action
-from services.autoscaler.group_reader import Asked
+from services.autoscaler.actions import ScalingAction
+from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.look import Looked
 from services.autoscaler.pod_objects import Object
 
@@ -17,7 +17,7 @@ class Ending:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    def why_not(self, action: Action, asked: Asked, looked: Looked) -> str:
+    def why_not(self, action: ScalingAction, asked: GroupAnswer, looked: Looked) -> str:
         """Return why a machine is not ended now; empty when it may be."""
         machines = asked.group.machines if asked.group else ()
         name = next((one.node for one in machines if one.id == action.machine), action.target)

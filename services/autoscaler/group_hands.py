@@ -21,14 +21,14 @@ from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.election import terms
 from contract.kubernetes.lease import HeldError, holding
-from services.autoscaler.actions import Action, Verb
+from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.ending import Ending
-from services.autoscaler.group_reader import Asked, GroupReader
+from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.guard import Guard
-from services.autoscaler.journal import Journal
+from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import Looked
-from services.autoscaler.metrics import Metrics
-from services.autoscaler.patience import Patience
+from services.autoscaler.metrics import AutoscalerMetrics
+from services.autoscaler.patience import GroupPauses
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
 LOOKS_S = 1.0
@@ -40,13 +40,20 @@ class GroupHands:
     """Writes of one process. Those that take long go on in the background, and their pools are left alone meanwhile."""
 
     def __init__(
-        self, api: Api, reader: GroupReader, *, guard: Guard, holder: str, journal: Journal, metrics: Metrics
+        self,
+        api: Api,
+        reader: GroupReader,
+        *,
+        guard: Guard,
+        holder: str,
+        journal: DecisionJournal,
+        metrics: AutoscalerMetrics,
     ) -> None:
         """``holder`` is who has a pool's lease: this process, as nobody else is called."""
         self._api, self._reader, self._guard, self._holder = api, reader, guard, holder
         self._journal, self._metrics = journal, metrics
         self._ending = Ending(api)
-        self._patience = Patience()
+        self._patience = GroupPauses()
         self._lock = threading.Lock()
         self._refused: dict[str, str] = {}
         self._jobs: dict[str, Future[None]] = {}
@@ -72,7 +79,7 @@ class GroupHands:
 
     def begin(self, looked: Looked) -> None:
         """Start to write the groups of a decision."""
-        wanted: dict[str, dict[str, list[Action]]] = {}
+        wanted: dict[str, dict[str, list[ScalingAction]]] = {}
         for action in looked.decision.actions:
             if action.verb in WRITES:
                 wanted.setdefault(action.pool, {}).setdefault(action.group or action.target, []).append(action)
@@ -97,7 +104,7 @@ class GroupHands:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _write_pool(
-        self, pool: str, groups: Mapping[str, Sequence[Action]], asked: Mapping[str, Asked], looked: Looked
+        self, pool: str, groups: Mapping[str, Sequence[ScalingAction]], asked: Mapping[str, GroupAnswer], looked: Looked
     ) -> None:
         times = terms(gone=lambda other: other == self._holder)
         first = next(iter(groups.values()))[0]
@@ -116,7 +123,9 @@ class GroupHands:
         except ApiError as error:
             self._journal.left(first, str(error))
 
-    def _write_group(self, name: str, actions: Sequence[Action], asked: Asked, looked: Looked, guard: Guard) -> None:
+    def _write_group(
+        self, name: str, actions: Sequence[ScalingAction], asked: GroupAnswer, looked: Looked, guard: Guard
+    ) -> None:
         live = self._reader.groups[name].group
         size = asked.group.wanted if asked.group else -1
         todo = deque(_steps(actions, asked, at_once=live.ends_at_once))
@@ -149,7 +158,7 @@ class GroupHands:
             for one in agreed:
                 self._journal.done(one)
 
-    def _write(self, live: LiveGroup, step: Sequence[Action], size: int) -> int:
+    def _write(self, live: LiveGroup, step: Sequence[ScalingAction], size: int) -> int:
         """Do one step on a group of this size, and return its new size."""
         action = step[0]
         if action.size is None:
@@ -160,11 +169,11 @@ class GroupHands:
         return action.size
 
     def _agreed(
-        self, step: Sequence[Action], asked: Asked, looked: Looked
-    ) -> tuple[Sequence[Action], Sequence[Action]]:
+        self, step: Sequence[ScalingAction], asked: GroupAnswer, looked: Looked
+    ) -> tuple[Sequence[ScalingAction], Sequence[ScalingAction]]:
         """Return what of a step still holds, and what is left for later. Each end is looked at once more, and nothing
         that may take long comes between that and the write."""
-        agreed: list[Action] = []
+        agreed: list[ScalingAction] = []
         until = time.monotonic() + LOOKS_S
         for number, action in enumerate(step):
             if agreed and time.monotonic() > until:
@@ -176,7 +185,7 @@ class GroupHands:
                 agreed.append(action)
         return agreed, ()
 
-    def _fail(self, name: str, action: Action, error: CloudError) -> None:
+    def _fail(self, name: str, action: ScalingAction, error: CloudError) -> None:
         """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
         self._metrics.count("failures_total", pool=action.pool)
         self._journal.left(action, str(error))
@@ -187,7 +196,7 @@ class GroupHands:
                 self._refused[action.pool] = str(error)
 
 
-def _steps(actions: Sequence[Action], asked: Asked, *, at_once: int) -> Iterator[Sequence[Action]]:
+def _steps(actions: Sequence[ScalingAction], asked: GroupAnswer, *, at_once: int) -> Iterator[Sequence[ScalingAction]]:
     """Yield the writes of a group in their order; as many ends go together as its cloud takes. What was never made
     counts in the size that growth begins from, and other ends lower what it reaches."""
     never = {one.machine for one in asked.refusals if one.machine}
@@ -198,11 +207,11 @@ def _steps(actions: Sequence[Action], asked: Asked, *, at_once: int) -> Iterator
     yield from _together([one for one in ends if one.machine not in never], at_once)
 
 
-def _together(ends: Sequence[Action], most: int) -> Iterator[Sequence[Action]]:
+def _together(ends: Sequence[ScalingAction], most: int) -> Iterator[Sequence[ScalingAction]]:
     return (ends[first : first + most] for first in range(0, len(ends), most))
 
 
-def _why_not(live: LiveGroup, action: Action, size: int) -> str:
+def _why_not(live: LiveGroup, action: ScalingAction, size: int) -> str:
     """Return why a group is not written now, which had this size when it was decided; empty when it may be."""
     if action.verb is Verb.SHRINK and action.size is not None:
         there = sum(one.counted and one.life is not Life.LEAVING for one in live.look().machines)

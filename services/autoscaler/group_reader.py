@@ -15,7 +15,7 @@ from clouds.base.live_groups import GroupState, Life, LiveGroup
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
-from services.autoscaler.patience import Patience
+from services.autoscaler.patience import GroupPauses
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -29,7 +29,7 @@ LIMIT_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class GroupAnswer:
     """Answer of a cloud about one group."""
 
     declared: PoolGroup
@@ -69,11 +69,11 @@ class GroupReader:
     def __init__(self, environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.groups = {one.declared.name: one for one in live_groups(environment)}
         self._pools = tuple(environment.pools)
-        self._clock, self._patience = clock, Patience(clock=clock)
-        self._answers: dict[str, tuple[float, Asked]] = {}
-        self._last: dict[str, Asked] = {}
+        self._clock, self._patience = clock, GroupPauses(clock=clock)
+        self._answers: dict[str, tuple[float, GroupAnswer]] = {}
+        self._last: dict[str, GroupAnswer] = {}
         """The last answers of those that have told."""
-        self._late: dict[str, Future[Asked]] = {}
+        self._late: dict[str, Future[GroupAnswer]] = {}
         self._threads = {
             cloud: ThreadPoolExecutor(max_workers=AT_ONCE) for cloud in {one.cloud for one in self.groups.values()}
         }
@@ -84,11 +84,11 @@ class GroupReader:
         *,
         keeps_s: Callable[[str], float] = lambda _name: 0.0,
         limit_s: float | None = None,
-    ) -> dict[str, tuple[Asked, ...]]:
+    ) -> dict[str, tuple[GroupAnswer, ...]]:
         """Return the groups by pool. ``nodes`` are the names of all nodes. ``keeps_s`` says of a group for how many
         seconds an answer is good; ``limit_s`` is the time for all that are asked now."""
-        found: dict[str, Asked] = {}
-        begun: dict[str, Future[Asked]] = {}
+        found: dict[str, GroupAnswer] = {}
+        begun: dict[str, Future[GroupAnswer]] = {}
         for name, live in self.groups.items():
             at, answer = self._answers.get(name, (0.0, None))
             if answer is not None and self._clock() - at < keeps_s(name):
@@ -116,7 +116,7 @@ class GroupReader:
         for threads in self._threads.values():
             threads.shutdown(wait=False, cancel_futures=True)
 
-    def _taken(self, name: str, future: Future[Asked], limit_s: float | None) -> Asked:
+    def _taken(self, name: str, future: Future[GroupAnswer], limit_s: float | None) -> GroupAnswer:
         live = self.groups[name]
         if not future.done():
             self._late[name] = future
@@ -133,24 +133,24 @@ class GroupReader:
         self._answers[name] = (self._clock(), answer)
         return answer
 
-    def _untold(self, live: Live, error: str) -> Asked:
+    def _untold(self, live: Live, error: str) -> GroupAnswer:
         """Return what a group told last, with the reason for which it does not now."""
-        return replace(self._last.get(live.declared.name, Asked(declared=live.declared)), error=error)
+        return replace(self._last.get(live.declared.name, GroupAnswer(declared=live.declared)), error=error)
 
-    def _ask(self, live: Live, nodes: frozenset[str]) -> Asked:
+    def _ask(self, live: Live, nodes: frozenset[str]) -> GroupAnswer:
         try:
             answer = _ask(live.declared, live.group, nodes)
         except CloudError as error:
             if error.passing or not error.answered:
                 self._patience.failed(live.cloud, str(error))
-            return Asked(declared=live.declared, error=str(error))
+            return GroupAnswer(declared=live.declared, error=str(error))
         return answer
 
 
-def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> Asked:
+def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> GroupAnswer:
     group = live.look()
     unjoined = [one for one in group.machines if one.life is not Life.LEAVING and one.node not in nodes]
     made = live.made_at(unjoined[:MOST]) if unjoined else {}
     # A group that has all it wants, as nodes, is not asked: mostly none is.
     owes = unjoined or group.wanted > sum(one.counted for one in group.machines)
-    return Asked(declared=declared, group=group, made=made, refusals=live.refusals() if owes else ())
+    return GroupAnswer(declared=declared, group=group, made=made, refusals=live.refusals() if owes else ())

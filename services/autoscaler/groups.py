@@ -13,10 +13,18 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from clouds.base.phrases import counted
-from services.autoscaler.actions import Action, Verb
-from services.autoscaler.memory import Backoff, Memory
-from services.autoscaler.shapes import Resources, Taint
-from services.autoscaler.snapshot import Failure, Group, Health, Machine, Node, Pool, Settings
+from services.autoscaler.actions import ScalingAction, Verb
+from services.autoscaler.memory import Backoff, DecisionMemory
+from services.autoscaler.shapes import NodeTaint, Resources
+from services.autoscaler.snapshot import (
+    AutoscalerSettings,
+    ClusterNode,
+    Failure,
+    Health,
+    ScalingGroup,
+    ScalingPool,
+    UnjoinedMachine,
+)
 
 CLOCKS = timedelta(minutes=1)
 """Largest difference between a cloud's clock and the API servers' that is reckoned with: a failure that is older than
@@ -31,12 +39,12 @@ LEAST_SHARE, MOST_SHARE = 0.85, 1.1
 1.08 times the share that a declaration reckons with (:data:`services.autoscaler.pools.SEEN_SHARE`)."""
 
 
-class GroupView:
+class JudgedGroup:
     """A group, with what follows from its state."""
 
     def __init__(
         self,
-        group: Group,
+        group: ScalingGroup,
         *,
         nodes: int,
         now: datetime,
@@ -80,12 +88,12 @@ class GroupView:
         return 0 if self.overdue else max(0, self.present - self.nodes - len(self.late))
 
 
-class PoolView:
+class JudgedPool:
     """A pool, with what follows from its state."""
 
-    def __init__(self, pool: Pool, groups: Sequence[GroupView], *, capacity: Resources) -> None:
+    def __init__(self, pool: ScalingPool, groups: Sequence[JudgedGroup], *, capacity: Resources) -> None:
         self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
-        self.taints = tuple(sorted(Taint(*one) for one in pool.taints))
+        self.taints = tuple(sorted(NodeTaint(*one) for one in pool.taints))
         self.blocked = ""
         """Reason for which it is asked for nothing; empty when it may be asked."""
         self.bought = 0
@@ -110,11 +118,11 @@ class PoolView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Groups:
+class JudgedPools:
     """All pools as one decision sees them."""
 
-    pools: dict[str, PoolView]
-    actions: list[Action]
+    pools: dict[str, JudgedPool]
+    actions: list[ScalingAction]
     asked: dict[str, datetime]
     backoff: dict[str, Backoff]
     learned: dict[str, Resources]
@@ -122,20 +130,20 @@ class Groups:
 
 
 def judge(
-    pools: Iterable[Pool],
-    nodes: Sequence[Node],
-    memory: Memory,
+    pools: Iterable[ScalingPool],
+    nodes: Sequence[ClusterNode],
+    memory: DecisionMemory,
     now: datetime,
     *,
-    settings: Settings,
+    settings: AutoscalerSettings,
     were: frozenset[str],
-) -> Groups:
+) -> JudgedPools:
     """Return every pool with what may be expected of it, the groups to put back, and the memory of all that. ``were``
     are the machines that were nodes a while ago, by their ids."""
     strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
     # Machines that are being removed are nodes for some minutes yet, and no group counts them.
     counts = Counter(node.group for node in nodes if node.group and node.counted)
-    found = Groups(
+    found = JudgedPools(
         pools={},
         actions=[],
         asked={},
@@ -149,7 +157,7 @@ def judge(
         if learned:
             found.learned[pool.name] = learned
         capacity = {**pool.capacity, **learned}
-        view = found.pools[pool.name] = PoolView(pool, groups, capacity=capacity)
+        view = found.pools[pool.name] = JudgedPool(pool, groups, capacity=capacity)
         for group in groups:
             since = _since(group, memory, now)
             if since is not None:
@@ -171,15 +179,21 @@ def judge(
 
 
 def _views(
-    pool: Pool, counts: Mapping[str, int], strays: int, *, memory: Memory, lost: frozenset[str], now: datetime
-) -> Iterator[GroupView]:
+    pool: ScalingPool,
+    counts: Mapping[str, int],
+    strays: int,
+    *,
+    memory: DecisionMemory,
+    lost: frozenset[str],
+    now: datetime,
+) -> Iterator[JudgedGroup]:
     """Yield a pool's groups. ``counts`` are the nodes of groups by name, ``strays`` the number of those of the pool of
     which no group tells: a group that does not tell now has them, up to the size that is remembered."""
     for group in pool.groups:
         nodes, expected = counts.get(group.name, 0), memory.sizes.get(group.name, 0)
         own = min(strays, max(0, expected - nodes)) if group.error else 0
         strays -= own
-        yield GroupView(
+        yield JudgedGroup(
             group,
             nodes=nodes + own,
             expected=expected,
@@ -190,12 +204,12 @@ def _views(
         )
 
 
-def _lost(pools: Iterable[Pool], known: frozenset[str]) -> frozenset[str]:
+def _lost(pools: Iterable[ScalingPool], known: frozenset[str]) -> frozenset[str]:
     """Return the ids of machines that are no nodes and are ``known`` to have been some."""
     return known & {one.id for pool in pools for group in pool.groups for one in group.unjoined}
 
 
-def _learned(nodes: Iterable[Node], memory: Memory) -> dict[str, Resources]:
+def _learned(nodes: Iterable[ClusterNode], memory: DecisionMemory) -> dict[str, Resources]:
     """Return what nodes of each pool really have, by those that are ready: of three and more the amounts that half of
     them have at least, so that one that has lost its memory, or lies, says nothing of the next; of fewer the least.
     Without any it is as before."""
@@ -228,7 +242,7 @@ def _ranked(amounts: Iterable[tuple[int, int]], skipped: int) -> int:
     return 0
 
 
-def _believed(pool: Pool, learned: Resources) -> Resources:
+def _believed(pool: ScalingPool, learned: Resources) -> Resources:
     """Return what of the nodes' amounts counts for the pool's next node: of what is declared, memory and storage within
     bounds, so that one bad node neither stops the pool's growth nor multiplies it; of anything else, all."""
     found = {}
@@ -241,7 +255,7 @@ def _believed(pool: Pool, learned: Resources) -> Resources:
     return found
 
 
-def _since(view: GroupView, memory: Memory, now: datetime) -> datetime | None:
+def _since(view: JudgedGroup, memory: DecisionMemory, now: datetime) -> datetime | None:
     """Return the time since which a group has been asked for more than are nodes; None when it has not been. What its
     cloud does not tell of now goes on as it was."""
     if view.group.error:
@@ -249,7 +263,7 @@ def _since(view: GroupView, memory: Memory, now: datetime) -> datetime | None:
     return min(memory.asked.get(view.name, now), now) if view.group.wanted > view.nodes else None
 
 
-def _failed(pool: Pool, view: GroupView, since: datetime, memory: Memory, now: datetime) -> str:
+def _failed(pool: ScalingPool, view: JudgedGroup, since: datetime, memory: DecisionMemory, now: datetime) -> str:
     """Return why the group will not give what it was asked for; empty while it may, and while nobody tells."""
     if view.group.error:
         return ""
@@ -258,7 +272,7 @@ def _failed(pool: Pool, view: GroupView, since: datetime, memory: Memory, now: d
     return _failure(pool, view, since, now, refused_since=first - CLOCKS)
 
 
-def _failure(pool: Pool, view: GroupView, since: datetime, now: datetime, *, refused_since: datetime) -> str:
+def _failure(pool: ScalingPool, view: JudgedGroup, since: datetime, now: datetime, *, refused_since: datetime) -> str:
     """Return why the group will not give what it was asked for; empty while it may. A refusal counts from
     ``refused_since``, and for as long as a machine stands for it."""
     group = view.group
@@ -279,12 +293,12 @@ def _latest(failures: Iterable[Failure]) -> str:
     return latest.reason if latest else ""
 
 
-def _never_made(pool: PoolView, view: GroupView) -> Iterator[Action]:
+def _never_made(pool: JudgedPool, view: JudgedGroup) -> Iterator[ScalingAction]:
     """Yield the end of machines that were refused. Each is ended by itself: a lower size alone could end one that
     works."""
     reason = _latest(view.group.failures)
     for machine in sorted(view.group.refused):
-        yield Action(
+        yield ScalingAction(
             verb=Verb.END,
             target=machine,
             machine=machine,
@@ -294,7 +308,7 @@ def _never_made(pool: PoolView, view: GroupView) -> Iterator[Action]:
         )
 
 
-def _skipped(view: PoolView, known: Backoff | None, now: datetime, settings: Settings) -> Backoff | None:
+def _skipped(view: JudgedPool, known: Backoff | None, now: datetime, settings: AutoscalerSettings) -> Backoff | None:
     """Return what is remembered of a pool's failures; None when there is none."""
     if known and now < known.until:
         # A clock that jumped does not shut a pool for longer than the longest time.
@@ -308,7 +322,7 @@ def _skipped(view: PoolView, known: Backoff | None, now: datetime, settings: Set
     return known if known and now < known.until + settings.backoff_most else None
 
 
-def backed_off(known: Backoff | None, reason: str, now: datetime, settings: Settings) -> Backoff:
+def backed_off(known: Backoff | None, reason: str, now: datetime, settings: AutoscalerSettings) -> Backoff:
     """Return what is remembered of a pool that has just failed."""
     failures = known.failures + 1 if known else 1
     # More doublings than these change nothing, and would overflow.
@@ -316,7 +330,7 @@ def backed_off(known: Backoff | None, reason: str, now: datetime, settings: Sett
     return Backoff(failures=failures, until=now + wait, reason=reason)
 
 
-def _put_back(pool: PoolView, view: GroupView, failure: Backoff) -> Action | None:
+def _put_back(pool: JudgedPool, view: JudgedGroup, failure: Backoff) -> ScalingAction | None:
     """Lower a failed group's size to what exists, and return the action; None when nothing is to be done. What it
     should always have, it is left to try."""
     group = view.group
@@ -326,7 +340,7 @@ def _put_back(pool: PoolView, view: GroupView, failure: Backoff) -> Action | Non
     least = max(group.machines, group.min) + len(group.refused)
     if pool.pool.closed or group.wanted <= least:
         return None
-    return Action(
+    return ScalingAction(
         verb=Verb.SHRINK,
         target=group.name,
         pool=pool.name,
@@ -342,6 +356,6 @@ def told(time: timedelta) -> str:
     return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"
 
 
-def unjoined(view: GroupView) -> tuple[Machine, ...]:
+def unjoined(view: JudgedGroup) -> tuple[UnjoinedMachine, ...]:
     """Return the machines that have not become nodes in time, the oldest first."""
     return tuple(sorted(view.late, key=lambda one: (str(one.made_at), one.id)))

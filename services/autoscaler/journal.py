@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from services.autoscaler.actions import Action, Verb
+from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.repeats import Repeats
 from services.autoscaler.text import line, plain
 
@@ -15,7 +15,7 @@ Write = Callable[[str], None]
 """Takes one line."""
 
 
-class Journal:
+class DecisionJournal:
     """Lines for people, or JSON for programs. What a pass finds as the one before did is not written again."""
 
     def __init__(self, write: Write, *, as_json: bool, now: Callable[[], datetime]) -> None:
@@ -23,17 +23,17 @@ class Journal:
         self._repeats = Repeats()
         self._failures = 0
 
-    def decided(self, action: Action) -> None:
+    def decided(self, action: ScalingAction) -> None:
         """Note what is to be done."""
         if self._repeats.is_new(f"{action.verb} {action.target}", f"{action.reason} {action.was} {action.size}"):
             self._line(line(action), plain(action))
 
-    def done(self, action: Action) -> None:
+    def done(self, action: ScalingAction) -> None:
         """Note what was done; each time, since nothing is done twice without a cause."""
         if action.verb not in (Verb.TELL, Verb.HOLD):
             self._line(f"done: {line(action).partition(':')[0]}", {**plain(action), "done": True})
 
-    def left(self, action: Action, why: str) -> None:
+    def left(self, action: ScalingAction, why: str) -> None:
         """Note why an action is left to a later pass."""
         self._failures += 1
         if self._repeats.is_new(f"left {action.verb} {action.target}", why):

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from components.model.nodes.nodes import on_nodes
-from services.autoscaler.group_reader import Asked, GroupReader
+from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.plan import plan
 from services.autoscaler.pools import limits, machines, numbers, pools, taints
-from services.autoscaler.reading import Listed, list_all, read
-from services.autoscaler.snapshot import Gang, Settings, Snapshot
+from services.autoscaler.reading import ListedObjects, list_all, read
+from services.autoscaler.snapshot import AutoscalerSettings, ClusterSnapshot, Gang
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from services.autoscaler.actions import Decision
     from services.autoscaler.pod_objects import Object
 
-Answers = Mapping[str, Sequence[Asked]]
+Answers = Mapping[str, Sequence[GroupAnswer]]
 """Answers of clouds about groups, by pool."""
 
 
@@ -31,7 +31,7 @@ class Looked:
     """A decision, and what it was made of."""
 
     decision: Decision
-    listed: Listed
+    listed: ListedObjects
     asked: Answers
     now: datetime
     gangs: tuple[Gang, ...] = ()
@@ -67,13 +67,13 @@ def look(environment: Environment, api: Api, prices: PriceBook) -> Looked:
 
 def decide(
     environment: Environment,
-    listed: Listed,
+    listed: ListedObjects,
     asked: Answers,
     prices: PriceBook,
     now: datetime,
     *,
     closed: Mapping[str, str] | None = None,
-    settings: Settings | None = None,
+    settings: AutoscalerSettings | None = None,
     were: frozenset[str] = frozenset(),
 ) -> Looked:
     """Return what is to be done. ``closed`` says of pools, beyond those that are being rolled, why they are to be left
@@ -81,7 +81,7 @@ def decide(
     cluster = read(listed, machines=machines(asked), taints=taints(environment), now=now)
     rolled = {name: "it is being rolled" for name in environment.pools if on_nodes(name) in listed.rolled}
     known = pools(environment, asked, cluster.nodes, prices=prices, closed={**(closed or {}), **rolled})
-    snapshot = Snapshot(
+    snapshot = ClusterSnapshot(
         pods=cluster.pods,
         nodes=cluster.nodes,
         gangs=cluster.gangs,
@@ -101,6 +101,6 @@ def decide(
     )
 
 
-def names(listed: Listed) -> frozenset[str]:
+def names(listed: ListedObjects) -> frozenset[str]:
     """Return the names of all nodes."""
     return frozenset(item["metadata"]["name"] for item in listed.nodes)

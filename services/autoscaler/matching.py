@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from contract.labels import HOSTNAME_LABEL
-from services.autoscaler.shapes import Apart, Kind, Operator, Requirement, Taint, Term, Toleration, Where
+from services.autoscaler.shapes import Apart, NodeKind, NodeTaint, Operator, Requirement, Term, Toleration, Where
 
 REPELS = ("NoSchedule", "NoExecute")
 """Effects of taints that keep a pod away; ``PreferNoSchedule`` is a wish."""
@@ -37,7 +37,7 @@ def _compared(requirement: Requirement, value: str | None) -> bool:
     return found > wanted if requirement.operator is Operator.GT else found < wanted
 
 
-def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration]) -> bool:
     """Return whether a taint does not keep the pod away."""
     return taint.effect not in REPELS or any(
         one.key in ("", taint.key) and one.effect in ("", taint.effect) and one.value in (None, taint.value)
@@ -45,7 +45,7 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     )
 
 
-def mismatch(where: Where, kind: Kind, name: str = "") -> str:
+def mismatch(where: Where, kind: NodeKind, name: str = "") -> str:
     """Return why a pod may not be on a node of a kind; empty when it may. ``name`` is the node's; a node that is still
     to be made has none."""
     labels = dict(kind.labels)

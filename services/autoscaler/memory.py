@@ -22,7 +22,7 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class DecisionMemory:
     """State between decisions. An empty one is safe: clocks start anew."""
 
     asked: Mapping[str, datetime] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Memory:
     """Amounts that nodes of a pool really had for pods, by its name: a declared type promises a little too much."""
 
 
-def to_document(memory: Memory) -> dict[str, Any]:
+def to_document(memory: DecisionMemory) -> dict[str, Any]:
     """Return the memory as JSON's plain values."""
     return {
         "asked": _times(memory.asked),
@@ -56,10 +56,10 @@ def to_document(memory: Memory) -> dict[str, Any]:
     }
 
 
-def of_document(document: Mapping[str, Any]) -> Memory:
+def of_document(document: Mapping[str, Any]) -> DecisionMemory:
     """Return the memory that :func:`to_document` wrote. Raise ``AttributeError``, ``KeyError``, ``TypeError`` or
     ``ValueError`` for anything else."""
-    return Memory(
+    return DecisionMemory(
         asked=_read(document["asked"]),
         sizes={name: int(count) for name, count in document["sizes"].items()},
         lost=frozenset(map(str, document["lost"])),

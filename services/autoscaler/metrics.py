@@ -26,7 +26,7 @@ NAMES = {
 ``failures_total`` have ``pool``."""
 
 
-class Metrics:
+class AutoscalerMetrics:
     """Counters and gauges by name, labels included."""
 
     def __init__(self) -> None:
@@ -63,10 +63,10 @@ def _inside(labels: dict[str, str]) -> str:
 
 
 @contextmanager
-def served(metrics: Metrics, *, port: int) -> Iterator[int]:
+def served(metrics: AutoscalerMetrics, *, port: int) -> Iterator[int]:
     """Serve ``/metrics`` and ``/healthz`` on loopback during the block; yield the port. 0 takes any that is free."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class MetricsHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             bodies: dict[str, Callable[[], str]] = {"/healthz": lambda: "ok\n", "/metrics": metrics.text}
             body = bodies.get(self.path)
@@ -80,7 +80,7 @@ def served(metrics: Metrics, *, port: int) -> Iterator[int]:
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing: a probe comes every few seconds."""
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), MetricsHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield int(server.server_address[1])

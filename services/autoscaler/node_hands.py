@@ -8,9 +8,9 @@ from contract.annotations import SCALE_IN
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.drain import annotate, cordon, evict, pod_of, uncordon
-from services.autoscaler.actions import Action, Verb
+from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.guard import Guard
-from services.autoscaler.journal import Journal
+from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import Looked
 from services.autoscaler.pod_objects import Object
 
@@ -20,7 +20,7 @@ CHANGED = "it has changed meanwhile"
 class NodeHands:
     """Writes of one process. A node is only written as it was seen."""
 
-    def __init__(self, api: Api, *, guard: Guard, journal: Journal) -> None:
+    def __init__(self, api: Api, *, guard: Guard, journal: DecisionJournal) -> None:
         self._api, self._guard, self._journal = api, guard, journal
 
     def write(self, looked: Looked) -> None:
@@ -52,7 +52,7 @@ class NodeHands:
                 except ApiError as error:
                     self._journal.say(metadata["name"], str(error))
 
-    def _write(self, action: Action, node: Object, pods: dict[str, Object], looked: Looked) -> str:
+    def _write(self, action: ScalingAction, node: Object, pods: dict[str, Object], looked: Looked) -> str:
         """Do one action. Return why it is not done; empty when it is."""
         if action.verb is Verb.CORDON:
             since = {SCALE_IN: looked.now.isoformat(timespec="seconds")}

@@ -16,15 +16,15 @@ from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_
 from contract.taints import CORDON, QUARANTINE_TAINT, STARTING
 from services.autoscaler.matching import holds
 from services.autoscaler.pod_objects import TOO_MANY_APART, Object, Shapes, label_requirements, requests
-from services.autoscaler.shapes import PODS, Apart, Kind, Requirement, Resources, Taint
-from services.autoscaler.snapshot import Cordon, Health, LabelPairs, Moving, Node
+from services.autoscaler.shapes import PODS, Apart, NodeKind, NodeTaint, Requirement, Resources
+from services.autoscaler.snapshot import ClusterNode, Cordon, Health, LabelPairs, Moving
 
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
 """Taints of nodes that are full for the moment, and neither starting nor dead."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class DisruptionBudget:
     """A disruption budget that allows nothing at the moment."""
 
     namespace: str
@@ -33,7 +33,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class MachineFacts:
     """Facts that groups know of a node's machine."""
 
     group: str
@@ -50,17 +50,17 @@ class Nodes:
         self,
         shapes: Shapes,
         *,
-        budgets: Sequence[Budget],
-        machines: Mapping[str, Known],
+        budgets: Sequence[DisruptionBudget],
+        machines: Mapping[str, MachineFacts],
         taints: Mapping[str, frozenset[tuple[str, str]]],
         now: datetime,
     ) -> None:
         """``machines`` are those of the groups by the name of their node, ``taints`` the key and effect of those that
         a pool's nodes always have, by the pool's name on nodes."""
         self._shapes, self._budgets, self._machines, self._taints, self._now = shapes, budgets, machines, taints, now
-        self._kinds: dict[Kind, Kind] = {}
+        self._kinds: dict[NodeKind, NodeKind] = {}
 
-    def of(self, item: Object, pods: Iterable[Object]) -> Node:
+    def of(self, item: Object, pods: Iterable[Object]) -> ClusterNode:
         """Return a node with the sum of its pods, none of which is over."""
         metadata = item["metadata"]
         labels = dict(metadata.get("labels") or {})
@@ -70,13 +70,13 @@ class Nodes:
         starting = [one for one in found if _is_starting(one) and (one["key"], one["effect"]) not in usual]
         has = {name: whole(name, text) for name, text in (item["status"].get("allocatable") or {}).items()}
         health, since = self._health(item, starting=bool(starting))
-        known = self._machines.get(metadata["name"], Known(group="", machine=""))
+        known = self._machines.get(metadata["name"], MachineFacts(group="", machine=""))
         load = _Load(self._shapes, self._budgets, self._now, answers=health is not Health.SILENT)
         for pod in pods:
             load.add(pod)
         annotations = metadata.get("annotations") or {}
         cordoned_at = moment(annotations.get(SCALE_IN, ""))
-        return Node(
+        return ClusterNode(
             name=metadata["name"],
             kind=self._kind(labels, [one for one in found if one not in starting and one["key"] != CORDON]),
             free={} if load.crowded else {name: amount - load.used.get(name, 0) for name, amount in has.items()},
@@ -98,10 +98,10 @@ class Nodes:
             ports=frozenset(load.ports),
         )
 
-    def _kind(self, labels: Mapping[str, str], taints: Iterable[Object]) -> Kind:
+    def _kind(self, labels: Mapping[str, str], taints: Iterable[Object]) -> NodeKind:
         own = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL))
-        kept = tuple(sorted({Taint(one["key"], str(one.get("value") or ""), one["effect"]) for one in taints}))
-        kind = Kind(own, kept)
+        kept = tuple(sorted({NodeTaint(one["key"], str(one.get("value") or ""), one["effect"]) for one in taints}))
+        kind = NodeKind(own, kept)
         return self._kinds.setdefault(kind, kind)
 
     def _health(self, item: Object, *, starting: bool) -> tuple[Health, datetime | None]:
@@ -122,7 +122,7 @@ class Nodes:
 class _Load:
     """The pods of one node, summed up."""
 
-    def __init__(self, shapes: Shapes, budgets: Sequence[Budget], now: datetime, *, answers: bool) -> None:
+    def __init__(self, shapes: Shapes, budgets: Sequence[DisruptionBudget], now: datetime, *, answers: bool) -> None:
         self._shapes, self._budgets, self._now, self._answers = shapes, budgets, now, answers
         self.used: Resources = {}
         self.work = self.leaving = 0
@@ -164,7 +164,7 @@ def _is_plain(spec: Object) -> bool:
     return not ports and "podAntiAffinity" not in (spec.get("affinity") or {})
 
 
-def _held(pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[Budget]) -> str:
+def _held(pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[DisruptionBudget]) -> str:
     for budget in budgets:
         if budget.namespace == pod.namespace and all(holds(one, labels) for one in budget.selector):
             return f"disruption budget {budget.name} allows none"
@@ -190,7 +190,7 @@ def _keep(annotations: Mapping[str, str], taints: Iterable[Mapping[str, Any]]) -
     return "it is in quarantine" if any(one["key"] == QUARANTINE_TAINT["key"] for one in taints) else ""
 
 
-def budget_of(item: Object) -> Budget | None:
+def budget_of(item: Object) -> DisruptionBudget | None:
     """Return a disruption budget that allows nothing at the moment; None for one that does."""
     if (item.get("status") or {}).get("disruptionsAllowed", 0) > 0:
         return None
@@ -198,4 +198,6 @@ def budget_of(item: Object) -> Budget | None:
     if selector is None:
         return None
     metadata = item["metadata"]
-    return Budget(namespace=metadata["namespace"], name=metadata["name"], selector=label_requirements(selector))
+    return DisruptionBudget(
+        namespace=metadata["namespace"], name=metadata["name"], selector=label_requirements(selector)
+    )

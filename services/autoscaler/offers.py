@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
-from services.autoscaler.groups import GroupView, PoolView
+from services.autoscaler.groups import JudgedGroup, JudgedPool
 from services.autoscaler.matching import mismatch
-from services.autoscaler.rooms import Ledger, Need, Room, Tier
-from services.autoscaler.shapes import Kind, Resources, Shape, Where
-from services.autoscaler.snapshot import Limit
+from services.autoscaler.rooms import Ledger, NodeRoom, PodNeed, Tier
+from services.autoscaler.shapes import NodeKind, Resources, Shape, Where
+from services.autoscaler.snapshot import SharedLimit
 
 JOINING = "what may join at once"
 """Name of the limit of machines that are on their way."""
@@ -23,7 +23,7 @@ class Left:
 
     __slots__ = ("amount", "each", "name")
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: SharedLimit) -> None:
         self.name, self.amount, self.each = limit.name, limit.left, dict(limit.each)
 
 
@@ -31,7 +31,7 @@ class Offer:
     """Machines that one group can still be asked for."""
 
     def __init__(
-        self, pool: PoolView, group: GroupView, *, empty: list[int], kind: Kind, limits: Sequence[Left]
+        self, pool: JudgedPool, group: JudgedGroup, *, empty: list[int], kind: NodeKind, limits: Sequence[Left]
     ) -> None:
         """``empty`` is what a new node has free, in the ledger's order; ``kind`` its labels and taints."""
         self.pool, self.group, self.kind, self.empty = pool, group, kind, empty
@@ -50,7 +50,7 @@ class Offer:
             left = min(left, one.amount // each)
         return max(0, left)
 
-    def each(self, need: Need) -> int:
+    def each(self, need: PodNeed) -> int:
         """Return the number of equal pods that a new node has room for."""
         if need.alone:
             return int(all(self.empty[index] >= amount for index, amount in need.vector))
@@ -66,12 +66,12 @@ class Offer:
         return f"{' and '.join(used)} is used up" if used else f"it is at its largest size, {self.pool.pool.max}"
 
 
-def kind_of(pool: PoolView, group: GroupView) -> Kind:
+def kind_of(pool: JudgedPool, group: JudgedGroup) -> NodeKind:
     """Return the kind of a group's next node."""
-    return Kind(labels=tuple(sorted({*pool.pool.labels, *group.group.labels})), taints=pool.taints)
+    return NodeKind(labels=tuple(sorted({*pool.pool.labels, *group.group.labels})), taints=pool.taints)
 
 
-def empty_of(pool: PoolView, kind: Kind, daemons: Iterable[Shape]) -> Resources:
+def empty_of(pool: JudgedPool, kind: NodeKind, daemons: Iterable[Shape]) -> Resources:
     """Return what a new node has for pods, without those that every node has."""
     free = dict(pool.capacity)
     for shape in daemons:
@@ -87,9 +87,9 @@ class Market:
     def __init__(
         self,
         ledger: Ledger,
-        pools: Mapping[str, PoolView],
+        pools: Mapping[str, JudgedPool],
         *,
-        limits: Iterable[Limit],
+        limits: Iterable[SharedLimit],
         joining: int,
         daemons: Sequence[Shape],
     ) -> None:
@@ -97,7 +97,7 @@ class Market:
         self._ledger = ledger
         coming = sum(group.coming for pool in pools.values() for group in pool.groups)
         everywhere = tuple((name, 1) for name in pools)
-        self.joining = Left(Limit(name=JOINING, left=joining - coming, each=everywhere))
+        self.joining = Left(SharedLimit(name=JOINING, left=joining - coming, each=everywhere))
         self.limits = [*map(Left, limits), self.joining]
         self.offers: list[Offer] = []
         for pool in pools.values():
@@ -109,7 +109,7 @@ class Market:
         self.made: dict[str, Offer] = {}
         """Offer of each new machine, by the name of its room."""
         self._matching: dict[Where, list[Offer]] = {}
-        self._fitting: dict[Need, dict[str, list[tuple[Offer, int]]]] = {}
+        self._fitting: dict[PodNeed, dict[str, list[tuple[Offer, int]]]] = {}
 
     def matching(self, where: Where) -> list[Offer]:
         """Return the offers on whose nodes a pod may be by labels and taints, whether they have any left or not."""
@@ -118,7 +118,7 @@ class Market:
             found = self._matching[where] = [one for one in self.offers if not mismatch(where, one.kind)]
         return found
 
-    def fitting(self, need: Need) -> dict[str, list[tuple[Offer, int]]]:
+    def fitting(self, need: PodNeed) -> dict[str, list[tuple[Offer, int]]]:
         """Return the offers whose nodes can hold a pod, by pool, each with the number of such pods that one holds;
         whether they have any left or not."""
         found = self._fitting.get(need)
@@ -130,7 +130,7 @@ class Market:
                     found.setdefault(offer.pool.name, []).append((offer, each))
         return found
 
-    def ranked(self, need: Need, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
+    def ranked(self, need: PodNeed, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
         """Return the offers with something left for some pods, the one to ask first at the front: by declared
         priority, reservations first, then by what all of it costs, spot, region and name. A pool is followed by its
         fallbacks."""
@@ -154,11 +154,11 @@ class Market:
         return [one for name in order for one in left.get(name, ())]
 
     def buy(
-        self, need: Need, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
-    ) -> list[tuple[Room, int]]:
+        self, need: PodNeed, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
+    ) -> list[tuple[NodeRoom, int]]:
         """Ask for machines for as many pods as can be had, and place them there. ``names`` are the pods', ``buyer``
         words for all of them."""
-        placed: list[tuple[Room, int]] = []
+        placed: list[tuple[NodeRoom, int]] = []
         for offer, each in self.ranked(need, len(names), domain):
             while names and offer.left > 0:
                 pods, names = names[:each], names[each:]
@@ -182,9 +182,9 @@ class Market:
                 self._make(offer, buyer, ())
                 number -= 1
 
-    def _make(self, offer: Offer, buyer: str, pods: tuple[str, ...]) -> Room:
+    def _make(self, offer: Offer, buyer: str, pods: tuple[str, ...]) -> NodeRoom:
         number = offer.group.present + offer.bought + 1
-        room = Room(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))
+        room = NodeRoom(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))
         self._ledger.add_new(room)
         self.made[room.name] = offer
         self._count(offer, 1)

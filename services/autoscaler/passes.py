@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from services.autoscaler.actions import Decision, Verb
 from services.autoscaler.group_hands import GroupHands
-from services.autoscaler.group_reader import LIMIT_S, Asked, GroupReader
+from services.autoscaler.group_reader import LIMIT_S, GroupAnswer, GroupReader
 from services.autoscaler.groups import backed_off
 from services.autoscaler.guard import Guard
-from services.autoscaler.journal import Journal
+from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import Looked, decide, names
-from services.autoscaler.memory import Memory
-from services.autoscaler.metrics import Metrics
+from services.autoscaler.memory import DecisionMemory
+from services.autoscaler.metrics import AutoscalerMetrics
 from services.autoscaler.node_hands import NodeHands
-from services.autoscaler.reading import Listed
-from services.autoscaler.snapshot import Settings
-from services.autoscaler.store import Store
+from services.autoscaler.reading import ListedObjects
+from services.autoscaler.snapshot import AutoscalerSettings
+from services.autoscaler.store import MemoryStore
 from services.autoscaler.telling import Teller
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ CLOSELY = timedelta(minutes=1)
 """Time for which a group is looked at closely after it was asked: clouds refuse within seconds, and boots take
 minutes."""
 
-Read = Callable[[Memory, datetime], Listed]
+Read = Callable[[DecisionMemory, datetime], ListedObjects]
 """Returns the cluster's objects, with the memory that is given."""
 
 
@@ -64,17 +64,17 @@ class Passes:
         read: Read,
         leads: Callable[[], bool],
         identity: str,
-        journal: Journal,
-        metrics: Metrics,
+        journal: DecisionJournal,
+        metrics: AutoscalerMetrics,
         act: bool,
-        settings: Settings | None = None,
+        settings: AutoscalerSettings | None = None,
     ) -> None:
         """``identity`` names this process as a holder of leases."""
         guard = Guard(leads)
         self._environment, self._api, self._prices, self._read = environment, api, prices, read
         self._journal, self._metrics, self._act = journal, metrics, act
-        self._settings = settings or Settings()
-        self._store = Store(api)
+        self._settings = settings or AutoscalerSettings()
+        self._store = MemoryStore(api)
         self.reader = GroupReader(environment)
         self._groups = GroupHands(api, self.reader, guard=guard, holder=identity, journal=journal, metrics=metrics)
         self._nodes = NodeHands(api, guard=guard, journal=journal)
@@ -146,7 +146,7 @@ class Passes:
             self._store.write(self._failed(looked.decision.memory, refused, looked.now))
         return refused
 
-    def _failed(self, memory: Memory, refused: Mapping[str, str], now: datetime) -> Memory:
+    def _failed(self, memory: DecisionMemory, refused: Mapping[str, str], now: datetime) -> DecisionMemory:
         """Return a memory in which pools have failed."""
         failures = {
             name: backed_off(memory.backoff.get(name), f"refused: {why}", now, self._settings)
@@ -166,10 +166,10 @@ class Passes:
         self._metrics.set("holds", sum(action.verb is Verb.HOLD for action in decision.actions))
 
 
-def _with(asked: Mapping[str, Sequence[Asked]], sent: Mapping[str, int]) -> dict[str, tuple[Asked, ...]]:
+def _with(asked: Mapping[str, Sequence[GroupAnswer]], sent: Mapping[str, int]) -> dict[str, tuple[GroupAnswer, ...]]:
     """Return groups that want at least what they are being asked for."""
 
-    def expected(one: Asked) -> Asked:
+    def expected(one: GroupAnswer) -> GroupAnswer:
         size = sent.get(one.declared.name, 0)
         if one.group is None or size <= one.group.wanted:
             return one

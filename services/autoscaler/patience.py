@@ -11,7 +11,7 @@ FIRST_S, MOST_S = 5.0, 300.0
 """The first pause, and the longest, in seconds."""
 
 
-class Patience:
+class GroupPauses:
     """Pauses by name. It is safe for many threads, and a restart forgets it."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -10,7 +10,7 @@ from itertools import chain
 from services.autoscaler.actions import Placed
 from services.autoscaler.demand import Demand, GangDemand
 from services.autoscaler.offers import UNPRICED, Market
-from services.autoscaler.rooms import NOW, Ledger, Need, Room, Tier
+from services.autoscaler.rooms import NOW, Ledger, NodeRoom, PodNeed, Tier
 
 PRESENT = (*NOW, Tier.COMING, Tier.NEW)
 """Tiers that cost nothing more."""
@@ -20,7 +20,7 @@ WITHOUT_LIMIT = 1 << 30
 
 Domain = tuple[str, str]
 """A label and its value, on which all nodes of a gang agree."""
-Parts = list[tuple[Room, tuple[str, ...]]]
+Parts = list[tuple[NodeRoom, tuple[str, ...]]]
 """Nodes, each with the pods that were placed on it."""
 
 
@@ -44,7 +44,7 @@ class Seated:
     """A gang that has room as a whole."""
 
     gang: GangDemand
-    rooms: tuple[Room, ...]
+    rooms: tuple[NodeRoom, ...]
 
     @property
     def waits(self) -> int:
@@ -198,7 +198,7 @@ class Placer:
             begun += some
         return parts, demand.pods[begun:]
 
-    def move(self, need: Need) -> Room | None:
+    def move(self, need: PodNeed) -> NodeRoom | None:
         """Place one pod that is to leave its node on another that is there, and return that; None when none has
         room."""
         found = self._ledger.place(need, 1, tiers=NOW)

@@ -7,16 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 
 from clouds.base.phrases import counted
-from services.autoscaler.actions import ORDER, Action, Decision, Verb
+from services.autoscaler.actions import ORDER, Decision, ScalingAction, Verb
 from services.autoscaler.demand import Demand, GangDemand, gang_demands, grouped, several, shapes_of
-from services.autoscaler.groups import Groups, PoolView, judge, told
-from services.autoscaler.memory import Memory
+from services.autoscaler.groups import JudgedPool, JudgedPools, judge, told
+from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.offers import Market, empty_of, kind_of
 from services.autoscaler.placing import Placer
-from services.autoscaler.rooms import Ledger, Room, Tier
+from services.autoscaler.rooms import Ledger, NodeRoom, Tier
 from services.autoscaler.scale_in import ScaleIn, is_stuck
 from services.autoscaler.shapes import Apart, Shape
-from services.autoscaler.snapshot import Cordon, Gang, Health, Node, Pod, Pool, Snapshot
+from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Cordon, Gang, Health, PendingPod, ScalingPool
 from services.autoscaler.spares import keep as keep_spares
 from services.autoscaler.why import tell
 
@@ -24,7 +24,7 @@ NAMED = 3
 """Number of those who are named in the reason of a group's growth."""
 
 
-def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetime) -> Decision:
+def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: DecisionMemory, now: datetime) -> Decision:
     """Return what to do now, why, and what to remember. Nothing but the arguments matters, and no order in them."""
     nodes = sorted(snapshot.nodes, key=lambda one: one.name)
     pools = tuple(pools)
@@ -57,7 +57,7 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
     ]
     return Decision(
         actions=tuple(sorted(actions, key=lambda one: (ORDER[one.verb], one.target, one.reason))),
-        memory=Memory(
+        memory=DecisionMemory(
             asked={**groups.asked, **_asked(market, groups, now)},
             sizes=_sizes(market, groups),
             lost=groups.lost,
@@ -69,7 +69,7 @@ def plan(snapshot: Snapshot, pools: Iterable[Pool], memory: Memory, now: datetim
     )
 
 
-def _without_ended(nodes: Iterable[Node], pools: Iterable[Pool]) -> Iterator[Node]:
+def _without_ended(nodes: Iterable[ClusterNode], pools: Iterable[ScalingPool]) -> Iterator[ClusterNode]:
     """Yield nodes; as ending those that we have cordoned and no group knows any more: their machines were ended, and
     the node controller has yet to delete them."""
     told = {pool.name for pool in pools if pool.groups and not any(group.error for group in pool.groups)}
@@ -78,22 +78,26 @@ def _without_ended(nodes: Iterable[Node], pools: Iterable[Pool]) -> Iterator[Nod
         yield replace(node, health=Health.ENDING) if gone else node
 
 
-def _moving(nodes: Iterable[Node]) -> Iterator[Shape]:
+def _moving(nodes: Iterable[ClusterNode]) -> Iterator[Shape]:
     """Yield the shapes of pods that may have to move, each object once."""
     found = {id(pod.shape): pod.shape for node in nodes if not node.work for pod in node.moving}
     yield from found.values()
 
 
-def _apart(nodes: Iterable[Node]) -> set[Apart]:
+def _apart(nodes: Iterable[ClusterNode]) -> set[Apart]:
     return {term for node in nodes if node.apart for term in node.apart}
 
 
 def _rooms(
-    nodes: Iterable[Node], pools: Mapping[str, PoolView], ledger: Ledger, daemons: Sequence[Shape], now: datetime
-) -> dict[str, Room]:
+    nodes: Iterable[ClusterNode],
+    pools: Mapping[str, JudgedPool],
+    ledger: Ledger,
+    daemons: Sequence[Shape],
+    now: datetime,
+) -> dict[str, NodeRoom]:
     """Enter every node that takes pods, now or soon, and every machine that is to become one. Return the nodes' rooms
     by name."""
-    rooms: dict[str, Room] = {}
+    rooms: dict[str, NodeRoom] = {}
     for node in nodes:
         pool = pools.get(node.pool)
         tier = _tier(node, pool, now)
@@ -102,7 +106,7 @@ def _rooms(
             if tier is Tier.COMING and pool is not None and pool.groups:
                 # What it will have is not all there yet: a device plugin starts last.
                 free = empty_of(pool, node.kind, daemons)
-            rooms[node.name] = Room(node.name, node.kind, tier, ledger.vector(free), node)
+            rooms[node.name] = NodeRoom(node.name, node.kind, tier, ledger.vector(free), node)
     ledger.add_all(rooms.values())
     for pool in pools.values():
         for group in pool.groups:
@@ -110,11 +114,11 @@ def _rooms(
                 kind = kind_of(pool, group)
                 empty = ledger.vector(empty_of(pool, kind, daemons))
                 for number in range(group.nodes + 1, group.nodes + group.coming + 1):
-                    ledger.add(Room(f"{group.name}+{number}", kind, Tier.COMING, list(empty)))
+                    ledger.add(NodeRoom(f"{group.name}+{number}", kind, Tier.COMING, list(empty)))
     return rooms
 
 
-def _tier(node: Node, pool: PoolView | None, now: datetime) -> Tier | None:
+def _tier(node: ClusterNode, pool: JudgedPool | None, now: datetime) -> Tier | None:
     """Return the order in which a node's room is used; None when nothing is to be placed on it."""
     if node.cordon is Cordon.OTHERS or node.health in (Health.SILENT, Health.ENDING):
         return None
@@ -129,22 +133,24 @@ def _tier(node: Node, pool: PoolView | None, now: datetime) -> Tier | None:
     return Tier.BUSY if node.work else Tier.IDLE
 
 
-def _seat_nominated(pods: Iterable[Pod], rooms: Mapping[str, Room], ledger: Ledger) -> None:
+def _seat_nominated(pods: Iterable[PendingPod], rooms: Mapping[str, NodeRoom], ledger: Ledger) -> None:
     """Count pods for which the scheduler is making room where it does: what they push out is not gone yet."""
     for pod in pods:
         if pod.nominated in rooms:
             ledger.take(rooms[pod.nominated], ledger.need(pod.shape, (pod.namespace, pod.labels)), 1)
 
 
-def _gangs(snapshot: Snapshot, ledger: Ledger) -> list[GangDemand]:
-    waiting: dict[str, list[Pod]] = {}
+def _gangs(snapshot: ClusterSnapshot, ledger: Ledger) -> list[GangDemand]:
+    waiting: dict[str, list[PendingPod]] = {}
     for pod in snapshot.pods:
         if pod.gang:
             waiting.setdefault(pod.gang, []).append(pod)
     return gang_demands(snapshot.gangs, waiting, ledger)
 
 
-def _place(placer: Placer, singles: Sequence[Demand], gangs: Sequence[GangDemand], nodes: Iterable[Node]) -> None:
+def _place(
+    placer: Placer, singles: Sequence[Demand], gangs: Sequence[GangDemand], nodes: Iterable[ClusterNode]
+) -> None:
     """Place all demand: the higher priority first and, of one priority, gangs first, which are harder to place."""
     labels = {node.name: dict(node.kind.labels) for node in nodes} if any(one.gang.on for one in gangs) else {}
     work: list[Demand | GangDemand] = [*gangs, *singles]
@@ -160,12 +166,12 @@ def _where(gang: Gang, labels: Mapping[str, Mapping[str, str]]) -> set[str]:
     return {labels[name][gang.within] for name in gang.on if gang.within in labels.get(name, {})}
 
 
-def _growth(market: Market) -> Iterator[Action]:
+def _growth(market: Market) -> Iterator[ScalingAction]:
     """Yield one action for each group that is asked for more."""
     for offer in market.offers:
         if offer.bought:
             size = offer.group.present
-            yield Action(
+            yield ScalingAction(
                 verb=Verb.GROW,
                 target=offer.group.name,
                 pool=offer.pool.name,
@@ -188,7 +194,7 @@ def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
     )
 
 
-def _asked(market: Market, groups: Groups, now: datetime) -> dict[str, datetime]:
+def _asked(market: Market, groups: JudgedPools, now: datetime) -> dict[str, datetime]:
     """Return the time since which groups that grow are asked. One that still owes machines is not given more time."""
     found = {}
     for offer in market.offers:
@@ -199,7 +205,7 @@ def _asked(market: Market, groups: Groups, now: datetime) -> dict[str, datetime]
     return found
 
 
-def _sizes(market: Market, groups: Groups) -> dict[str, int]:
+def _sizes(market: Market, groups: JudgedPools) -> dict[str, int]:
     """Return the number of machines that each group has or is asked for."""
     found = {group.name: group.present for pool in groups.pools.values() for group in pool.groups}
     for offer in market.offers:
@@ -207,7 +213,7 @@ def _sizes(market: Market, groups: Groups) -> dict[str, int]:
     return found
 
 
-def _grants(placer: Placer) -> Iterator[Action]:
+def _grants(placer: Placer) -> Iterator[ScalingAction]:
     """Yield what requests for gangs are told that have room."""
     for seated in placer.seated:
         gang = seated.gang.gang
@@ -215,21 +221,23 @@ def _grants(placer: Placer) -> Iterator[Action]:
             count = counted(len(seated.rooms), "node")
             if seated.waits:
                 reason = f"it has room as soon as {seated.waits} of {count} are ready"
-                yield Action(verb=Verb.TELL, target=gang.name, reason=reason)
+                yield ScalingAction(verb=Verb.TELL, target=gang.name, reason=reason)
             else:
                 reason = f"all {seated.gang.count} members have room on {count}"
-                yield Action(verb=Verb.GRANT, target=gang.name, reason=reason)
+                yield ScalingAction(verb=Verb.GRANT, target=gang.name, reason=reason)
 
 
-def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[Action]:
+def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[ScalingAction]:
     """Yield what gangs are told of which not one member is known."""
     known = {one.gang.name for one in demands}
     for gang in gangs:
         if gang.unknown and gang.name not in known:
-            yield Action(verb=Verb.TELL, target=gang.name, reason=f"no node is asked for: {'; '.join(gang.unknown)}")
+            yield ScalingAction(
+                verb=Verb.TELL, target=gang.name, reason=f"no node is asked for: {'; '.join(gang.unknown)}"
+            )
 
 
-def _coming(placer: Placer, groups: Groups, now: datetime) -> Iterator[Action]:
+def _coming(placer: Placer, groups: JudgedPools, now: datetime) -> Iterator[ScalingAction]:
     """Yield what pods are told that wait for machines which were asked for earlier."""
     names = {f"{group.name}+": (pool, group) for pool in groups.pools.values() for group in pool.groups}
     waiting: dict[str, list[str]] = {}
@@ -246,4 +254,6 @@ def _coming(placer: Placer, groups: Groups, now: datetime) -> Iterator[Action]:
             f"{group.coming} {pool.pool.machine_type}" if pool.pool.machine_type else counted(group.coming, "machine")
         )
         reason = f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago"
-        yield Action(verb=Verb.TELL, target=several(tuple(sorted(pods))[:1]), reason=reason, pods=tuple(sorted(pods)))
+        yield ScalingAction(
+            verb=Verb.TELL, target=several(tuple(sorted(pods))[:1]), reason=reason, pods=tuple(sorted(pods))
+        )

@@ -22,10 +22,19 @@ from contract.kubernetes.api import moment
 from contract.kubernetes.quantities import whole
 from contract.labels import GROUP_LABEL, HOSTS_POOL_LABEL, ZONE_LABEL
 from contract.resources import GPU_RESOURCE
-from services.autoscaler.group_reader import Asked
-from services.autoscaler.node_objects import Known
+from services.autoscaler.group_reader import GroupAnswer
+from services.autoscaler.node_objects import MachineFacts
 from services.autoscaler.shapes import PODS, Resources
-from services.autoscaler.snapshot import Failure, Group, LabelPairs, Limit, Machine, Node, Pool, Settings
+from services.autoscaler.snapshot import (
+    AutoscalerSettings,
+    ClusterNode,
+    Failure,
+    LabelPairs,
+    ScalingGroup,
+    ScalingPool,
+    SharedLimit,
+    UnjoinedMachine,
+)
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -40,10 +49,10 @@ KEPT_MIB = 256 + 100
 and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
 
 
-def machines(asked: Mapping[str, Sequence[Asked]]) -> dict[str, Known]:
+def machines(asked: Mapping[str, Sequence[GroupAnswer]]) -> dict[str, MachineFacts]:
     """Return what the groups know of machines, by the name of their node."""
     return {
-        machine.node: Known(
+        machine.node: MachineFacts(
             group=one.declared.name,
             machine=machine.id,
             keep=machine.keep_reason,
@@ -59,19 +68,19 @@ def machines(asked: Mapping[str, Sequence[Asked]]) -> dict[str, Known]:
 
 def pools(
     environment: Environment,
-    asked: Mapping[str, Sequence[Asked]],
-    nodes: Sequence[Node],
+    asked: Mapping[str, Sequence[GroupAnswer]],
+    nodes: Sequence[ClusterNode],
     *,
     prices: PriceBook,
     closed: Mapping[str, str],
-) -> tuple[Pool, ...]:
+) -> tuple[ScalingPool, ...]:
     """Return every pool, and the hosts as one. ``closed`` says why a pool's size is somebody else's at the moment."""
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
     own = environment.autoscaler or Autoscaler()
     found = [
-        Pool(
+        ScalingPool(
             name=name,
             site=declared.site,
             region=environment.sites[declared.site].region,
@@ -95,15 +104,15 @@ def pools(
         for name, declared in environment.pools.items()
     ]
     if environment.hosts:
-        found.append(Pool(name=HOSTS, site="", racks=True))
+        found.append(ScalingPool(name=HOSTS, site="", racks=True))
     return tuple(found)
 
 
-def _group(asked: Asked, nodes: set[str], *, labelled: bool) -> Group:
+def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGroup:
     declared = asked.declared
     labels: LabelPairs = ((GROUP_LABEL, declared.name),) if labelled else ()
     if asked.group is None:
-        return Group(
+        return ScalingGroup(
             name=declared.name,
             wanted=0,
             machines=0,
@@ -116,7 +125,7 @@ def _group(asked: Asked, nodes: set[str], *, labelled: bool) -> Group:
     there = [one for one in asked.group.machines if one.life is not Life.LEAVING]
     refused = {one.machine for one in asked.refusals if one.machine} & {one.id for one in there}
     staying = [one for one in there if one.counted and one.id not in refused]
-    return Group(
+    return ScalingGroup(
         name=declared.name,
         wanted=asked.group.wanted,
         machines=len(staying),
@@ -124,7 +133,7 @@ def _group(asked: Asked, nodes: set[str], *, labelled: bool) -> Group:
         min=declared.min,
         leaving=len(asked.group.machines) - len(there),
         unjoined=tuple(
-            Machine(id=one.id, made_at=moment(made.get(one.id, ""))) for one in staying if one.node not in nodes
+            UnjoinedMachine(id=one.id, made_at=moment(made.get(one.id, ""))) for one in staying if one.node not in nodes
         ),
         refused=tuple(sorted(refused)),
         failures=tuple(Failure(at=one.at, reason=_reason(one)) for one in asked.refusals),
@@ -138,14 +147,14 @@ def _reason(refusal: Refusal) -> str:
     return f"refused ({refusal.cause}): {refusal.words.partition('. ')[0].rstrip('.')}"
 
 
-def _labelled(asked: Mapping[str, Sequence[Asked]], nodes: Sequence[Node]) -> set[str]:
+def _labelled(asked: Mapping[str, Sequence[GroupAnswer]], nodes: Sequence[ClusterNode]) -> set[str]:
     """Return the groups whose nodes have a label for them: those of a pool with several, and those of which a node has
     told so."""
     several = {one.declared.name for groups in asked.values() if len(groups) > 1 for one in groups}
     return several | {value for node in nodes for key, value in node.kind.labels if key == GROUP_LABEL}
 
 
-def _zone(environment: Environment, name: str, nodes: Sequence[Node]) -> dict[str, str]:
+def _zone(environment: Environment, name: str, nodes: Sequence[ClusterNode]) -> dict[str, str]:
     """Return the label of the zone that a pool's next node will be in, where only one is possible and a node of it has
     told its name. A group that spreads over zones chooses by itself."""
     pool = environment.pools[name]
@@ -196,15 +205,15 @@ def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
 
 
 def limits(
-    environment: Environment, known: Sequence[Pool], nodes: Sequence[Node], *, sizes: Mapping[str, int]
-) -> Iterator[Limit]:
+    environment: Environment, known: Sequence[ScalingPool], nodes: Sequence[ClusterNode], *, sizes: Mapping[str, int]
+) -> Iterator[SharedLimit]:
     """Yield what pools share: ``max_nodes``, and the addresses of sites and zones. Of a pool whose cloud does not tell
     of it, its nodes count, or the ``sizes`` that its groups are remembered to have."""
     hosts, there = len(environment.hosts), Counter(node.pool for node in nodes)
     present = {pool.name: _present(pool, there[pool.name], sizes) for pool in known}
     if environment.max_nodes is not None:
         left = environment.max_nodes - hosts - sum(present.values())
-        yield Limit(name=f"max_nodes, {environment.max_nodes:,},", left=left, each=_each(environment.pools))
+        yield SharedLimit(name=f"max_nodes, {environment.max_nodes:,},", left=left, each=_each(environment.pools))
     addresses = plan(environment)
     for site, declared in environment.sites.items():
         own = {name: pool for name, pool in environment.pools.items() if pool.site == site}
@@ -212,13 +221,13 @@ def limits(
         for room in rooms:
             confined = [name for name, pool in own.items() if pool.zones and {*pool.zones} <= {*room.zones}]
             left = room.nodes - sum(present[name] for name in confined)
-            yield Limit(name=f"what has addresses in {room.range}", left=left, each=_each(confined))
+            yield SharedLimit(name=f"what has addresses in {room.range}", left=left, each=_each(confined))
         if rooms:
             left = sum(room.nodes for room in rooms) - sum(present[name] for name in own)
-            yield Limit(name=f"what has addresses in {site}", left=left, each=_each(own))
+            yield SharedLimit(name=f"what has addresses in {site}", left=left, each=_each(own))
 
 
-def _present(pool: Pool, nodes: int, sizes: Mapping[str, int]) -> int:
+def _present(pool: ScalingPool, nodes: int, sizes: Mapping[str, int]) -> int:
     """Return the number of machines that a pool has or is asked for."""
     told = sum(max(one.wanted - len(one.refused), one.machines) for one in pool.groups)
     if not any(one.error for one in pool.groups):
@@ -226,10 +235,10 @@ def _present(pool: Pool, nodes: int, sizes: Mapping[str, int]) -> int:
     return max(told, nodes, sum(sizes.get(one.name, 0) for one in pool.groups))
 
 
-def numbers(environment: Environment) -> Settings:
+def numbers(environment: Environment) -> AutoscalerSettings:
     """Return the numbers of the environment's autoscaler that no pool sets."""
     own = environment.autoscaler or Autoscaler()
-    return Settings(share=own.leaving_percent / 100, joining=own.joining)
+    return AutoscalerSettings(share=own.leaving_percent / 100, joining=own.joining)
 
 
 def _each(names: Sequence[str] | Mapping[str, object]) -> tuple[tuple[str, int], ...]:

@@ -14,12 +14,12 @@ from contract.kubernetes.drain import NODES, OVER, PODS
 from contract.kubernetes.lease import LEASES, holder_of
 from contract.labels import TEAM_LABEL
 from services.autoscaler.gang_objects import gang_of_pod, gangs
-from services.autoscaler.memory import Memory
-from services.autoscaler.node_objects import Known, Nodes, budget_of
+from services.autoscaler.memory import DecisionMemory
+from services.autoscaler.node_objects import MachineFacts, Nodes, budget_of
 from services.autoscaler.pod_objects import Object, Shapes, Volumes, node_terms
 from services.autoscaler.shapes import Shape, Term
-from services.autoscaler.snapshot import Gang, Node, Pod
-from services.autoscaler.store import Store
+from services.autoscaler.snapshot import ClusterNode, Gang, PendingPod
+from services.autoscaler.store import MemoryStore
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 NAMESPACES = "/api/v1/namespaces"
@@ -39,7 +39,7 @@ Items = Callable[[str], Sequence[Object]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class ListedObjects:
     """Objects of a cluster, as they were listed."""
 
     pods: Sequence[Object]
@@ -55,34 +55,34 @@ class Listed:
     """Pools that a roll has."""
     teams: frozenset[str] = frozenset()
     """Namespaces of teams."""
-    memory: Memory = field(default_factory=Memory)
+    memory: DecisionMemory = field(default_factory=DecisionMemory)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class ClusterState:
     """The same as plain values."""
 
-    pods: tuple[Pod, ...]
-    nodes: tuple[Node, ...]
+    pods: tuple[PendingPod, ...]
+    nodes: tuple[ClusterNode, ...]
     gangs: tuple[Gang, ...]
     daemons: tuple[Shape, ...]
 
 
-def list_all(api: Api, memory: Memory | None = None) -> Listed:
+def list_all(api: Api, memory: DecisionMemory | None = None) -> ListedObjects:
     """List everything that a decision depends on, with a memory that was read already if there is one. Raise
     ``ApiError`` when the API refuses or does not answer."""
-    known = Store(api).read() if memory is None else memory
+    known = MemoryStore(api).read() if memory is None else memory
     return gathered(lambda path: _listed(api, path), memory=known, now=api.now())
 
 
-def gathered(items: Items, *, memory: Memory, now: datetime) -> Listed:
+def gathered(items: Items, *, memory: DecisionMemory, now: datetime) -> ListedObjects:
     """Return everything that a decision depends on, out of collections. A roll has a pool while it has its lease; an
     autoscaler has one only for as long as it writes."""
     pods = items(PODS)
     claims = any(_claims(pod) for pod in pods if waits(pod))
     leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
     requests = items(REQUESTS)
-    return Listed(
+    return ListedObjects(
         pods=pods,
         nodes=items(NODES),
         budgets=items(BUDGETS),
@@ -116,12 +116,12 @@ def _listed(api: Api, path: str) -> list[Object]:
 
 
 def read(
-    listed: Listed,
+    listed: ListedObjects,
     *,
-    machines: Mapping[str, Known],
+    machines: Mapping[str, MachineFacts],
     taints: Mapping[str, frozenset[tuple[str, str]]],
     now: datetime,
-) -> Cluster:
+) -> ClusterState:
     """Return listed objects as plain values. ``machines`` are those of all groups by the name of their node,
     ``taints`` those that a pool's nodes always have, by its name on nodes."""
     shapes = Shapes(_volumes(listed.claims, listed.volumes))
@@ -145,7 +145,7 @@ def read(
         elif waits(pod):
             waiting.append(pod)
     templates = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listed.templates}
-    return Cluster(
+    return ClusterState(
         pods=tuple(_pod(item, shapes) for item in waiting),
         nodes=tuple(nodes.of(item, on.get(item["metadata"]["name"], ())) for item in listed.nodes),
         gangs=tuple(
@@ -172,9 +172,9 @@ def waits(item: Object) -> bool:
     return not own and not held and item.get("status", {}).get("phase", "Pending") == "Pending"
 
 
-def _pod(item: Object, shapes: Shapes) -> Pod:
+def _pod(item: Object, shapes: Shapes) -> PendingPod:
     metadata = item["metadata"]
-    return Pod(
+    return PendingPod(
         namespace=metadata["namespace"],
         name=metadata["name"],
         shape=shapes.of(item),
@@ -185,7 +185,7 @@ def _pod(item: Object, shapes: Shapes) -> Pod:
     )
 
 
-def _daemons(listed: Listed, shapes: Shapes) -> Iterator[Shape]:
+def _daemons(listed: ListedObjects, shapes: Shapes) -> Iterator[Shape]:
     """Yield the pods of daemon sets, without those of teams: one that asks for more than there is would stop the growth
     of every pool."""
     for item in listed.daemon_sets:

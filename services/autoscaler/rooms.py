@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from services.autoscaler.matching import keeps_apart, mismatch
-from services.autoscaler.shapes import COMMON, Apart, Kind, Operator, Resources, Shape, Where
-from services.autoscaler.snapshot import LabelPairs, Node
+from services.autoscaler.shapes import COMMON, Apart, NodeKind, Operator, Resources, Shape, Where
+from services.autoscaler.snapshot import ClusterNode, LabelPairs
 
 ROW = 32
 """Number of nodes of a row."""
@@ -41,7 +41,7 @@ NOW = (Tier.RACK, Tier.BUSY, Tier.IDLE)
 """Tiers whose nodes take pods at once."""
 
 
-class Need:
+class PodNeed:
     """A shape, translated for one ledger."""
 
     __slots__ = ("alone", "by_name", "matches", "owns", "ports", "shape", "vector")
@@ -55,12 +55,12 @@ class Need:
         """True when two of them are never on one node."""
 
 
-class Room:
+class NodeRoom:
     """Amounts that are free on one node."""
 
     __slots__ = ("closed", "free", "kind", "matches", "name", "node", "owns", "ports", "row", "spare", "taken", "tier")
 
-    def __init__(self, name: str, kind: Kind, tier: Tier, free: list[int], node: Node | None = None) -> None:
+    def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
         self.name, self.kind, self.tier, self.free, self.node = name, kind, tier, free, node
         self.matches, self.owns = 0, 0
         self.ports: frozenset[str] = node.ports if node else frozenset()
@@ -70,9 +70,9 @@ class Room:
         """True when nothing more may be placed on it."""
         self.spare = False
         """True for one that its pool keeps empty."""
-        self.row: Row | None = None
+        self.row: NodeRow | None = None
 
-    def most(self, need: Need, count: int) -> int:
+    def most(self, need: PodNeed, count: int) -> int:
         """Return the number of pods, ``count`` at most, that it has room for."""
         if self.closed:
             return 0
@@ -99,18 +99,18 @@ def _labels_of(term: Apart) -> Iterator[tuple[str, str]]:
         yield from ((exact.key, value) for value in exact.values)
 
 
-class Row:
+class NodeRow:
     """A few nodes of one class."""
 
     __slots__ = ("best", "rooms", "stale")
 
     def __init__(self, width: int) -> None:
-        self.rooms: list[Room] = []
+        self.rooms: list[NodeRoom] = []
         self.best = [0] * width
         """At least the most of each resource that one of the nodes has free."""
         self.stale = False
 
-    def add(self, room: Room) -> None:
+    def add(self, room: NodeRoom) -> None:
         """Add a node at the end."""
         room.row = self
         self.rooms.append(room)
@@ -122,19 +122,19 @@ class Class:
 
     __slots__ = ("best", "kind", "labels", "rows", "stale", "tier")
 
-    def __init__(self, kind: Kind, tier: Tier) -> None:
+    def __init__(self, kind: NodeKind, tier: Tier) -> None:
         """``kind`` is that of any of its nodes."""
         self.kind, self.tier = kind, tier
         self.labels = dict(kind.labels)
-        self.rows: list[Row] = []
+        self.rows: list[NodeRow] = []
         self.best: list[int] = []
         """At least the most of each resource that one of the nodes has free; empty without any node."""
         self.stale = False
 
-    def add(self, room: Room, width: int) -> None:
+    def add(self, room: NodeRoom, width: int) -> None:
         """Add a node behind all others."""
         if not self.rows or len(self.rows[-1].rooms) >= ROW:
-            self.rows.append(Row(width))
+            self.rows.append(NodeRow(width))
         self.rows[-1].add(room)
         self.best = [max(pair) for pair in zip(self.best, room.free, strict=True)] if self.best else list(room.free)
 
@@ -160,10 +160,10 @@ class Ledger:
                 self._by_label.setdefault(label, []).append(term)
         self._matched: dict[tuple[str, LabelPairs], int] = {}
         self._classes: dict[object, Class] = {}
-        self._kinds: dict[int, tuple[Kind, object]] = {}
+        self._kinds: dict[int, tuple[NodeKind, object]] = {}
         self._fitting: dict[Where, tuple[Class, ...]] = {}
         self._selected: dict[tuple[Where, Sequence[Tier], tuple[str, str] | None], tuple[Class, ...]] = {}
-        self._needs: dict[tuple[Shape, int], Need] = {}
+        self._needs: dict[tuple[Shape, int], PodNeed] = {}
         self._journal: list[Callable[[], None]] = []
 
     @property
@@ -175,7 +175,7 @@ class Ledger:
         """Return resources in the ledger's order, without those that nobody asks for."""
         return [resources.get(name, 0) for name in self.names]
 
-    def need(self, shape: Shape, identity: tuple[str, LabelPairs] = ("", ())) -> Need:
+    def need(self, shape: Shape, identity: tuple[str, LabelPairs] = ("", ())) -> PodNeed:
         """Return a shape's need. ``identity`` is the pod's namespace and labels, of which equal needs may differ as
         long as no other pod keeps apart from them."""
         matches = self._matches(*identity) if self._bits else 0
@@ -183,7 +183,7 @@ class Ledger:
         if known is None:
             vector = tuple(sorted((self.index[name], amount) for name, amount in shape.requests))
             owns = sum({self._bits[term] for term in shape.apart})
-            known = self._needs[shape, matches] = Need(shape, vector, matches=matches, owns=owns)
+            known = self._needs[shape, matches] = PodNeed(shape, vector, matches=matches, owns=owns)
         return known
 
     def _matches(self, namespace: str, labels: LabelPairs) -> int:
@@ -195,7 +195,7 @@ class Ledger:
             self._matched[namespace, labels] = known
         return known
 
-    def class_of(self, kind: Kind, tier: Tier) -> Class:
+    def class_of(self, kind: NodeKind, tier: Tier) -> Class:
         """Return the class of nodes of a kind."""
         known = self._kinds.get(id(kind))
         if known is None:
@@ -209,12 +209,12 @@ class Ledger:
             self._selected.clear()
         return found
 
-    def add_all(self, rooms: Iterable[Room]) -> None:
+    def add_all(self, rooms: Iterable[NodeRoom]) -> None:
         """Add nodes, for good, the fullest first, so that they are filled up before others are begun."""
         for room in sorted(rooms, key=lambda one: (one.free, one.name)):
             self.add(room)
 
-    def add(self, room: Room) -> None:
+    def add(self, room: NodeRoom) -> None:
         """Add one node, for good."""
         if room.node and self._bits:
             room.owns = sum({self._bits[term] for term in room.node.apart})
@@ -222,7 +222,7 @@ class Ledger:
                 room.matches |= self._matches(*identity)
         self.class_of(room.kind, room.tier).add(room, len(self.names))
 
-    def add_new(self, room: Room) -> None:
+    def add_new(self, room: NodeRoom) -> None:
         """Add a node that is to be made, until it is taken back."""
         self.add(room)
         row = room.row
@@ -230,7 +230,7 @@ class Ledger:
             raise ValueError(f"{room.name} is in no row")
         self._journal.append(lambda: _remove(row, room))
 
-    def rooms(self) -> Iterator[Room]:
+    def rooms(self) -> Iterator[NodeRoom]:
         """Yield every node, and those that are to be made."""
         return (room for one in self._classes.values() for row in one.rows for room in row.rooms)
 
@@ -245,11 +245,11 @@ class Ledger:
         return found
 
     def place(
-        self, need: Need, count: int, *, tiers: Sequence[Tier], domain: tuple[str, str] | None = None
-    ) -> list[tuple[Room, int]]:
+        self, need: PodNeed, count: int, *, tiers: Sequence[Tier], domain: tuple[str, str] | None = None
+    ) -> list[tuple[NodeRoom, int]]:
         """Place as many of ``count`` pods as there is room for on nodes of some tiers, and return where. ``domain`` is
         a label that the nodes must have."""
-        placed: list[tuple[Room, int]] = []
+        placed: list[tuple[NodeRoom, int]] = []
         for one in self._chosen(need.shape.where, tiers, domain):
             best = one.best
             if not best:
@@ -274,7 +274,7 @@ class Ledger:
             )
         return found
 
-    def _place_in(self, need: Need, count: int, one: Class, placed: list[tuple[Room, int]]) -> int:
+    def _place_in(self, need: PodNeed, count: int, one: Class, placed: list[tuple[NodeRoom, int]]) -> int:
         """Place pods on the nodes of a class, and return how many."""
         before = count
         for row in one.rows:
@@ -295,7 +295,7 @@ class Ledger:
             one.stale = False
         return before - count
 
-    def _place_on(self, need: Need, count: int, row: Row, placed: list[tuple[Room, int]]) -> int:
+    def _place_on(self, need: PodNeed, count: int, row: NodeRow, placed: list[tuple[NodeRoom, int]]) -> int:
         """Place pods on the nodes of a row, and return how many."""
         before = count
         vector = need.vector
@@ -321,7 +321,7 @@ class Ledger:
             row.stale = False
         return before - count
 
-    def take(self, room: Room, need: Need, count: int) -> None:
+    def take(self, room: NodeRoom, need: PodNeed, count: int) -> None:
         """Count pods on a node."""
         former = (room.matches, room.owns, room.ports)
         for index, amount in need.vector:
@@ -351,7 +351,7 @@ class Ledger:
         """Return every value that a label has on nodes, and on those to be made."""
         return {value for one in self._classes.values() if (value := one.labels.get(key)) is not None}
 
-    def bound(self, need: Need, count: int, domain: tuple[str, str]) -> int:
+    def bound(self, need: PodNeed, count: int, domain: tuple[str, str]) -> int:
         """Return a number that is at least that of the pods, ``count`` at most, with room on present nodes of a
         domain."""
         found = 0
@@ -365,15 +365,15 @@ class Ledger:
         return found
 
 
-def _remove(row: Row, room: Room) -> None:
+def _remove(row: NodeRow, room: NodeRoom) -> None:
     row.rooms.remove(room)
 
 
-def _loosen(part: Row | Class, best: list[int]) -> None:
+def _loosen(part: NodeRow | Class, best: list[int]) -> None:
     part.best, part.stale = best, True
 
 
-def _give_back(room: Room, need: Need, count: int, former: tuple[int, int, frozenset[str]]) -> None:
+def _give_back(room: NodeRoom, need: PodNeed, count: int, former: tuple[int, int, frozenset[str]]) -> None:
     for index, amount in need.vector:
         room.free[index] += amount * count
     room.taken -= count

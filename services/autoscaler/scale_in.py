@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from clouds.base.phrases import counted
-from services.autoscaler.actions import Action, Verb
-from services.autoscaler.groups import PoolView, told, unjoined
+from services.autoscaler.actions import ScalingAction, Verb
+from services.autoscaler.groups import JudgedPool, told, unjoined
 from services.autoscaler.placing import Placer
-from services.autoscaler.rooms import Ledger, Room
-from services.autoscaler.snapshot import Cordon, Health, Node, Settings
+from services.autoscaler.rooms import Ledger, NodeRoom
+from services.autoscaler.snapshot import AutoscalerSettings, ClusterNode, Cordon, Health
 
 
 @dataclass(kw_only=True)
 class _Pool:
     """Machines that may still be removed from one pool."""
 
-    view: PoolView
-    nodes: list[Node] = field(default_factory=list)
+    view: JudgedPool
+    nodes: list[ClusterNode] = field(default_factory=list)
     slots: int = 0
     """Number of machines that may be taken out of service in addition."""
     total: int = 0
@@ -42,22 +42,22 @@ class ScaleIn:
 
     def __init__(
         self,
-        pools: Mapping[str, PoolView],
-        rooms: Mapping[str, Room],
+        pools: Mapping[str, JudgedPool],
+        rooms: Mapping[str, NodeRoom],
         *,
         ledger: Ledger,
         placer: Placer,
-        settings: Settings,
+        settings: AutoscalerSettings,
         now: datetime,
     ) -> None:
         """``rooms`` are those of nodes by name, after all demand was placed."""
         self._rooms, self._ledger, self._placer = rooms, ledger, placer
         self._settings, self._now = settings, now
         self._pools = {name: _Pool(view=view) for name, view in pools.items() if view.groups}
-        self.actions: list[Action] = []
+        self.actions: list[ScalingAction] = []
         self.idle: dict[str, datetime] = {}
 
-    def run(self, nodes: Sequence[Node], idle: Mapping[str, datetime]) -> None:
+    def run(self, nodes: Sequence[ClusterNode], idle: Mapping[str, datetime]) -> None:
         """Decide on every node. ``idle`` is what the last pass knew of idle nodes."""
         for node in nodes:
             if node.pool in self._pools:
@@ -76,12 +76,12 @@ class ScaleIn:
         for pool in self._pools.values():
             self._bury(pool)
 
-    def _turn(self, one: tuple[Node, _Pool]) -> tuple[bool, datetime, str]:
+    def _turn(self, one: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
         """Return a key that sorts what is on its way out first, then what has been idle for longest."""
         node = one[0]
         return node.cordon is not Cordon.OURS, self.idle[node.name], node.name
 
-    def _give_back(self, node: Node, pool: _Pool) -> None:
+    def _give_back(self, node: ClusterNode, pool: _Pool) -> None:
         """Take a cordon of ours back from a node that is needed, or that somebody works on."""
         ours = node.cordon is Cordon.OURS and not node.keep and node.name not in self.idle
         if ours and not pool.view.untold and (node.work or self._needed(node)):
@@ -116,19 +116,19 @@ class ScaleIn:
                 pool.held = pool.held or reason
 
     @staticmethod
-    def _is_going(node: Node) -> bool:
+    def _is_going(node: ClusterNode) -> bool:
         """Return whether a node is on its way out and its group does not know that yet. One that somebody wants kept
         stays."""
         return node.cordon is Cordon.OURS and node.health is not Health.ENDING and not node.keep
 
-    def _silent(self, node: Node) -> bool:
+    def _silent(self, node: ClusterNode) -> bool:
         """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool takes."""
         if node.health is Health.STARTING:
             pool = self._pools.get(node.pool)
             return pool is not None and is_stuck(node, pool.view.pool.join, self._now)
         return node.health is Health.SILENT
 
-    def _needed(self, node: Node) -> bool:
+    def _needed(self, node: ClusterNode) -> bool:
         """Return whether pods were placed on a node, or it is kept as a spare."""
         room = self._rooms.get(node.name)
         return room is not None and (room.taken > 0 or room.spare)
@@ -137,15 +137,15 @@ class ScaleIn:
         return max(1, int(self._settings.share * size))
 
     def _hold(self, target: str, reason: str) -> None:
-        self.actions.append(Action(verb=Verb.HOLD, target=target, reason=reason))
+        self.actions.append(ScalingAction(verb=Verb.HOLD, target=target, reason=reason))
 
-    def _is_idle(self, node: Node) -> bool:
+    def _is_idle(self, node: ClusterNode) -> bool:
         """Return whether nobody works on a ready node, or waits for it, and nobody wants it left alone."""
         left_alone = node.keep or node.cordon is Cordon.OTHERS
         busy = node.work or left_alone or node.health is not Health.READY
         return not busy and not self._needed(node)
 
-    def _remove(self, node: Node, pool: _Pool, since: datetime) -> None:
+    def _remove(self, node: ClusterNode, pool: _Pool, since: datetime) -> None:
         """Take the next step towards the end of an idle node."""
         ours = node.cordon is Cordon.OURS
         if pool.view.untold:
@@ -165,7 +165,7 @@ class ScaleIn:
                 pool.spare[node.group] -= 1
                 self._act(Verb.CORDON, node, f"nobody has worked on it for {told(self._now - since)}")
 
-    def _is_due(self, node: Node, pool: _Pool, since: datetime) -> bool:
+    def _is_due(self, node: ClusterNode, pool: _Pool, since: datetime) -> bool:
         """Return whether a node is idle for long enough and may go. One that cannot be emptied now would keep others
         from going."""
         if node.leaving or any(pod.held for pod in node.moving):
@@ -173,18 +173,18 @@ class ScaleIn:
         long = self._now - since >= pool.view.pool.idle
         return long and pool.slots > 0 and pool.spare.get(node.group, 0) > 0
 
-    def _is_stuck(self, node: Node) -> bool:
+    def _is_stuck(self, node: ClusterNode) -> bool:
         """Return whether a node that is on its way out is not emptied in time, or nobody knows since when it is."""
         late = node.cordoned_at is None or self._now - node.cordoned_at > self._settings.leave
         return late and (node.cordoned_at is None or bool(node.moving or node.leaving))
 
-    def _stay(self, node: Node, reason: str = "") -> None:
+    def _stay(self, node: ClusterNode, reason: str = "") -> None:
         """Let a node stay, with its clock from the beginning."""
         if node.cordon is Cordon.OURS:
             self.idle.pop(node.name)
             self._uncordon(node, reason)
 
-    def _moved(self, node: Node) -> bool:
+    def _moved(self, node: ClusterNode) -> bool:
         """Count the pods that a node would lose on other nodes. Return False, and count none, when one has no room."""
         room = self._rooms.get(node.name)
         mark = self._ledger.mark()
@@ -198,7 +198,7 @@ class ScaleIn:
                 return False
         return True
 
-    def _onward(self, node: Node) -> None:
+    def _onward(self, node: ClusterNode) -> None:
         """Empty a node that is cordoned, or end its machine."""
         if node.cordoned_at is None or self._now - node.cordoned_at < self._settings.settle:
             return
@@ -207,12 +207,14 @@ class ScaleIn:
         elif not node.leaving:
             self._end(node, "it is cordoned and empty")
 
-    def _drain(self, node: Node) -> None:
+    def _drain(self, node: ClusterNode) -> None:
         free = tuple(sorted(one.id for one in node.moving if not one.held))
         held = "; ".join(sorted(f"{one.id}: {one.held}" for one in node.moving if one.held))
         if free:
             reason = f"{counted(len(free), 'pod')} with room elsewhere" + (f"; not yet: {held}" if held else "")
-            self.actions.append(Action(verb=Verb.DRAIN, target=node.name, pool=node.pool, pods=free, reason=reason))
+            self.actions.append(
+                ScalingAction(verb=Verb.DRAIN, target=node.name, pool=node.pool, pods=free, reason=reason)
+            )
         else:
             self._hold(node.name, f"its pods may not leave yet: {held}")
 
@@ -235,7 +237,7 @@ class ScaleIn:
                     break
                 pool.late -= 1
                 self.actions.append(
-                    Action(
+                    ScalingAction(
                         verb=Verb.END,
                         target=machine.id,
                         machine=machine.id,
@@ -245,20 +247,20 @@ class ScaleIn:
                     )
                 )
 
-    def _is_dead(self, node: Node) -> bool:
+    def _is_dead(self, node: ClusterNode) -> bool:
         if not node.machine or node.since is None or not self._silent(node):
             return False
         kept = node.keep or node.work or node.leaving or node.cordon is Cordon.OTHERS
         return not kept and self._now - node.since >= self._settings.dead
 
-    def _end(self, node: Node, reason: str) -> None:
+    def _end(self, node: ClusterNode, reason: str) -> None:
         self.actions.append(
-            Action(
+            ScalingAction(
                 verb=Verb.END, target=node.name, machine=node.machine, group=node.group, pool=node.pool, reason=reason
             )
         )
 
-    def _uncordon(self, node: Node, reason: str = "") -> None:
+    def _uncordon(self, node: ClusterNode, reason: str = "") -> None:
         room = self._rooms.get(node.name)
         if room is not None and room.spare:
             self._act(Verb.UNCORDON, node, "it is one of its pool's spare nodes")
@@ -266,10 +268,10 @@ class ScaleIn:
         why = f"{counted(node.work, 'pod')} at work on it" if node.work else "its pods have no room elsewhere"
         self._act(Verb.UNCORDON, node, reason or ("pods that wait have room on it" if self._needed(node) else why))
 
-    def _act(self, verb: Verb, node: Node, reason: str) -> None:
-        self.actions.append(Action(verb=verb, target=node.name, pool=node.pool, reason=reason))
+    def _act(self, verb: Verb, node: ClusterNode, reason: str) -> None:
+        self.actions.append(ScalingAction(verb=verb, target=node.name, pool=node.pool, reason=reason))
 
 
-def is_stuck(node: Node, join: timedelta, now: datetime) -> bool:
+def is_stuck(node: ClusterNode, join: timedelta, now: datetime) -> bool:
     """Return whether a node has been starting for longer than its pool takes."""
     return node.health is Health.STARTING and node.since is not None and now - node.since > join

@@ -12,11 +12,11 @@ from contract.kubernetes.election import Candidate, terms
 from contract.kubernetes.lease import holding
 from services.autoscaler.cached import Lists
 from services.autoscaler.guard import LostError
-from services.autoscaler.journal import Journal, Write
-from services.autoscaler.metrics import Metrics
+from services.autoscaler.journal import DecisionJournal, Write
+from services.autoscaler.metrics import AutoscalerMetrics
 from services.autoscaler.passes import Passed, Passes
 from services.autoscaler.reading import NAME, list_all
-from services.autoscaler.snapshot import Settings
+from services.autoscaler.snapshot import AutoscalerSettings
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -36,7 +36,7 @@ AFTER_LEFT_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class ServiceTerms:
     """Terms on which an autoscaler runs."""
 
     instance: str
@@ -47,7 +47,7 @@ class Terms:
     """False for one that takes no lease, and looks beside whoever leads."""
     as_json: bool = False
     """True for a decision log that programs read."""
-    settings: Settings | None = None
+    settings: AutoscalerSettings | None = None
 
     @property
     def identity(self) -> str:
@@ -61,13 +61,13 @@ def serve(
     prices: PriceBook,
     *,
     stop: threading.Event,
-    run: Terms,
+    run: ServiceTerms,
     write: Write = print,
-    metrics: Metrics | None = None,
+    metrics: AutoscalerMetrics | None = None,
 ) -> None:
     """Lead whenever no other does, until stopped. ``write`` takes the lines of the decision log. Errors that time does
     not heal are raised."""
-    told = metrics or Metrics()
+    told = metrics or AutoscalerMetrics()
     if not run.elected:
         _lead(environment, api, prices, leads=lambda: True, stop=stop, run=run, write=write, metrics=told)
     candidate = Candidate(api, NAME, identity=run.identity)
@@ -80,7 +80,7 @@ def serve(
             told.set("leader", 0)
 
 
-def once(environment: Environment, api: Api, prices: PriceBook, *, run: Terms, write: Write = print) -> Passed:
+def once(environment: Environment, api: Api, prices: PriceBook, *, run: ServiceTerms, write: Write = print) -> Passed:
     """Make one pass, and wait until everything in it is done. Raise ``HeldError`` when another process leads, and
     ``ApiError`` when the API refuses or does not answer."""
 
@@ -92,8 +92,8 @@ def once(environment: Environment, api: Api, prices: PriceBook, *, run: Terms, w
             read=lambda memory, _now: list_all(api, memory),
             leads=leads,
             identity=run.identity,
-            journal=Journal(write, as_json=run.as_json, now=api.now),
-            metrics=Metrics(),
+            journal=DecisionJournal(write, as_json=run.as_json, now=api.now),
+            metrics=AutoscalerMetrics(),
             act=run.act,
             settings=run.settings,
         )
@@ -115,14 +115,14 @@ def _lead(
     *,
     leads: Callable[[], bool],
     stop: threading.Event,
-    run: Terms,
+    run: ServiceTerms,
     write: Write,
-    metrics: Metrics,
+    metrics: AutoscalerMetrics,
 ) -> None:
     """Make passes until stopped, or until another leads."""
     wake = threading.Event()
     lists = Lists(api, wake.set)
-    journal = Journal(write, as_json=run.as_json, now=api.now)
+    journal = DecisionJournal(write, as_json=run.as_json, now=api.now)
     passes = Passes(
         environment,
         api,
@@ -151,7 +151,7 @@ def _lead(
         passes.close()
 
 
-def _pass(passes: Passes, journal: Journal) -> float:
+def _pass(passes: Passes, journal: DecisionJournal) -> float:
     """Make a pass, and return the time until the next one, seconds, if nothing changes before."""
     try:
         passed = passes.run()

@@ -1,5 +1,5 @@
 """Needs of pods and kinds of nodes, as plain values. Equal pods share one :class:`Shape` object and equal nodes one
-:class:`Kind`: a cluster has few of either, so what is asked of thousands is worked out once."""
+:class:`NodeKind`: a cluster has few of either, so what is asked of thousands is worked out once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Taint:
+class NodeTaint:
     """A node's taint."""
 
     key: str
@@ -134,10 +134,10 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class NodeKind:
     """Labels and taints of nodes that are alike."""
 
     labels: tuple[tuple[str, str], ...] = ()
     """Labels without the node's name, sorted."""
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[NodeTaint, ...] = ()
     """Taints that keep pods away, sorted, without those of a cordon and of a node that is still starting."""

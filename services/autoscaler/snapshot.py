@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
-from services.autoscaler.shapes import Apart, Kind, Resources, Shape
+from services.autoscaler.shapes import Apart, NodeKind, Resources, Shape
 
 LabelPairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
+class PendingPod:
     """A pod that waits for a node."""
 
     namespace: str
@@ -65,11 +65,11 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class ClusterNode:
     """A node of the cluster, with what is on it summed up."""
 
     name: str
-    kind: Kind
+    kind: NodeKind
     free: Resources
     """Amounts that may be allocated, without what its pods have requested."""
     allocatable: Resources = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class UnjoinedMachine:
     """A machine of a group that is no node."""
 
     id: str
@@ -121,7 +121,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ScalingGroup:
     """A group of a pool, as its cloud reports it."""
 
     name: str
@@ -134,7 +134,7 @@ class Group:
     min: int = 0
     leaving: int = 0
     """Number of machines that are being removed."""
-    unjoined: tuple[Machine, ...] = ()
+    unjoined: tuple[UnjoinedMachine, ...] = ()
     """Machines that are no nodes, without those that are being removed."""
     refused: tuple[str, ...] = ()
     """Ids of machines that count in ``wanted`` though the cloud could not make them; not among ``machines``."""
@@ -147,13 +147,13 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class ScalingPool:
     """A pool as it is declared, with the state of its groups."""
 
     name: str
     site: str
     region: str = ""
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ScalingGroup, ...] = ()
     """Groups in the order in which they are filled; empty for racks."""
     labels: LabelPairs = ()
     """Labels of a new node, as far as they are known before it is made."""
@@ -217,7 +217,7 @@ class Gang:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class SharedLimit:
     """A number that several pools share: a quota, the nodes of the environment, the addresses of a subnet."""
 
     name: str
@@ -228,7 +228,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class AutoscalerSettings:
     """Numbers of the autoscaler that no pool sets."""
 
     share: float = 0.1
@@ -248,16 +248,16 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class ClusterSnapshot:
     """A cluster at one moment. No order in it means anything."""
 
-    pods: tuple[Pod, ...] = ()
+    pods: tuple[PendingPod, ...] = ()
     """Pods that wait for a node, without those of daemon sets and those that are being held back."""
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[ClusterNode, ...] = ()
     were: frozenset[str] = frozenset()
     """Machines that were nodes at the moment before, by their ids; none when nobody has looked before."""
     gangs: tuple[Gang, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[SharedLimit, ...] = ()
     daemons: tuple[Shape, ...] = ()
     """Pods that every node has that they match: a new node has room for the rest only."""
-    settings: Settings = field(default_factory=Settings)
+    settings: AutoscalerSettings = field(default_factory=AutoscalerSettings)

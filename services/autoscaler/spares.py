@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from services.autoscaler.groups import PoolView
+from services.autoscaler.groups import JudgedPool
 from services.autoscaler.offers import Market
-from services.autoscaler.rooms import Ledger, Room, Tier
+from services.autoscaler.rooms import Ledger, NodeRoom, Tier
 
 KEPT = (Tier.IDLE, Tier.COMING, Tier.NEW, Tier.CORDONED)
 """Tiers whose nodes may be spare, those that cost nothing more first."""
 
 
-def keep(pools: Mapping[str, PoolView], ledger: Ledger, market: Market) -> None:
+def keep(pools: Mapping[str, JudgedPool], ledger: Ledger, market: Market) -> None:
     """Set aside each pool's spare nodes, after all demand was placed, and ask for those that it lacks. Nothing is moved
     onto them either: that would make another one spare, and so on."""
     lacking = {name: view.pool.spare for name, view in pools.items() if view.pool.spare}
@@ -29,6 +29,6 @@ def keep(pools: Mapping[str, PoolView], ledger: Ledger, market: Market) -> None:
         market.ask(name, number, "its spare nodes")
 
 
-def _is_empty(room: Room) -> bool:
+def _is_empty(room: NodeRoom) -> bool:
     node = room.node
     return node is None or not (node.work or node.moving or node.leaving)

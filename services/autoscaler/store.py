@@ -7,30 +7,30 @@ import json
 from components.model.autoscaler.leases import AUTOSCALER
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import Object
-from services.autoscaler.memory import Memory, of_document, to_document
+from services.autoscaler.memory import DecisionMemory, of_document, to_document
 
 CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
 MEMORY = f"{CONFIGMAPS}/{AUTOSCALER}"
 """Object with what one decision left for the next, in its key ``memory``."""
 
 
-class Store:
+class MemoryStore:
     """The memory as one process reads and writes it. Whoever writes after somebody else did gets a conflict."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._item: Object | None = None
 
-    def read(self) -> Memory:
+    def read(self) -> DecisionMemory:
         """Return what was remembered. What cannot be read is forgotten: clocks start anew, and nothing is lost by
         that."""
         self._item = self._api.find(MEMORY)
         try:
-            return of_document(json.loads(self._item["data"]["memory"])) if self._item else Memory()
+            return of_document(json.loads(self._item["data"]["memory"])) if self._item else DecisionMemory()
         except (AttributeError, KeyError, TypeError, ValueError):
-            return Memory()
+            return DecisionMemory()
 
-    def write(self, memory: Memory) -> None:
+    def write(self, memory: DecisionMemory) -> None:
         """Write what is to be remembered, unless it is there already. Raise ``ApiError`` with status 409 when somebody
         else wrote since it was read."""
         data = {"memory": json.dumps(to_document(memory), sort_keys=True)}

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError
-from services.autoscaler.actions import Action, Verb
+from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.gang_objects import has_expired
 from services.autoscaler.guard import Guard
-from services.autoscaler.journal import Journal
+from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import Looked
 from services.autoscaler.pod_objects import Object
 from services.autoscaler.reading import NAME
@@ -35,7 +35,7 @@ ACCEPTED = ("Accepted", "True", "Accepted", "the request is looked after")
 class Teller:
     """Tells for one process."""
 
-    def __init__(self, api: Api, *, guard: Guard, instance: str, journal: Journal) -> None:
+    def __init__(self, api: Api, *, guard: Guard, instance: str, journal: DecisionJournal) -> None:
         self._api, self._guard, self._instance, self._journal = api, guard, instance, journal
         self._repeats = Repeats()
 
@@ -59,7 +59,7 @@ class Teller:
         self._repeats.forget()
 
     def _conditions(
-        self, looked: Looked, requests: Mapping[str, Object], told: Mapping[str, Action]
+        self, looked: Looked, requests: Mapping[str, Object], told: Mapping[str, ScalingAction]
     ) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
         """Yield what requests are to say: type, status, reason and message of each condition."""
         for gang in looked.gangs:
@@ -105,7 +105,7 @@ class Teller:
             if error.status not in (404, 409):
                 self._journal.say(f"request {_name(item)}", str(error))
 
-    def _say(self, pod: Object, action: Action) -> None:
+    def _say(self, pod: Object, action: ScalingAction) -> None:
         metadata = pod["metadata"]
         now = self._api.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         reference = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"]}
@@ -131,10 +131,10 @@ class Teller:
             self._journal.say(f"event on {_name(pod)}", str(error))
 
 
-def _in_turn(tells: Iterable[Action]) -> Iterator[tuple[str, Action]]:
+def _in_turn(tells: Iterable[ScalingAction]) -> Iterator[tuple[str, ScalingAction]]:
     """Yield the names of pods with what they are told, one of each namespace in turn: none keeps others from being
     told."""
-    spaces: dict[str, list[tuple[str, Action]]] = {}
+    spaces: dict[str, list[tuple[str, ScalingAction]]] = {}
     for action in tells:
         for name in (action.pods or (action.target,))[:PODS_TOLD]:
             spaces.setdefault(name.partition("/")[0], []).append((name, action))

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from clouds.base.phrases import counted, names
-from services.autoscaler.actions import Action, Decision, Verb
+from services.autoscaler.actions import Decision, ScalingAction, Verb
 from services.autoscaler.demand import several
 
 
-def line(action: Action) -> str:
+def line(action: ScalingAction) -> str:
     """Return an action with its reason in a line."""
     return f"{action.verb} {_what(action)}: {action.reason}"
 
 
-def _what(action: Action) -> str:
+def _what(action: ScalingAction) -> str:
     match action.verb:
         case Verb.GROW | Verb.SHRINK:
             return f"{action.target} from {action.was} to {action.size}"
@@ -43,7 +43,7 @@ def to_plain(decision: Decision, blind: Iterable[str] = ()) -> dict[str, Any]:
     }
 
 
-def plain(action: Action) -> dict[str, Any]:
+def plain(action: ScalingAction) -> dict[str, Any]:
     """Return an action as plain values."""
     found: dict[str, Any] = {"action": str(action.verb), "target": action.target, "reason": action.reason}
     for name in ("pool", "group", "machine", "was", "size"):

@@ -24,8 +24,8 @@ from components.model.loading.errors import ConfigurationError
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
-from services.autoscaler.metrics import PORT, Metrics, served
-from services.autoscaler.service import Terms
+from services.autoscaler.metrics import PORT, AutoscalerMetrics, served
+from services.autoscaler.service import ServiceTerms
 from services.autoscaler.service import serve as work
 
 log = logging.getLogger("autoscaler")
@@ -43,7 +43,7 @@ Serve = Callable[[Given, PriceBook, threading.Event], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class ServiceMachine:
     """Facts about this machine, and where its files are."""
 
     name: str
@@ -52,7 +52,7 @@ class Machine:
     pki: Path = PKI
 
     @classmethod
-    def read(cls, node: Path, pki: Path) -> Machine:
+    def read(cls, node: Path, pki: Path) -> ServiceMachine:
         """Read the machine's own description."""
         told = json.loads(node.read_text(encoding="utf-8"))
         return cls(name=str(told["machine"]), port=int(told["port"]), pki=pki)
@@ -173,14 +173,14 @@ def main() -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    machine, metrics = Machine.read(arguments.node, arguments.pki), Metrics()
+    machine, metrics = ServiceMachine.read(arguments.node, arguments.pki), AutoscalerMetrics()
     folder = Path(os.environ.get("RUNTIME_DIRECTORY", "."))
     tokens = os.environ.get(TOKENS, "")
 
     def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
         sign_in(given, machine=machine.name, tokens=tokens, folder=folder, stop=over)
         own = given.environment.autoscaler
-        run = Terms(instance=machine.name, act=own is not None and not own.dry_run, as_json=True)
+        run = ServiceTerms(instance=machine.name, act=own is not None and not own.dry_run, as_json=True)
         work(given.environment, machine.api(), book, stop=over, run=run, write=_write, metrics=metrics)
 
     with served(metrics, port=arguments.port):

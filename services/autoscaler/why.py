@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from services.autoscaler.actions import Action, Verb
+from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.demand import GangDemand
 from services.autoscaler.matching import mismatch
 from services.autoscaler.offers import Market, Offer
 from services.autoscaler.placing import Domain, Short
-from services.autoscaler.rooms import Ledger, Need
+from services.autoscaler.rooms import Ledger, PodNeed
 from services.autoscaler.shapes import PODS
 
 UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -27,25 +27,25 @@ def quantity(name: str, amount: int) -> str:
     return f"{amount} {name}"
 
 
-def asked(need: Need) -> str:
+def asked(need: PodNeed) -> str:
     """Return what a pod asks for."""
     found = [quantity(name, amount) for name, amount in need.shape.requests if name != PODS]
     return ", ".join(found) or "nothing but a place"
 
 
-def tell(short: Short, ledger: Ledger, market: Market) -> Action:
+def tell(short: Short, ledger: Ledger, market: Market) -> ScalingAction:
     """Return what is said of demand without room."""
     reason = _reason(short.demand.need, ledger, market, short.domain)
     unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
     if unknown:
         reason = f"no node is asked for: {'; '.join(unknown)}"
     if short.gang is None:
-        return Action(verb=Verb.TELL, target=short.pods[0], reason=reason, pods=short.pods)
+        return ScalingAction(verb=Verb.TELL, target=short.pods[0], reason=reason, pods=short.pods)
     gang = short.gang
     if not unknown:
         reason = f"it waits as a whole: {_gang_reason(short, gang, reason)}"
     pods = tuple(name for one in gang.members if not one.declared for name in one.pods)
-    return Action(verb=Verb.TELL, target=gang.gang.name, reason=reason, pods=pods)
+    return ScalingAction(verb=Verb.TELL, target=gang.gang.name, reason=reason, pods=pods)
 
 
 def _gang_reason(short: Short, gang: GangDemand, reason: str) -> str:
@@ -56,7 +56,7 @@ def _gang_reason(short: Short, gang: GangDemand, reason: str) -> str:
     return f"{short.fitted} of {gang.count} members have room{place}; {reason}"
 
 
-def _reason(need: Need, ledger: Ledger, market: Market, domain: Domain | None) -> str:
+def _reason(need: PodNeed, ledger: Ledger, market: Market, domain: Domain | None) -> str:
     if need.by_name:
         return f"asks {asked(need)}; it may be on nodes of certain names alone, and these have no room"
     fitting = market.fitting(need)
@@ -78,7 +78,7 @@ def _shut(name: str, offers: Sequence[Offer]) -> str:
     return f"pool {name}: {shut[0]}" if len(shut) == len(offers) else f"pool {name} has room for too few"
 
 
-def _too_small(need: Need, ledger: Ledger, market: Market) -> str:
+def _too_small(need: PodNeed, ledger: Ledger, market: Market) -> str:
     """Return what the largest machine has where the pod may be; empty when it may be nowhere."""
     offers = market.matching(need.shape.where)
     if not offers:
@@ -94,7 +94,7 @@ def _too_small(need: Need, ledger: Ledger, market: Market) -> str:
     return f"asks {asked(need)}, largest is {machine} of pool {best.pool.name} with {has}"
 
 
-def _unlike(need: Need, market: Market) -> str:
+def _unlike(need: PodNeed, market: Market) -> str:
     """Return what labels and taints keep the pod away."""
     found: dict[str, list[str]] = {}
     for offer in market.offers:

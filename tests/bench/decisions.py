@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from services.autoscaler.memory import Memory
+from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.plan import plan
-from services.autoscaler.shapes import Kind, Operator, Requirement, Shape, Taint, Toleration, Where, amounts
-from services.autoscaler.snapshot import Gang, Group, Node, Pod, Pool, Snapshot
+from services.autoscaler.shapes import NodeKind, NodeTaint, Operator, Requirement, Shape, Toleration, Where, amounts
+from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Gang, PendingPod, ScalingGroup, ScalingPool
 
 NODES, POOLS, SITES = 7_500, 60, 6
 CASES = ((100, 1), (10_000, 500), (50_000, 5_000))
@@ -28,21 +28,21 @@ def measure(_folder: Path) -> Iterator[tuple[str, float]]:
     """Yield the time of a decision for each number of pods, the least of a few rounds, and the memory of all."""
     pools, nodes = cluster()
     for pods, shapes in CASES:
-        snapshot = Snapshot(nodes=nodes, **waiting(pods, shapes))
+        snapshot = ClusterSnapshot(nodes=nodes, **waiting(pods, shapes))
         yield f"decision for {pods:,} pods of {shapes:,} shapes, {NODES:,} nodes, ms", _least_ms(snapshot, pools)
     yield "peak memory of all that, MiB", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _least_ms(snapshot: Snapshot, pools: tuple[Pool, ...]) -> float:
+def _least_ms(snapshot: ClusterSnapshot, pools: tuple[ScalingPool, ...]) -> float:
     taken = []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        plan(snapshot, pools, Memory(), NOW)
+        plan(snapshot, pools, DecisionMemory(), NOW)
         taken.append(time.perf_counter() - began)
     return min(taken) * 1000
 
 
-def cluster() -> tuple[tuple[Pool, ...], tuple[Node, ...]]:
+def cluster() -> tuple[tuple[ScalingPool, ...], tuple[ClusterNode, ...]]:
     """Return pools that are three quarters full: half with GPUs, with a few free cores on every node."""
     chance = random.Random(7)
     pools, nodes = [], []
@@ -56,8 +56,8 @@ def cluster() -> tuple[tuple[Pool, ...], tuple[Node, ...]]:
             "longhaul.dev/site": f"site-{number % SITES}",
             "node.kubernetes.io/instance-type": f"type-{number % 7}",
         }
-        taints = (Taint("nvidia.com/gpu"),) if gpus else ()
-        kind = Kind(tuple(sorted(labels.items())), taints)
+        taints = (NodeTaint("nvidia.com/gpu"),) if gpus else ()
+        kind = NodeKind(tuple(sorted(labels.items())), taints)
         for index in range(each):
             used = chance.choice((0, 2, 4, 8, 8, 8, 8, 8))
             free = {**has, "cpu": 96_000 - used * 11_000 - chance.randrange(1, 80) * 100, "pods": 15 - used}
@@ -65,7 +65,7 @@ def cluster() -> tuple[tuple[Pool, ...], tuple[Node, ...]]:
             if gpus:
                 free["nvidia.com/gpu"] = 8 - used
             nodes.append(
-                Node(
+                ClusterNode(
                     name=f"{name}-{index:03}",
                     kind=kind,
                     free=free,
@@ -76,9 +76,9 @@ def cluster() -> tuple[tuple[Pool, ...], tuple[Node, ...]]:
                     work=used,
                 )
             )
-        group = Group(name=name, wanted=each, machines=each, max=each + 100)
+        group = ScalingGroup(name=name, wanted=each, machines=each, max=each + 100)
         pools.append(
-            Pool(
+            ScalingPool(
                 name=name,
                 site=f"site-{number % SITES}",
                 groups=(group,),
@@ -93,12 +93,12 @@ def cluster() -> tuple[tuple[Pool, ...], tuple[Node, ...]]:
     return tuple(pools), tuple(nodes)
 
 
-def waiting(count: int, shapes: int) -> dict[str, tuple[Pod, ...] | tuple[Gang, ...]]:
+def waiting(count: int, shapes: int) -> dict[str, tuple[PendingPod, ...] | tuple[Gang, ...]]:
     """Return pods of some shapes, half of them in gangs of 1 to 1,600."""
     chance = random.Random(count)
     kinds = [_shape(chance, number) for number in range(shapes)]
     pods = [
-        Pod(namespace="team", name=f"single-{index:05}", shape=kinds[index % shapes], priority=index % 3)
+        PendingPod(namespace="team", name=f"single-{index:05}", shape=kinds[index % shapes], priority=index % 3)
         for index in range(count // 2)
     ]
     gangs, left = [], count - len(pods)
@@ -107,7 +107,9 @@ def waiting(count: int, shapes: int) -> dict[str, tuple[Pod, ...] | tuple[Gang, 
         name, shape = f"gang-{len(gangs):04}", chance.choice(kinds)
         within = chance.choice(("", "longhaul.dev/site", "longhaul.dev/pool"))
         gangs.append(Gang(name=name, within=within))
-        pods += [Pod(namespace="team", name=f"{name}-{index:04}", shape=shape, gang=name) for index in range(size)]
+        pods += [
+            PendingPod(namespace="team", name=f"{name}-{index:04}", shape=shape, gang=name) for index in range(size)
+        ]
         left -= size
     return {"pods": tuple(pods), "gangs": tuple(gangs)}
 

@@ -21,8 +21,8 @@ from clouds.base.refusals import Refusal
 from components.model import Environment
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
-from services.autoscaler.metrics import PREFIX, Metrics
-from services.autoscaler.service import Terms, serve
+from services.autoscaler.metrics import PREFIX, AutoscalerMetrics
+from services.autoscaler.service import ServiceTerms, serve
 from tests.support.api_server import ApiServer
 
 PROCESSES = multiprocessing.get_context("fork")
@@ -94,7 +94,7 @@ class Ahead(Api):
         return super().now() + timedelta(seconds=self.ahead_s.value)
 
 
-class Longest(Metrics):
+class Longest(AutoscalerMetrics):
     """Metrics that know the longest pass besides."""
 
     def __init__(self, longest_s: Any) -> None:
@@ -177,13 +177,13 @@ def _serve(
     metrics = Longest(shared.longest_s)
     threading.Thread(target=_answer, args=(metrics, shared), daemon=True).start()
     with patch.object(aws, "live_groups", of_pool):
-        run, stop = Terms(instance="bench"), threading.Event()
+        run, stop = ServiceTerms(instance="bench"), threading.Event()
         with (server.folder / "autoscaler.log").open("a", encoding="utf-8") as log:
             write = partial(print, file=log, flush=True)
             serve(environment, api, PriceBook(), stop=stop, run=run, write=write, metrics=metrics)
 
 
-def _answer(metrics: Metrics, shared: Shared) -> None:
+def _answer(metrics: AutoscalerMetrics, shared: Shared) -> None:
     while True:
         shared.ask.get()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

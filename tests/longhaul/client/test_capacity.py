@@ -13,7 +13,7 @@ from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
 from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity
 from longhaul.client.capacity.text import MANY, to_plain, to_text
-from services.autoscaler.memory import Backoff, Memory, to_document
+from services.autoscaler.memory import Backoff, DecisionMemory, to_document
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DECLARED = {
@@ -169,14 +169,16 @@ def test_what_runs_or_has_ended_does_not_wait() -> None:
     assert is_waiting(workload("a", condition("Admitted", "False")))
 
 
-def found_pools(nodes: list[Any], pods: list[Any] | None, memory: Memory | None = None) -> dict[str, PoolCapacity]:
-    remembered = json.loads(json.dumps(to_document(memory or Memory())))
+def found_pools(
+    nodes: list[Any], pods: list[Any] | None, memory: DecisionMemory | None = None
+) -> dict[str, PoolCapacity]:
+    remembered = json.loads(json.dumps(to_document(memory or DecisionMemory())))
     return {one.name: one for one in pools(DECLARED, nodes, pods, memory=remembered, now=NOW)}
 
 
 def test_a_pool_without_nodes_is_there_and_what_its_cloud_was_asked_for() -> None:
     until = NOW + timedelta(minutes=4)
-    memory = Memory(
+    memory = DecisionMemory(
         asked={"e-west": NOW - timedelta(seconds=40)},
         backoff={
             "h100": Backoff(failures=1, until=until, reason="refused (capacity): none left"),

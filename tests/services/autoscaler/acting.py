@@ -27,10 +27,10 @@ from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.drain import NODES
 from longhaul.cli.examples import example
 from services.autoscaler.actions import Verb
-from services.autoscaler.journal import Journal
-from services.autoscaler.metrics import Metrics
+from services.autoscaler.journal import DecisionJournal
+from services.autoscaler.metrics import AutoscalerMetrics
 from services.autoscaler.passes import Passed, Passes
-from services.autoscaler.reading import NAME, Listed, list_all
+from services.autoscaler.reading import NAME, ListedObjects, list_all
 from tests.lab.cloud import sets
 from tests.lab.cloud.aws.site import REGIONS, Site, client
 from tests.lab.cloud.conftest import GROUP, Live
@@ -155,7 +155,7 @@ class World:
         self.fuse = Fuse()
         self.ahead = timedelta()
         self.lines: list[str] = []
-        self.metrics = Metrics()
+        self.metrics = AutoscalerMetrics()
         self.real: dict[str, LiveGroup] = {
             "h100": AwsGroup(GROUPS["h100"], region=REGIONS[0], client=client),
             "h100-azure": AzureGroup("lab-gpu", resource_group=GROUP, session=Operator(live)),
@@ -177,7 +177,9 @@ class World:
         return api
 
     @contextmanager
-    def process(self, *, leads: Callable[[], bool] = lambda: True, old: Listed | None = None) -> Iterator[Passes]:
+    def process(
+        self, *, leads: Callable[[], bool] = lambda: True, old: ListedObjects | None = None
+    ) -> Iterator[Passes]:
         """Start a process that makes passes; one that sees what is ``old`` of the cluster, if that is given."""
         api = self.api()
         passes = Passes(
@@ -187,7 +189,7 @@ class World:
             read=lambda memory, _now: replace(old, memory=memory) if old else list_all(api, memory),
             leads=leads,
             identity=f"{NAME}/test",
-            journal=Journal(self.lines.append, as_json=False, now=api.now),
+            journal=DecisionJournal(self.lines.append, as_json=False, now=api.now),
             metrics=self.metrics,
             act=True,
         )
@@ -305,7 +307,7 @@ class World:
                 self.admin.delete(path, uid=item["metadata"]["uid"])
         self.calls.clear()
         self.lines.clear()
-        self.metrics = Metrics()
+        self.metrics = AutoscalerMetrics()
 
     def _user(self) -> dict[str, str]:
         """Return the identity of a user with the rights that the autoscaler names, and no others."""

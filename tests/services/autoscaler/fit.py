@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Mapping
 
 from services.autoscaler.actions import Decision
-from services.autoscaler.shapes import Apart, Kind, Requirement, Shape, Taint
-from services.autoscaler.snapshot import Cordon, Health, Pod, Pool, Snapshot
+from services.autoscaler.shapes import Apart, NodeKind, NodeTaint, Requirement, Shape
+from services.autoscaler.snapshot import ClusterSnapshot, Cordon, Health, PendingPod, ScalingPool
 
 
-def check(cluster: Snapshot, pools: tuple[Pool, ...], decision: Decision) -> None:
+def check(cluster: ClusterSnapshot, pools: tuple[ScalingPool, ...], decision: Decision) -> None:
     assert faults(cluster, pools, decision) == []
 
 
-def faults(cluster: Snapshot, pools: tuple[Pool, ...], decision: Decision) -> list[str]:
+def faults(cluster: ClusterSnapshot, pools: tuple[ScalingPool, ...], decision: Decision) -> list[str]:
     """Return each node on which something does not fit, with what."""
     found: list[str] = []
     pods = {pod.id: pod for pod in cluster.pods}
-    on: dict[str, list[Pod]] = {}
+    on: dict[str, list[PendingPod]] = {}
     for placed in decision.placed:
         on.setdefault(placed.node, []).extend(pods[name] for name in placed.pods)
     seats = Counter(pod.id for some in on.values() for pod in some)
@@ -38,8 +38,8 @@ def faults(cluster: Snapshot, pools: tuple[Pool, ...], decision: Decision) -> li
 
 
 def _node(
-    name: str, cluster: Snapshot, pools: tuple[Pool, ...], decision: Decision
-) -> tuple[Kind, Mapping[str, int], list[tuple[str, Mapping[str, str], tuple[Apart, ...]]], frozenset[str]]:
+    name: str, cluster: ClusterSnapshot, pools: tuple[ScalingPool, ...], decision: Decision
+) -> tuple[NodeKind, Mapping[str, int], list[tuple[str, Mapping[str, str], tuple[Apart, ...]]], frozenset[str]]:
     """Return a node's kind, what it has free, the pods that are on it, and its ports that are taken."""
     node = next((one for one in cluster.nodes if one.name == name), None)
     if node is not None:
@@ -52,12 +52,14 @@ def _node(
         return node.kind, free, [*there, *keeps], node.ports
     group = name[: name.rindex("+")]
     pool, own = next((pool, one) for pool in pools for one in pool.groups if one.name == group)
-    taints = tuple(sorted(Taint(*one) for one in pool.taints))
-    kind = Kind(tuple(sorted({*pool.labels, *own.labels})), taints)
+    taints = tuple(sorted(NodeTaint(*one) for one in pool.taints))
+    kind = NodeKind(tuple(sorted({*pool.labels, *own.labels})), taints)
     return kind, _empty(pool.name, kind, cluster, pools, decision), [], frozenset()
 
 
-def _empty(name: str, kind: Kind, cluster: Snapshot, pools: tuple[Pool, ...], decision: Decision) -> Mapping[str, int]:
+def _empty(
+    name: str, kind: NodeKind, cluster: ClusterSnapshot, pools: tuple[ScalingPool, ...], decision: Decision
+) -> Mapping[str, int]:
     pool = next(one for one in pools if one.name == name)
     has = Counter({**pool.capacity, **decision.memory.learned.get(name, {})})
     for shape in cluster.daemons:
@@ -66,7 +68,7 @@ def _empty(name: str, kind: Kind, cluster: Snapshot, pools: tuple[Pool, ...], de
     return has
 
 
-def may_be(shape: Shape, kind: Kind) -> bool:
+def may_be(shape: Shape, kind: NodeKind) -> bool:
     """Return whether labels and taints let a pod be on a node. Operators beyond these are not made up here."""
     labels = dict(kind.labels)
     selected = all(_holds(one, labels) for one in shape.where.selector)
@@ -80,7 +82,7 @@ def _holds(one: Requirement, labels: Mapping[str, str]) -> bool:
     return one.key not in labels
 
 
-def _tolerates(shape: Shape, taint: Taint) -> bool:
+def _tolerates(shape: Shape, taint: NodeTaint) -> bool:
     if taint.effect == "PreferNoSchedule":
         return True
     for one in shape.where.tolerations:
@@ -92,7 +94,7 @@ def _tolerates(shape: Shape, taint: Taint) -> bool:
     return False
 
 
-def _apart(some: list[Pod], others: list[tuple[str, Mapping[str, str], tuple[Apart, ...]]]) -> list[str]:
+def _apart(some: list[PendingPod], others: list[tuple[str, Mapping[str, str], tuple[Apart, ...]]]) -> list[str]:
     """Return every pair of pods that should be apart."""
     every = [*((pod.namespace, dict(pod.labels), pod.shape.apart) for pod in some), *others]
     found = []

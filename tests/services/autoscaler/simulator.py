@@ -7,12 +7,20 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from services.autoscaler.actions import Action, Decision, Verb
-from services.autoscaler.groups import GroupView, PoolView
-from services.autoscaler.memory import Memory
+from services.autoscaler.actions import Decision, ScalingAction, Verb
+from services.autoscaler.groups import JudgedGroup, JudgedPool
+from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.offers import empty_of, kind_of
 from services.autoscaler.plan import plan
-from services.autoscaler.snapshot import Cordon, Group, Health, Node, Pod, Pool, Snapshot
+from services.autoscaler.snapshot import (
+    ClusterNode,
+    ClusterSnapshot,
+    Cordon,
+    Health,
+    PendingPod,
+    ScalingGroup,
+    ScalingPool,
+)
 from tests.services.autoscaler.world import NOW
 
 STEP = timedelta(minutes=2)
@@ -25,9 +33,9 @@ SAID = (Verb.TELL, Verb.HOLD, Verb.GRANT)
 class Simulator:
     """A cluster in which nobody else does anything."""
 
-    def __init__(self, cluster: Snapshot, pools: tuple[Pool, ...], memory: Memory) -> None:
+    def __init__(self, cluster: ClusterSnapshot, pools: tuple[ScalingPool, ...], memory: DecisionMemory) -> None:
         self.cluster, self.pools, self.memory, self.now = cluster, pools, memory, NOW
-        self.log: list[tuple[datetime, Action]] = []
+        self.log: list[tuple[datetime, ScalingAction]] = []
 
     def settle(self) -> None:
         """Go on until nothing is done for a while; fail when that never comes, or a node goes to and fro."""
@@ -52,7 +60,7 @@ class Simulator:
         self.now += STEP
         return bool(done)
 
-    def _do(self, action: Action) -> None:
+    def _do(self, action: ScalingAction) -> None:
         match action.verb:
             case Verb.GROW | Verb.SHRINK:
                 assert action.size is not None
@@ -95,11 +103,11 @@ class Simulator:
         )
         self._group(name, lambda one: replace(one, wanted=size, machines=max(one.machines, size)))
 
-    def _made(self, name: str, pool: Pool, group: Group) -> Node:
-        views = [GroupView(group, nodes=0, now=self.now, join=pool.join)]
-        view = PoolView(pool, views, capacity={**pool.capacity, **self.memory.learned.get(pool.name, {})})
+    def _made(self, name: str, pool: ScalingPool, group: ScalingGroup) -> ClusterNode:
+        views = [JudgedGroup(group, nodes=0, now=self.now, join=pool.join)]
+        view = JudgedPool(pool, views, capacity={**pool.capacity, **self.memory.learned.get(pool.name, {})})
         kind = kind_of(view, views[0])
-        return Node(
+        return ClusterNode(
             name=name,
             kind=kind,
             free=empty_of(view, kind, self.cluster.daemons),
@@ -117,7 +125,8 @@ class Simulator:
             free.update(dict(pod.shape.requests))
         count = len(self.cluster.pods)
         again = [
-            Pod(namespace="again", name=f"{count}-{index}", shape=pod.shape) for index, pod in enumerate(node.moving)
+            PendingPod(namespace="again", name=f"{count}-{index}", shape=pod.shape)
+            for index, pod in enumerate(node.moving)
         ]
         self._node(name, free=dict(free), moving=())
         self.cluster = replace(self.cluster, pods=(*self.cluster.pods, *again))
@@ -141,7 +150,7 @@ class Simulator:
         )
 
 
-def _with(node: Node, pod: Pod) -> Node:
+def _with(node: ClusterNode, pod: PendingPod) -> ClusterNode:
     free = Counter(node.free)
     free.subtract(dict(pod.shape.requests))
     return replace(

@@ -19,9 +19,9 @@ from contract.kubernetes.lease import LEASES
 from longhaul.cluster.sole_run import pool_lock
 from services.autoscaler.actions import Verb
 from services.autoscaler.guard import LostError
-from services.autoscaler.metrics import Metrics, served
+from services.autoscaler.metrics import AutoscalerMetrics, served
 from services.autoscaler.reading import list_all
-from services.autoscaler.service import Terms, serve
+from services.autoscaler.service import ServiceTerms, serve
 from services.autoscaler.store import MEMORY
 from tests.services.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World
 from tests.support.api_server import eventually
@@ -344,8 +344,8 @@ def service(
     world: World, instance: str, *, port: int | None = None, act: bool = True, timeout_s: float = 30.0
 ) -> Iterator[list[str]]:
     """Run the service in a thread; yield its lines."""
-    stop, lines, metrics = threading.Event(), list[str](), Metrics()
-    run = Terms(instance=instance, act=act, elected=act, as_json=True)
+    stop, lines, metrics = threading.Event(), list[str](), AutoscalerMetrics()
+    run = ServiceTerms(instance=instance, act=act, elected=act, as_json=True)
     thread = threading.Thread(
         target=serve,
         args=(world.environment, world.api(timeout_s=timeout_s), PriceBook()),

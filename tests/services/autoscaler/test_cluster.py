@@ -14,10 +14,10 @@ import pytest
 from contract.kubernetes.api import Api
 from lab import tools
 from services.autoscaler import reading, store
-from services.autoscaler.memory import Memory, to_document
-from services.autoscaler.node_objects import Known
+from services.autoscaler.memory import DecisionMemory, to_document
+from services.autoscaler.node_objects import MachineFacts
 from services.autoscaler.plan import plan
-from services.autoscaler.snapshot import Group, Pool, Snapshot
+from services.autoscaler.snapshot import ClusterSnapshot, ScalingGroup, ScalingPool
 from services.autoscaler.text import line
 from tests.support.api_server import ApiServer, api_server, eventually
 
@@ -85,12 +85,12 @@ def said(api: Api) -> list[str]:
     """Return what would be done, for a pool whose machines are the nodes of its name."""
     listed = reading.list_all(api)
     names = [item["metadata"]["name"] for item in listed.nodes]
-    machines = {name: Known(group="cpu", machine=name) for name in names}
+    machines = {name: MachineFacts(group="cpu", machine=name) for name in names}
     cluster = reading.read(listed, machines=machines, taints={}, now=api.now())
-    group = Group(name="cpu", wanted=len(names), machines=len(names), max=9)
+    group = ScalingGroup(name="cpu", wanted=len(names), machines=len(names), max=9)
     labels = (("longhaul.dev/pool", "cpu"),)
-    pool = Pool(name="cpu", site="east", groups=(group,), max=9, capacity=HAS, labels=labels)
-    snapshot = Snapshot(pods=cluster.pods, nodes=cluster.nodes, gangs=cluster.gangs, daemons=cluster.daemons)
+    pool = ScalingPool(name="cpu", site="east", groups=(group,), max=9, capacity=HAS, labels=labels)
+    snapshot = ClusterSnapshot(pods=cluster.pods, nodes=cluster.nodes, gangs=cluster.gangs, daemons=cluster.daemons)
     return [line(action) for action in plan(snapshot, [pool], listed.memory, api.now()).actions]
 
 
@@ -105,7 +105,7 @@ def test_what_an_api_server_lists_becomes_a_decision(server: ApiServer) -> None:
     movable = {"labels": {"app": "web"}, "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}
     pod(api, "web", node="idle", **movable)
     api.delete(f"{PODS}/waits-0", uid=api.get(f"{PODS}/waits-0")["metadata"]["uid"], grace_s=0)
-    memory = to_document(Memory(idle={"idle": api.now() - timedelta(hours=1)}))
+    memory = to_document(DecisionMemory(idle={"idle": api.now() - timedelta(hours=1)}))
     remembered = {"metadata": {"name": "longhaul-autoscaler"}, "data": {"memory": json.dumps(memory)}}
     api.post(store.MEMORY.rpartition("/")[0], {"apiVersion": "v1", "kind": "ConfigMap", **remembered})
     (cordon,) = said(api)

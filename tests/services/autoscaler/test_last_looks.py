@@ -12,11 +12,11 @@ from clouds.base.errors import CloudError
 from clouds.base.live_groups import LiveMachine
 from contract.kubernetes.drain import NODES
 from services.autoscaler import group_hands, passes
-from services.autoscaler.actions import Action, Verb
+from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.ending import Ending
 from services.autoscaler.guard import LostError
 from services.autoscaler.look import Looked, decide
-from services.autoscaler.patience import Patience
+from services.autoscaler.patience import GroupPauses
 from tests.lab.cloud import sets
 from tests.lab.cloud.aws.site import client
 from tests.services.autoscaler.acting import GROUPS, PODS, SPEC, World
@@ -28,9 +28,9 @@ NOTE = {"longhaul.dev/scale-in-since": "2026-03-01T11:55:00Z"}
 
 
 @pytest.fixture(name="told")
-def _told(monkeypatch: pytest.MonkeyPatch) -> list[Action]:
+def _told(monkeypatch: pytest.MonkeyPatch) -> list[ScalingAction]:
     """Actions that passes do instead of what they decide."""
-    actions: list[Action] = []
+    actions: list[ScalingAction] = []
 
     def decided(*given: Any, **more: Any) -> Looked:
         looked = decide(*given, **more)
@@ -40,8 +40,8 @@ def _told(monkeypatch: pytest.MonkeyPatch) -> list[Action]:
     return actions
 
 
-def grow(was: int, size: int, *, pool: str = "h100") -> Action:
-    return Action(verb=Verb.GROW, target=GROUPS[pool], pool=pool, was=was, size=size, reason="a test")
+def grow(was: int, size: int, *, pool: str = "h100") -> ScalingAction:
+    return ScalingAction(verb=Verb.GROW, target=GROUPS[pool], pool=pool, was=was, size=size, reason="a test")
 
 
 def idle_nodes(world: World, count: int) -> list[str]:
@@ -161,7 +161,7 @@ def test_who_leads_no_longer_after_the_last_look_ends_nothing(world: World, monk
 
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_growth_that_would_not_raise_a_size_is_left(world: World, told: list[Action], size: int) -> None:
+def test_growth_that_would_not_raise_a_size_is_left(world: World, told: list[ScalingAction], size: int) -> None:
     """It reckons with ends before it, which may have been left."""
     world.real["h100"].resize(2)
     eventually(lambda: len(world.real["h100"].look().machines) == 2, what="two are made")
@@ -173,7 +173,7 @@ def test_growth_that_would_not_raise_a_size_is_left(world: World, told: list[Act
 
 
 def test_a_write_that_succeeds_makes_the_next_pause_short_again(
-    world: World, told: list[Action], monkeypatch: pytest.MonkeyPatch
+    world: World, told: list[ScalingAction], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds, busy = [0.0], [True]
     resize = world.real["h100"].resize
@@ -183,7 +183,7 @@ def test_a_write_that_succeeds_makes_the_next_pause_short_again(
             raise CloudError("too many requests", passing=True)
         resize(count)
 
-    monkeypatch.setattr(group_hands, "Patience", lambda: Patience(clock=lambda: seconds[0]))
+    monkeypatch.setattr(group_hands, "GroupPauses", lambda: GroupPauses(clock=lambda: seconds[0]))
     monkeypatch.setattr(world.real["h100"], "resize", resizes)
     told.append(grow(0, 1))
     with world.process() as process:
@@ -200,7 +200,7 @@ def test_a_write_that_succeeds_makes_the_next_pause_short_again(
         assert process._groups.closed() == {"h100": "too many requests; it is asked again in 5 s"}
 
 
-def test_a_quota_on_azure_is_a_failure_of_its_pool_and_no_pause(world: World, told: list[Action]) -> None:
+def test_a_quota_on_azure_is_a_failure_of_its_pool_and_no_pause(world: World, told: list[ScalingAction]) -> None:
     told.append(grow(0, 1, pool="h100-azure"))
     sets.limit(world.live, 0, "OperationNotAllowed")
     try:

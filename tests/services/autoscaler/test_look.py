@@ -18,7 +18,7 @@ from contract.kubernetes.api import Api
 from longhaul.cli.examples import example
 from services.autoscaler import reading, store
 from services.autoscaler.look import look
-from services.autoscaler.memory import Memory, to_document
+from services.autoscaler.memory import DecisionMemory, to_document
 from services.autoscaler.pools import capacity, limits, pools
 from services.autoscaler.text import line
 from tests.services.autoscaler.objects import node, pod
@@ -90,7 +90,7 @@ def test_idle_nodes_go_by_what_was_remembered(environment: Environment, groups: 
     names = [f"i-{index}" for index in range(4)]
     groups["cpu"] = Standing(machines=tuple(map(machine, names)))
     api = Lists(nodes=[node(name, pool="cpu") for name in names], pods=[pod("work", node="i-0")])
-    memory = to_document(Memory(idle={"i-2": NOW - timedelta(hours=1)}))
+    memory = to_document(DecisionMemory(idle={"i-2": NOW - timedelta(hours=1)}))
     api.objects[store.MEMORY] = {"data": {"memory": json.dumps(memory)}}
     assert said(environment, api) == ["cordon i-2: nobody has worked on it for 60 min"]
     api.objects[store.MEMORY] = {"data": {"memory": "broken"}}
@@ -111,7 +111,7 @@ def test_machines_that_are_no_nodes(environment: Environment, groups: dict[str, 
     groups["cpu"] = Standing(machines=(lost, leaving, *there), wanted=21, made=made)
     nodes = [node(one.node, pool="cpu") for one in there]
     api = Lists(nodes=nodes, pods=[pod(f"work-{one.node}", node=one.node) for one in there])
-    memory = to_document(Memory(asked={"prod-cpu": NOW - timedelta(hours=1)}))
+    memory = to_document(DecisionMemory(asked={"prod-cpu": NOW - timedelta(hours=1)}))
     api.objects[store.MEMORY] = {"data": {"memory": json.dumps(memory)}}
     assert said(environment, api) == ["end id-i-lost of prod-cpu: it has not become a node within 15 min"]
 

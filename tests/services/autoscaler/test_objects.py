@@ -9,8 +9,8 @@ import pytest
 
 from contract.kubernetes.quantities import whole
 from services.autoscaler.gang_objects import CLASS, gang_of_pod, gangs
-from services.autoscaler.memory import Memory
-from services.autoscaler.node_objects import Budget, Known, Nodes, budget_of
+from services.autoscaler.memory import DecisionMemory
+from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, Nodes, budget_of
 from services.autoscaler.pod_objects import (
     MOST_APART,
     MOST_RESOURCES,
@@ -19,8 +19,8 @@ from services.autoscaler.pod_objects import (
     Shapes,
     requests,
 )
-from services.autoscaler.reading import DAEMON_SETS, NAMESPACES, Listed, gathered, read
-from services.autoscaler.shapes import Apart, Operator, Requirement, Taint, Term, Toleration
+from services.autoscaler.reading import DAEMON_SETS, NAMESPACES, ListedObjects, gathered, read
+from services.autoscaler.shapes import Apart, NodeTaint, Operator, Requirement, Term, Toleration
 from services.autoscaler.snapshot import Cordon, Health
 from tests.services.autoscaler.objects import Object, node, pod
 
@@ -177,8 +177,8 @@ def test_equal_shapes_are_one_object() -> None:
     assert shapes.of(pod("a", requests={"cpu": "1"})) is shapes.of(pod("b", requests={"cpu": "1000m"}))
 
 
-def nodes(*, machines: dict[str, Known] | None = None, budgets: list[Budget] | None = None) -> Nodes:
-    known = {"n": Known(group="lab-a100", machine="7")} if machines is None else machines
+def nodes(*, machines: dict[str, MachineFacts] | None = None, budgets: list[DisruptionBudget] | None = None) -> Nodes:
+    known = {"n": MachineFacts(group="lab-a100", machine="7")} if machines is None else machines
     usual = {"a100": frozenset({("nvidia.com/gpu", "NoSchedule")})}
     return Nodes(Shapes(), budgets=budgets or [], machines=known, taints=usual, now=NOW)
 
@@ -190,7 +190,7 @@ def test_a_node_with_its_pods_summed_up() -> None:
         pod("dns", node="n", owner="ReplicaSet", namespace="kube-system", labels={"k8s-app": "dns"}),
         pod("over", node="n", deletionTimestamp="2026-03-01T11:59:50Z"),
     ]
-    found = nodes(budgets=[Budget(namespace="kube-system", name="dns", selector=())]).of(node("n"), pods)
+    found = nodes(budgets=[DisruptionBudget(namespace="kube-system", name="dns", selector=())]).of(node("n"), pods)
     assert (found.free["cpu"], found.free["nvidia.com/gpu"], found.free["pods"]) == (83_000, 4, 12)
     assert (found.work, found.leaving, found.health) == (1, 1, Health.READY)
     assert [(one.id, one.held) for one in found.moving] == [("kube-system/dns", "disruption budget dns allows none")]
@@ -221,7 +221,7 @@ def test_the_health_of_a_node(item: Object, health: Health) -> None:
 
 def test_taints_that_a_node_keeps_are_of_its_kind() -> None:
     found = nodes().of(node("n", taints=[taint("nvidia.com/gpu"), taint("longhaul.dev/preflight")]), [])
-    assert found.kind.taints == (Taint("nvidia.com/gpu", "", "NoSchedule"),)
+    assert found.kind.taints == (NodeTaint("nvidia.com/gpu", "", "NoSchedule"),)
 
 
 def test_whose_cordon_it_is() -> None:
@@ -238,14 +238,14 @@ def test_what_keeps_a_node() -> None:
     assert nodes().of(node("n", annotations={"longhaul.dev/keep": ""}), []).keep == "longhaul.dev/keep"
     assert nodes().of(node("n", annotations={"longhaul.dev/keep": "false"}), []).keep == ""
     assert nodes().of(node("n", taints=[taint("longhaul.dev/quarantine")]), []).keep == "it is in quarantine"
-    standby = {"n": Known(group="g", machine="7", keep="AWS has it as Standby")}
+    standby = {"n": MachineFacts(group="g", machine="7", keep="AWS has it as Standby")}
     assert nodes(machines=standby).of(node("n"), []).keep == "AWS has it as Standby"
 
 
 def test_a_budget_counts_while_it_allows_nothing() -> None:
     item = {"metadata": {"namespace": "a", "name": "b"}, "spec": {"selector": {"matchLabels": {"app": "c"}}}}
     selector = (Requirement("app", Operator.IN, ("c",)),)
-    assert budget_of(item) == Budget(namespace="a", name="b", selector=selector)
+    assert budget_of(item) == DisruptionBudget(namespace="a", name="b", selector=selector)
     assert budget_of({**item, "status": {"disruptionsAllowed": 1}}) is None
 
 
@@ -295,7 +295,7 @@ def test_members_that_have_succeeded_are_asked_for_no_more() -> None:
     failed = pod("p-3", node="n", annotations=consumes, status={"phase": "Failed"})
     template = {"metadata": {"namespace": "team", "name": "t"}, "template": {"spec": pod("t")["spec"]}}
     ask = request(status=provisioned("2026-03-01T11:55:00Z"))
-    listed = Listed(pods=[*over, failed], nodes=[], requests=[ask], templates=[template])
+    listed = ListedObjects(pods=[*over, failed], nodes=[], requests=[ask], templates=[template])
     (gang,) = read(listed, machines={}, taints={}, now=NOW).gangs
     assert (gang.granted, gang.on, len(gang.runs)) == (True, (), 3)
 
@@ -310,7 +310,9 @@ def test_which_pods_wait() -> None:
         pod("done", phase="Succeeded"),
         pod("runs", node="n"),
     ]
-    cluster = read(Listed(pods=pods, nodes=[node("n")], memory=Memory()), machines={}, taints={}, now=NOW)
+    cluster = read(
+        ListedObjects(pods=pods, nodes=[node("n")], memory=DecisionMemory()), machines={}, taints={}, now=NOW
+    )
     assert [(one.id, one.priority, one.nominated) for one in cluster.pods] == [("team/waits", 5, "n")]
     assert [one.work for one in cluster.nodes] == [1]
 
@@ -328,7 +330,7 @@ def test_daemon_sets_of_teams_take_no_room_from_every_new_node() -> None:
         ],
         DAEMON_SETS: sets,
     }
-    listed = gathered(lambda path: collections.get(path, []), memory=Memory(), now=NOW)
+    listed = gathered(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW)
     found = read(listed, machines={}, taints={}, now=NOW).daemons
     assert [dict(one.requests)["cpu"] for one in found] == [1000, 2000]
 
@@ -339,7 +341,7 @@ def test_a_volume_says_where_its_pods_may_be() -> None:
     required = {"nodeAffinity": {"required": {"nodeSelectorTerms": [zone]}}}
     volume = {"metadata": {"name": "pv"}, "spec": required}
     waits = pod("p", volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])
-    listed = Listed(pods=[waits], nodes=[], claims=[claim], volumes=[volume])
+    listed = ListedObjects(pods=[waits], nodes=[], claims=[claim], volumes=[volume])
     (found,) = read(listed, machines={}, taints={}, now=NOW).pods
     assert found.shape.where.affinity == ((Term((Requirement("zone", Operator.IN, ("a",)),)),),)
     assert not found.shape.unknown

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.autoscaler.actions import Decision, Verb
-from services.autoscaler.memory import Memory, of_document, to_document
+from services.autoscaler.memory import DecisionMemory, of_document, to_document
 from services.autoscaler.plan import plan
-from services.autoscaler.snapshot import Cordon, Node, Pool, Snapshot
+from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Cordon, ScalingPool
 from tests.services.autoscaler import fit, world
 from tests.services.autoscaler.simulator import Simulator
 
@@ -110,7 +110,7 @@ def _pods(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def decided(raw: Mapping[str, Any]) -> tuple[Snapshot, tuple[Pool, ...], Decision]:
+def decided(raw: Mapping[str, Any]) -> tuple[ClusterSnapshot, tuple[ScalingPool, ...], Decision]:
     cluster, pools = world.snapshot(raw)
     return cluster, pools, plan(cluster, pools, world.memory(raw["memory"]), world.NOW)
 
@@ -126,7 +126,7 @@ def test_a_decision_keeps_its_promises(raw: dict[str, Any]) -> None:
     assert of_document(to_document(decision.memory)) == decision.memory
 
 
-def never_above_a_maximum(cluster: Snapshot, pools: tuple[Pool, ...], decision: Decision) -> None:
+def never_above_a_maximum(cluster: ClusterSnapshot, pools: tuple[ScalingPool, ...], decision: Decision) -> None:
     bought: Counter[str] = Counter()
     sizes = {action.target: action.size for action in decision.actions if action.verb is Verb.GROW}
     for pool in pools:
@@ -144,7 +144,7 @@ def never_above_a_maximum(cluster: Snapshot, pools: tuple[Pool, ...], decision: 
         assert sum(bought[name] * each for name, each in limit.each) <= max(0, limit.left)
 
 
-def never_a_partial_gang(cluster: Snapshot, decision: Decision) -> None:
+def never_a_partial_gang(cluster: ClusterSnapshot, decision: Decision) -> None:
     members = Counter(pod.gang for pod in cluster.pods if pod.gang)
     placed = Counter[str]()
     for one in decision.placed:
@@ -154,7 +154,7 @@ def never_a_partial_gang(cluster: Snapshot, decision: Decision) -> None:
         assert placed[name] in (0, count)
 
 
-def never_on_a_protected_node(cluster: Snapshot, decision: Decision) -> None:
+def never_on_a_protected_node(cluster: ClusterSnapshot, decision: Decision) -> None:
     nodes = {node.name: node for node in cluster.nodes}
     for action in decision.actions:
         if action.verb in TOUCHES:
@@ -222,9 +222,9 @@ def test_a_placement_that_does_not_fit_is_noticed() -> None:
     assert fit.faults(small, pools, decision) == ["n: cpu"]
 
 
-def _smaller(node: Node) -> Node:
+def _smaller(node: ClusterNode) -> ClusterNode:
     return replace(node, free={**node.free, "cpu": 1000})
 
 
 def test_an_empty_memory_is_as_good_as_none() -> None:
-    assert of_document(to_document(Memory())) == Memory()
+    assert of_document(to_document(DecisionMemory())) == DecisionMemory()

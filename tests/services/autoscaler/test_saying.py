@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from services.autoscaler.actions import Action, Verb
-from services.autoscaler.journal import Journal
-from services.autoscaler.metrics import Metrics
-from services.autoscaler.patience import Patience
+from services.autoscaler.actions import ScalingAction, Verb
+from services.autoscaler.journal import DecisionJournal
+from services.autoscaler.metrics import AutoscalerMetrics
+from services.autoscaler.patience import GroupPauses
 from services.autoscaler.repeats import AGAIN_S, Repeats
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -38,7 +38,7 @@ def test_a_time_in_words_makes_them_no_news() -> None:
 
 def test_pauses_double_and_end_with_an_answer() -> None:
     clock = Clock()
-    patience = Patience(clock=clock)
+    patience = GroupPauses(clock=clock)
     patience.failed("west", "throttled")
     patience.failed("west", "throttled too")
     assert patience.closed("west") == "throttled; it is asked again in 5 s"
@@ -60,9 +60,9 @@ def test_pauses_double_and_end_with_an_answer() -> None:
 
 
 def test_a_line_for_people_and_one_for_programs() -> None:
-    grow = Action(verb=Verb.GROW, target="prod-h100", pool="h100", was=0, size=2, reason="for team/a")
+    grow = ScalingAction(verb=Verb.GROW, target="prod-h100", pool="h100", was=0, size=2, reason="for team/a")
     plain: list[str] = []
-    journal = Journal(plain.append, as_json=False, now=lambda: NOW)
+    journal = DecisionJournal(plain.append, as_json=False, now=lambda: NOW)
     for _ in range(2):
         journal.decided(grow)
     journal.left(grow, "its size is 1 and no longer 0")
@@ -72,7 +72,7 @@ def test_a_line_for_people_and_one_for_programs() -> None:
     ]
     assert (journal.failures(), journal.failures()) == (1, 0)
     lines: list[str] = []
-    Journal(lines.append, as_json=True, now=lambda: NOW).done(grow)
+    DecisionJournal(lines.append, as_json=True, now=lambda: NOW).done(grow)
     assert json.loads(lines[0]) == {
         "time": "2026-03-01T12:00:00.000+00:00",
         "action": "grow",
@@ -86,7 +86,7 @@ def test_a_line_for_people_and_one_for_programs() -> None:
 
 
 def test_metrics_are_text_for_prometheus() -> None:
-    metrics = Metrics()
+    metrics = AutoscalerMetrics()
     metrics.count("actions_total", verb="grow")
     metrics.count("actions_total", 2, verb="end")
     metrics.set("leader", 1)

@@ -8,35 +8,35 @@ from decimal import Decimal
 from typing import Any
 
 from contract.kubernetes.quantities import whole
-from services.autoscaler.memory import Backoff, Memory
+from services.autoscaler.memory import Backoff, DecisionMemory
 from services.autoscaler.shapes import (
     Apart,
-    Kind,
+    NodeKind,
+    NodeTaint,
     Operator,
     Requirement,
     Resources,
     Shape,
-    Taint,
     Term,
     Toleration,
     Where,
     amounts,
 )
 from services.autoscaler.snapshot import (
+    AutoscalerSettings,
+    ClusterNode,
+    ClusterSnapshot,
     Cordon,
     Failure,
     Gang,
-    Group,
     Health,
-    Limit,
-    Machine,
     Moving,
-    Node,
-    Pod,
-    Pool,
+    PendingPod,
+    ScalingGroup,
+    ScalingPool,
     Set,
-    Settings,
-    Snapshot,
+    SharedLimit,
+    UnjoinedMachine,
 )
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -75,11 +75,11 @@ def requirement(text: str) -> Requirement:
     return Requirement(text.lstrip("!"), Operator.DOES_NOT_EXIST if text.startswith("!") else Operator.EXISTS)
 
 
-def taint(text: str) -> Taint:
+def taint(text: str) -> NodeTaint:
     """Parse ``key``, ``key=value`` or ``key=value:effect``."""
     rest, _, effect = text.partition(":")
     key, _, value = rest.partition("=")
-    return Taint(key, value, effect or "NoSchedule")
+    return NodeTaint(key, value, effect or "NoSchedule")
 
 
 def toleration(text: str) -> Toleration:
@@ -113,12 +113,12 @@ def pairs(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(labels.items()))
 
 
-def pods(raw: Mapping[str, Any]) -> list[Pod]:
+def pods(raw: Mapping[str, Any]) -> list[PendingPod]:
     """Return one pod or, with ``count``, several."""
     names = [raw["name"]] if "count" not in raw else [f"{raw['name']}-{index:03}" for index in range(raw["count"])]
     one = shape(raw)
     return [
-        Pod(
+        PendingPod(
             namespace=raw.get("namespace", "team"),
             name=name,
             shape=one,
@@ -131,13 +131,13 @@ def pods(raw: Mapping[str, Any]) -> list[Pod]:
     ]
 
 
-def nodes(raw: Mapping[str, Any], pools: Mapping[str, Mapping[str, Any]]) -> list[Node]:
+def nodes(raw: Mapping[str, Any], pools: Mapping[str, Mapping[str, Any]]) -> list[ClusterNode]:
     """Return one node or, with ``count``, several."""
     names = [raw["name"]] if "count" not in raw else [f"{raw['name']}-{index:03}" for index in range(raw["count"])]
     return [_node(name, raw, pools.get(raw.get("pool", ""), {})) for name in names]
 
 
-def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Node:
+def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> ClusterNode:
     has = resources({"pods": 16, **raw.get("has", pool.get("has", GPU_NODE))})
     free = dict(has)
     work, moving = 0, []
@@ -157,9 +157,9 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Node:
             work += 1
     labels = {**pool_labels(raw.get("pool", ""), pool), **raw.get("labels", {})}
     group = raw.get("group", raw.get("pool", "") if not pool.get("racks") else "")
-    return Node(
+    return ClusterNode(
         name=name,
-        kind=Kind(pairs(labels), tuple(sorted(map(taint, raw.get("taints", pool.get("taints", ())))))),
+        kind=NodeKind(pairs(labels), tuple(sorted(map(taint, raw.get("taints", pool.get("taints", ())))))),
         free=free,
         allocatable=has,
         pool=raw.get("pool", ""),
@@ -186,16 +186,16 @@ def pool_labels(name: str, raw: Mapping[str, Any]) -> dict[str, str]:
     return {"pool": name, "site": raw.get("site", "use1"), **zone, **raw.get("labels", {})}
 
 
-def pool(name: str, raw: Mapping[str, Any], there: Sequence[Node]) -> Pool:
+def pool(name: str, raw: Mapping[str, Any], there: Sequence[ClusterNode]) -> ScalingPool:
     """Return a pool. Without words about its group, that has as many machines as there are nodes."""
-    groups: list[Group] = []
+    groups: list[ScalingGroup] = []
     mine = [node for node in there if node.pool == name]
     if not raw.get("racks"):
         for own in raw.get("groups", [{}]):
             group_name = own.get("name", name)
             count = sum(node.group == group_name and node.counted for node in mine)
             groups.append(_group(group_name, {**raw, **own}, count))
-    return Pool(
+    return ScalingPool(
         name=name,
         site=raw.get("site", "use1"),
         region=raw.get("region", raw.get("site", "use1")),
@@ -219,10 +219,10 @@ def pool(name: str, raw: Mapping[str, Any], there: Sequence[Node]) -> Pool:
     )
 
 
-def _group(name: str, raw: Mapping[str, Any], count: int) -> Group:
-    unjoined = tuple(Machine(id=one["id"], made_at=ago(one.get("made"))) for one in raw.get("unjoined", ()))
+def _group(name: str, raw: Mapping[str, Any], count: int) -> ScalingGroup:
+    unjoined = tuple(UnjoinedMachine(id=one["id"], made_at=ago(one.get("made"))) for one in raw.get("unjoined", ()))
     machines = raw.get("machines", count + len(unjoined))
-    return Group(
+    return ScalingGroup(
         name=name,
         wanted=raw.get("wanted", machines),
         machines=machines,
@@ -253,16 +253,16 @@ def gang(raw: Mapping[str, Any]) -> Gang:
     )
 
 
-def limit(raw: Mapping[str, Any]) -> Limit:
-    return Limit(name=raw["name"], left=raw["left"], each=pairs_of_numbers(raw["each"]))
+def limit(raw: Mapping[str, Any]) -> SharedLimit:
+    return SharedLimit(name=raw["name"], left=raw["left"], each=pairs_of_numbers(raw["each"]))
 
 
 def pairs_of_numbers(raw: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(raw.items()))
 
 
-def memory(raw: Mapping[str, Any]) -> Memory:
-    return Memory(
+def memory(raw: Mapping[str, Any]) -> DecisionMemory:
+    return DecisionMemory(
         asked={name: ago(text) or NOW for name, text in raw.get("asked", {}).items()},
         sizes=raw.get("sizes", {}),
         lost=frozenset(raw.get("lost", ())),
@@ -275,15 +275,15 @@ def memory(raw: Mapping[str, Any]) -> Memory:
     )
 
 
-def settings(raw: Mapping[str, Any]) -> Settings:
-    return Settings(**raw)
+def settings(raw: Mapping[str, Any]) -> AutoscalerSettings:
+    return AutoscalerSettings(**raw)
 
 
-def snapshot(raw: Mapping[str, Any]) -> tuple[Snapshot, tuple[Pool, ...]]:
+def snapshot(raw: Mapping[str, Any]) -> tuple[ClusterSnapshot, tuple[ScalingPool, ...]]:
     """Return the cluster and the pools of a document."""
     declared: Mapping[str, Mapping[str, Any]] = raw.get("pools", {})
     there = tuple(node for one in raw.get("nodes", ()) for node in nodes(one, declared))
-    found = Snapshot(
+    found = ClusterSnapshot(
         pods=tuple(pod for one in raw.get("pods", ()) for pod in pods(one)),
         nodes=there,
         were=frozenset(raw.get("were", ())),
