@@ -186,9 +186,8 @@ class Project:
 
     def on(self, machine: str, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a shell script on a machine."""
-        from tests.support.inside import run_inside
-
         from lab.state import LabState
+        from tests.support.inside import run_inside
 
         state = LabState.of(self.env, root=self.path / ".lab")
         done = run_inside(state, machine, script, limit_s=LIMIT_S)

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.inside import run_inside
 
 from lab.__main__ import status
 from lab.cgroups import ControlGroup
 from lab.desired import DesiredBalancer, DesiredMachine, DesiredProbe, DesiredRule, DesiredSubnet, Network, World
 from lab.image import LabImages, bake
 from lab.state import LabState
+from tests.support.inside import run_inside
 
 PROJECT = Path(__file__).resolve().parents[3]
 ONE = "/subscriptions/x/virtualnetworks/one"
