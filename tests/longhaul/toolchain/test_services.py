@@ -26,8 +26,8 @@ from clouds.azure import live_groups
 for cloud in clouds().values():
     cloud.groups, cloud.limits
 for service in ("autoscaling", "ec2"):
-    aws.Session().client(service, "us-east-1")
-azure.Session(azure.MANAGEMENT)._client
+    aws.AwsSession().client(service, "us-east-1")
+azure.AzureSession(azure.MANAGEMENT)._client
 print(*sorted({name.partition(".")[0] for name in sys.modules} & {"pulumi", "ansible", "moto", "aiohttp"}))
 """
 
