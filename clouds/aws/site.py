@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from clouds.aws.existing import AwsExisting, ZoneLetter
+from clouds.base.replaces import Replaces
 from clouds.base.site import ZONES, Gateway, SiteBase
 
 
 class AwsSite(SiteBase):
     """A site in AWS: a region with one VPC."""
 
-    kind: Literal["aws"]
+    kind: Annotated[Literal["aws"], Replaces.STATE]
     """Always `aws`."""
-    region: str = Field(
+    region: Annotated[str, Replaces.STATE] = Field(
         pattern=r"^[a-z]{2}(-[a-z]+)+-\d$",
         examples=["us-east-1"],
         json_schema_extra={"patternErrorMessage": "AWS's name of a region"},
     )
     """AWS's name of the region, such as `us-east-1`."""
-    account: str | None = Field(
+    account: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^[0-9]{12}$",
         examples=["123456789012"],
@@ -29,11 +30,11 @@ class AwsSite(SiteBase):
     )
     """Id of the account, the same for every AWS site. Longhaul makes nothing when the credentials belong to another
     account."""
-    zones: tuple[ZoneLetter, ...] = Field(default=("a", "b"), min_length=2, max_length=ZONES)
+    zones: Annotated[tuple[ZoneLetter, ...], Replaces.STATE] = Field(default=("a", "b"), min_length=2, max_length=ZONES)
     """Letters of the availability zones, at least two."""
-    image: str = Field(pattern=r"^ami-[0-9a-f]{8,17}$", examples=["ami-0123456789abcdef0"])
+    image: Annotated[str, Replaces.SITE] = Field(pattern=r"^ami-[0-9a-f]{8,17}$", examples=["ami-0123456789abcdef0"])
     """Id of the node image in this region."""
-    existing: AwsExisting = Field(default_factory=AwsExisting)
+    existing: Annotated[AwsExisting, Replaces.STATE] = Field(default_factory=AwsExisting)
     """Existing parts of the site, which Longhaul does not make."""
 
     @property

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from clouds.base.replaces import Replaces
 from clouds.base.section import GpuCheck, LabelKey, LabelValue, LeftOut, Name, Section
 
 
@@ -34,54 +35,54 @@ class Reservation(Section):
 class Pool(Section):
     """A group of like machines in one site in a cloud."""
 
-    site: Name = Field(examples=["use1"])
+    site: Annotated[Name, Replaces.STATE] = Field(examples=["use1"])
     """Name of a site in a cloud."""
-    machine_type: str = Field(examples=["p5.48xlarge"])
+    machine_type: Annotated[str, Replaces.NEW_NODES] = Field(examples=["p5.48xlarge"])
     """Machine type of that cloud."""
-    min: int = Field(default=0, ge=0)
+    min: Annotated[int, Replaces.NOTHING] = Field(default=0, ge=0)
     """Number of machines that always run."""
-    max: int = Field(ge=1, le=7500)
+    max: Annotated[int, Replaces.SIZE] = Field(ge=1, le=7500)
     """Largest number of machines."""
-    spare: int = Field(default=0, ge=0, le=7500)
+    spare: Annotated[int, Replaces.NOTHING] = Field(default=0, ge=0, le=7500)
     """Number of empty machines that the autoscaler keeps beyond what is needed, so that work starts without waiting
     for one. They cost what others do."""
-    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    labels: Annotated[dict[LabelKey, LabelValue], Replaces.NEW_NODES] = Field(default_factory=dict)
     """Node labels."""
-    taints: tuple[Taint, ...] = ()
+    taints: Annotated[tuple[Taint, ...], Replaces.NEW_NODES] = ()
     """Node taints."""
-    spot: bool = False
+    spot: Annotated[bool, Replaces.NEW_NODES] = False
     """True when the machines are spare capacity that the cloud may take back at any time."""
-    zones: tuple[str, ...] = Field(default=(), examples=[["a"]])
+    zones: Annotated[tuple[str, ...], Replaces.STATE] = Field(default=(), examples=[["a"]])
     """Zones of the site that the machines are in. Left out, they are spread over all of them."""
-    reservation: LeftOut[Reservation] = None
+    reservation: Annotated[LeftOut[Reservation], Replaces.NEW_NODES] = None
     """Reserved capacity that the machines use. Left out, capacity is asked for when a machine is made. Spot machines
     cannot use any."""
-    placement_group: bool = False
+    placement_group: Annotated[bool, Replaces.NEW_NODES] = False
     """True when the machines stand close together, in a cluster placement group of AWS that Longhaul makes. They are
     then in one zone. Azure's types with InfiniBand are in one group without it."""
-    efa: bool = False
+    efa: Annotated[bool, Replaces.NEW_NODES] = False
     """True when every network card of the machine type that can has an Elastic Fabric Adapter, for traffic between
     GPUs of several machines. AWS alone has them. Machines that use them together are in one zone."""
-    system_disk_gib: int | None = Field(default=None, ge=32, le=4095)
+    system_disk_gib: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=32, le=4095)
     """Size in GiB of each machine's system disk: system, logs, and images where the type has no local SSD. It is at
     least as large as the image's. Left out, 200 on AWS, and the image's own size on Azure."""
-    deletion_notice_min: int | None = Field(default=None, ge=5, le=15)
+    deletion_notice_min: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=5, le=15)
     """Minutes before a machine is deleted at which Azure tells it, so that its pods end in time; it is deleted as soon
     as they have. Left out, machines are deleted at once. Spot machines have a notice of their own."""
-    priority: int = Field(default=100, ge=0, le=1000)
+    priority: Annotated[int, Replaces.NOTHING] = Field(default=100, ge=0, le=1000)
     """Priority of the pool: pools with a lower number are filled first."""
-    fallbacks: tuple[Name, ...] = ()
+    fallbacks: Annotated[tuple[Name, ...], Replaces.NOTHING] = ()
     """Pools that come right after this one in the order in which pools are asked. A pool that fits is asked anyway.
     Work of teams stays within its kind."""
-    idle_minutes: int | None = Field(default=None, ge=1, le=10_080)
+    idle_minutes: Annotated[int | None, Replaces.NOTHING] = Field(default=None, ge=1, le=10_080)
     """Minutes without work after which a node of the pool may go. Left out, the autoscaler's own."""
-    join_minutes: int | None = Field(default=None, ge=2, le=240)
+    join_minutes: Annotated[int | None, Replaces.NOTHING] = Field(default=None, ge=2, le=240)
     """Minutes in which a machine of the pool becomes a node. Left out, the autoscaler's own."""
-    huge_pages_gib: int = Field(default=0, ge=0)
+    huge_pages_gib: Annotated[int, Replaces.NEW_NODES] = Field(default=0, ge=0)
     """Memory of each machine that is reserved as huge pages of 1 GiB, in GiB. Pods request it as `hugepages-1Gi`, and
     it cannot be used for anything else. At most 85% of the memory, with the 10 GiB that machines with `efa` reserve
     for their adapters."""
-    gpu_check: GpuCheck = ()
+    gpu_check: Annotated[GpuCheck, Replaces.NEW_NODES] = ()
     """Program in the machines' image, with its arguments, that tests memory and compute of all GPUs at once before a
     machine gets work. Exit code 0 means healthy. Left out, GPUs are judged only by the data that they report about
     themselves."""

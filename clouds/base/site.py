@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from clouds.base.replaces import Replaces
 from clouds.base.section import HostKey, Name, Range, Section
 
 ZONES = 4
@@ -50,13 +51,13 @@ class SiteBase(Section):
         def zones(self) -> tuple[str, ...]:
             """Names of its availability zones; none for on-premises sites."""
 
-    range: Range | None = Field(default=None, examples=["10.64.0.0/16"])
+    range: Annotated[Range | None, Replaces.STATE] = Field(default=None, examples=["10.64.0.0/16"])
     """The site's block, /8 to /20. Left out, the site gets the next free block of `prefix` bits of the supernet, in the
     file's order. Append new sites at the end, or write the range, so that no site's block moves."""
-    prefix: int = Field(default=16, ge=8, le=20)
+    prefix: Annotated[int, Replaces.STATE] = Field(default=16, ge=8, le=20)
     """Prefix length of the site's block when `range` is left out: /16 holds 8,192 node addresses and the pods of 2,048
     nodes."""
-    depot: str | None = Field(
+    depot: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^https?://[a-z0-9.-]+(:\d+)?$",
         examples=["https://depot.example.internal"],

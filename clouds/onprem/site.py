@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from clouds.base.replaces import Replaces
 from clouds.base.site import Gateway, SiteBase
 
 
 class OnpremSite(SiteBase):
     """An on-premises site: bare-metal hosts in your own racks."""
 
-    kind: Literal["onprem"]
+    kind: Annotated[Literal["onprem"], Replaces.STATE]
     """Always `onprem`."""
-    gateways: tuple[Gateway, ...] = Field(min_length=1, max_length=2)
+    gateways: Annotated[tuple[Gateway, ...], Replaces.STATE] = Field(min_length=1, max_length=2)
     """Gateways of the site: one, or two of which one takes over when the other fails."""
 
     @property

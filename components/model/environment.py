@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from clouds.base.machine_types import MachineProperties
 from clouds.base.pool import Pool
+from clouds.base.replaces import Replaces
 from clouds.base.section import FileName, LeftOut, Name, Principal, Range, Section
 from components.model.autoscaler.section import Autoscaler
 from components.model.backups.section import Backups
@@ -29,11 +30,11 @@ FORMAT = 1
 class EtcdCluster(Section):
     """One etcd cluster: dedicated machines with local SSD."""
 
-    members: Literal[1, 3, 5, 7]
+    members: Annotated[Literal[1, 3, 5, 7], Replaces.STATE]
     """Number of members, odd. Five members survive the loss of two; a single member survives no loss."""
-    machine_type: str = Field(examples=["Standard_L8s_v3"])
+    machine_type: Annotated[str, Replaces.ROLE] = Field(examples=["Standard_L8s_v3"])
     """Machine type of the members. It must have a local SSD."""
-    quota_gib: int = Field(default=8, ge=2, le=8)
+    quota_gib: Annotated[int, Replaces.ROLE] = Field(default=8, ge=2, le=8)
     """Size of the data, in GiB, at which the etcd cluster refuses further writes. The default of etcd itself, 2,
     stopped clusters of 1,000 nodes; etcd advises at most 8."""
 
@@ -59,18 +60,18 @@ class EtcdLearner(Section):
 class MainEtcdCluster(EtcdCluster):
     """The main etcd cluster."""
 
-    learner: LeftOut[EtcdLearner] = None
+    learner: Annotated[LeftOut[EtcdLearner], Replaces.LEARNER] = None
     """One more member, which never votes, on a network disk that outlives its machine."""
 
 
 class ApiServers(Section):
     """Machines that run kube-apiserver, controller-manager and scheduler."""
 
-    servers: int = Field(ge=1, le=15)
+    servers: Annotated[int, Replaces.STATE] = Field(ge=1, le=15)
     """Number of machines; about one for each 1,500 nodes."""
-    machine_type: str = Field(examples=["Standard_D8s_v5"])
+    machine_type: Annotated[str, Replaces.ROLE] = Field(examples=["Standard_D8s_v5"])
     """Machine type of the API servers."""
-    port: int = Field(default=6443, ge=1, le=65535)
+    port: Annotated[int, Replaces.STATE] = Field(default=6443, ge=1, le=65535)
     """Port of the API, on the load balancer and on the machines."""
 
 
@@ -86,7 +87,7 @@ class SyncLimits(Section):
 class ControlPlane(Section):
     """Site and size of the control plane."""
 
-    site: Name = Field(examples=["weu"])
+    site: Annotated[Name, Replaces.STATE] = Field(examples=["weu"])
     """Site of the control plane. It must be on Azure; AWS is not supported yet."""
     etcd: MainEtcdCluster
     """The main etcd cluster."""
@@ -94,11 +95,11 @@ class ControlPlane(Section):
     """The etcd cluster for events only, so that a storm of events cannot stall the main one."""
     api: ApiServers
     """The API servers."""
-    sync_limits: LeftOut[SyncLimits] = None
+    sync_limits: Annotated[LeftOut[SyncLimits], Replaces.ETCD | Replaces.EVENTS] = None
     """Longest times of synced writes on an etcd member's data disk. A member measures its disk when it first boots, and
     does not join with a slower one. Left out, the median may be 0.3 ms and the 99th percentile 2 ms, which local NVMe
     disks keep and network disks do not."""
-    round_trip_ms: float = Field(default=2, gt=0, le=500, examples=[2.0])
+    round_trip_ms: Annotated[float, Replaces.NOTHING] = Field(default=2, gt=0, le=500, examples=[2.0])
     """Longest round trip between two zones of the control plane, in milliseconds; Azure names about 2. etcd's heartbeat
     and election times follow it, and stay etcd's own up to 66 ms."""
 
@@ -116,7 +117,7 @@ class Link(Section):
 class Access(Section):
     """Access from outside to the private parts of the environment."""
 
-    administrator_key: str = Field(
+    administrator_key: Annotated[str, Replaces.STATE] = Field(
         pattern=r"^(ssh-ed25519|ecdsa-sha2-nistp256|ssh-rsa) [A-Za-z0-9+/]+=*( \S+)?$",
         examples=["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8VQtMAAl2UUtHkVsmz0sSN0oGVSwoL2Ktm4xLZLyXS admin"],
         json_schema_extra={
@@ -126,27 +127,27 @@ class Access(Section):
     )
     """SSH public key of the administrator account on Azure machines: the last resort, through the cloud's bastion, when
     all else fails. Azure takes Ed25519, and RSA of 2,048 bits or more. Machines on AWS are made without it."""
-    vault_officers: dict[Principal, Literal["user", "service"]] = Field(
+    vault_officers: Annotated[dict[Principal, Literal["user", "service"]], Replaces.STATE] = Field(
         min_length=1,
         examples=[{"00000000-0000-4000-8000-000000000003": "service"}],
         json_schema_extra={"placeholder": {"<object id of who runs up>": "service"}},
     )
     """Object ids of the people and CI identities that run `up`, each with its type, `user` or `service`. They may write
     to the vault."""
-    administrators: dict[Principal, Literal["user", "service"]] = Field(
+    administrators: Annotated[dict[Principal, Literal["user", "service"]], Replaces.STATE] = Field(
         default_factory=dict, examples=[{"00000000-0000-4000-8000-000000000004": "user"}]
     )
     """Object ids of those who administer the cluster by `longhaul kubeconfig` and do not run `up`, each with its type.
     Of the vault they may read what an administrator's certificate is made of, and nothing else. Officers need no
     entry."""
-    operators: tuple[Range, ...] = ()
+    operators: Annotated[tuple[Range, ...], Replaces.REACH] = ()
     """Public ranges of operators and CI runners; a private one, or 0.0.0.0/0, is refused. From them the vault, SSH on
     on-premises gateways, and machines that bake images can be reached; nothing else."""
-    operators_inside: tuple[Range, ...] = Field(default=(), examples=[["10.66.0.200/32"]])
+    operators_inside: Annotated[tuple[Range, ...], Replaces.STATE] = Field(default=(), examples=[["10.66.0.200/32"]])
     """Private ranges of operators' machines, jump hosts and bastions that are not in the address plan's own range of
     operators. SSH to gateways, hosts and pools' machines is accepted from these two and, on a host, from its site's
     gateways. A range of several addresses in which pods have some is refused; a single one is believed to be taken."""
-    aws_identity_provider: str | None = Field(
+    aws_identity_provider: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^arn:aws:iam::\d{12}:oidc-provider/sts\.windows\.net/[0-9a-f-]{36}/$",
         examples=["arn:aws:iam::123456789012:oidc-provider/sts.windows.net/00000000-0000-4000-8000-000000000002/"],
@@ -199,14 +200,14 @@ class PodSecurity(Section):
 class Environment(Section):
     """One cluster: everything below `longhaul:environment` in its stack file."""
 
-    format: Literal[1]
+    format: Annotated[Literal[1], Replaces.STATE]
     """Version of the file's format."""
-    name: Name = Field(examples=["lab"])
+    name: Annotated[Name, Replaces.STATE] = Field(examples=["lab"])
     """Name of the environment, which is also the name of its stack."""
-    supernet: Range = Field(examples=["10.64.0.0/12"])
+    supernet: Annotated[Range, Replaces.STATE] = Field(examples=["10.64.0.0/12"])
     """Private range of /16 or larger that contains every address of the environment. It must not overlap the supernet
     of any other environment."""
-    domain: str = Field(
+    domain: Annotated[str, Replaces.STATE] = Field(
         pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$",
         examples=["lab.longhaul.internal"],
         json_schema_extra={
@@ -214,7 +215,7 @@ class Environment(Section):
         },
     )
     """Private DNS zone of the environment; the API server is `api.<domain>`."""
-    destroyable: bool = False
+    destroyable: Annotated[bool, Replaces.STATE] = False
     """True when `longhaul destroy` may destroy the whole environment."""
     versions: Versions = Field(default_factory=Versions)
     """Versions of the software on the machines."""
@@ -222,50 +223,50 @@ class Environment(Section):
     """Sites by name."""
     control_plane: ControlPlane
     """The control plane."""
-    backups: LeftOut[Backups] = None
+    backups: Annotated[LeftOut[Backups], Replaces.STATE] = None
     """Backups of the etcd clusters. Left out, none are made, and an etcd cluster that loses its quorum for good is
     lost."""
     pools: dict[Name, Pool] = Field(default_factory=dict)
     """Node pools in clouds by name."""
-    autoscaler: LeftOut[Autoscaler] = None
+    autoscaler: Annotated[LeftOut[Autoscaler], Replaces.STATE] = None
     """The autoscaler, which sizes the pools. Left out, pools stand at the size that somebody gives them; `{}` turns
     it on with its defaults."""
-    max_nodes: int | None = Field(default=None, ge=1, examples=[5000])
+    max_nodes: Annotated[int | None, Replaces.SIZE] = Field(default=None, ge=1, examples=[5000])
     """The most nodes that the environment may have. An autoscaler asks for no more, whatever the pools' maxima are
     together, so with one the hosts and the pools' `min` are at most as many; without one the pools' maxima and the
     hosts together are. Left out, only the sites' addresses limit them."""
-    depots: Depots = Field(default_factory=Depots)
+    depots: Annotated[Depots, Replaces.STATE] = Field(default_factory=Depots)
     """Settings of all sites' depots."""
-    bare_metal: FileName | None = Field(default=None, examples=["hosts.prod.yaml"])
+    bare_metal: Annotated[FileName | None, Replaces.STATE] = Field(default=None, examples=["hosts.prod.yaml"])
     """File that lists the bare-metal hosts; it lies beside the stack file."""
-    links: tuple[Link, ...] = ()
+    links: Annotated[tuple[Link, ...], Replaces.STATE] = ()
     """Connections that differ from the default. By default every pair of sites is connected: by the cloud's backbone
     inside one cloud, by IPsec otherwise."""
-    machine_types: dict[str, MachineType] = Field(default_factory=dict)
+    machine_types: Annotated[dict[str, MachineType], Replaces.STATE] = Field(default_factory=dict)
     """Machine types in addition to the built-in ones, by name. A type with the name of a built-in one replaces it."""
     access: Access
     """Access from outside to the private parts of the environment."""
-    identity: Identity = Field(default_factory=Identity)
+    identity: Annotated[Identity, Replaces.STATE] = Field(default_factory=Identity)
     """Sign-in of people by a company's own identity provider, and what their groups may do."""
-    teams: dict[Name, Team] = Field(default_factory=dict, max_length=MOST_TEAMS)
+    teams: Annotated[dict[Name, Team], Replaces.STATE] = Field(default_factory=dict, max_length=MOST_TEAMS)
     """Teams by name, each with a namespace of that name and a queue. Left out, nobody queues. A team that is taken out
     of the file keeps its namespace, with what its people made, and loses its queue and its people's rights."""
     vpn: LeftOut[Vpn] = None
     """Machines through which people's laptops reach the environment. Left out, there are none."""
-    images: Images = Field(default_factory=Images)
+    images: Annotated[Images, Replaces.STATE] = Field(default_factory=Images)
     """Container images that Longhaul cannot pin by itself."""
-    pod_security: PodSecurity = Field(default_factory=PodSecurity)
+    pod_security: Annotated[PodSecurity, Replaces.API] = Field(default_factory=PodSecurity)
     """Namespaces in which pods may do more than `baseline` of Kubernetes' Pod Security Standards allows."""
-    queues: bool | None = None
+    queues: Annotated[bool | None, Replaces.API] = None
     """True when jobs queue for what teams may use: Kueue and JobSet run on the API servers' machines. A change makes
     these anew, one at a time. Left out, there are queues where there are `teams`."""
-    tags: dict[str, str] = Field(default_factory=dict)
+    tags: Annotated[dict[str, str], Replaces.NOTHING] = Field(default_factory=dict)
     """Tags on every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
     clouds must accept the names and values. At most 46 tags; at most 13 where Longhaul makes the DNS zone, because an
     Azure DNS zone has at most 15 in all."""
-    naming: Naming = Field(default_factory=Naming)
+    naming: Annotated[Naming, Replaces.STATE] = Field(default_factory=Naming)
     """Names of the resources in the clouds."""
-    waivers: tuple[Waiver, ...] = ()
+    waivers: Annotated[tuple[Waiver, ...], Replaces.STATE] = ()
     """Exceptions to the rules of docs/policy.md."""
     hosts: tuple[Host, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})
     """Bare-metal hosts, read from the `bare_metal` file; they are not written in the stack file."""

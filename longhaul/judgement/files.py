@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,10 +10,10 @@ from clouds.base.findings import Finding, Severity
 from clouds.base.phrases import names
 from components.model import Environment, Role
 from longhaul.judgement.case import Case
-from longhaul.judgement.file_consequences import GONE, NEW, expected, told
+from longhaul.judgement.file_keys import GONE, NEW, expected, interrupts_nothing, told
 from longhaul.judgement.learner import KEY as LEARNER
 from longhaul.judgement.learner import learner_in_files
-from longhaul.judgement.properties import NOTHING, Property, between
+from longhaul.judgement.properties import Property, between
 from longhaul.judgement.texts import SHORT
 
 ALONE = "the file of before alone"
@@ -24,13 +23,6 @@ _WITH_STATE = (
     "Plan again with the state: name its backend (PULUMI_BACKEND_URL) and set PULUMI_CONFIG_PASSPHRASE; for pull "
     "requests see docs/review.md."
 )
-
-_CALM = re.compile(r"pools\.[^.]+\.(min|max|priority|fallbacks)|max_nodes|control_plane\.round_trip_ms|tags\..+")
-"""Keys whose change interrupts nothing: a pool's size (fewer nodes are judged separately), limits, and tags. When the
-control plane's settings follow, that is told instead."""
-
-_CALM_NEW = re.compile(r"(sites|pools|hosts)\.[^.]+")
-"""Keys whose addition interrupts nothing, because nothing runs there yet."""
 
 
 def by_files(case: Case) -> Iterator[Finding]:
@@ -68,7 +60,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     learner = [one for one in changed if one.path.startswith(f"{LEARNER}.")]
     yield from learner_in_files(before, after, tuple(map(told, learner)))
     left = [one for one in changed if one.path not in known.told and one not in learner]
-    calm = [one for one in left if _is_calm(one)]
+    calm = [one for one in left if interrupts_nothing(one, before)]
     rest = [one for one in left if one not in calm]
     if rest:
         yield Finding(
@@ -122,8 +114,3 @@ def _narrowed_value(old: Any, new: Any) -> tuple[Any, Any]:
         # If no element went or came, only the order differs.
         return (went, came) if went or came else (old, new)
     return old, new
-
-
-def _is_calm(one: Property) -> bool:
-    is_new = one.before == NOTHING and one.after == NEW
-    return bool(_CALM.fullmatch(one.path) or (is_new and _CALM_NEW.fullmatch(one.path)))

@@ -6,10 +6,11 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from clouds.base.replaces import Replaces
 from clouds.base.section import Section
 
 PINNED = Path(__file__).with_name("tools.toml")
@@ -48,14 +49,14 @@ class Versions(Section):
     """Versions that the environment's images must contain. The defaults are the versions that this release was tested
     with."""
 
-    kubernetes: str = Field(
+    kubernetes: Annotated[str, Replaces.API | Replaces.NEW_NODES] = Field(
         default_factory=lambda: pinned("kubernetes"),
         pattern=r"^\d+\.\d+\.\d+$",
         examples=["1.2.3"],
         json_schema_extra=_EXTRA,
     )
     """Version of kube-apiserver, controller-manager and scheduler, without a leading v."""
-    etcd: str = Field(
+    etcd: Annotated[str, Replaces.ETCD | Replaces.EVENTS] = Field(
         default_factory=lambda: pinned("etcd"),
         pattern=r"^\d+\.\d+\.\d+$",
         examples=["1.2.3"],

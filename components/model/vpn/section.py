@@ -7,10 +7,12 @@ import json
 import re
 from collections.abc import Sequence
 from ipaddress import IPv4Network
+from typing import Annotated
 
 from pydantic import Field
 
 from clouds.base.openvpn import PORT
+from clouds.base.replaces import Replaces
 from clouds.base.section import Range, Section
 
 MACHINES = 2
@@ -45,9 +47,9 @@ class Vpn(Section):
     """Two machines beside the control plane through which people's laptops reach nodes, pods and Services of every site
     by their own addresses."""
 
-    machine_type: str = Field(examples=["Standard_D2s_v5"])
+    machine_type: Annotated[str, Replaces.ROLE] = Field(examples=["Standard_D2s_v5"])
     """Machine type of both. OpenVPN ciphers on one processor, so two are enough."""
-    name: str | None = Field(
+    name: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$",
         max_length=253,
@@ -56,7 +58,7 @@ class Vpn(Section):
     )
     """Public DNS name that you have point to both machines' addresses, which the stack's output `vpn_addresses` has.
     Left out, laptops use the addresses themselves."""
-    sources: tuple[Range, ...] = Field(default=(ANYWHERE,), min_length=1, max_length=64)
+    sources: Annotated[tuple[Range, ...], Replaces.STATE] = Field(default=(ANYWHERE,), min_length=1, max_length=64)
     """Public ranges from which laptops may connect and sign in; a private one is refused. Left out, the whole
     internet, since people travel: who has neither a token nor a certificate gets no answer from OpenVPN, and none but a
     refusal from the endpoint."""

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from clouds.base.findings import Finding, Severity
+from clouds.base.replaces import Replaces
 from clouds.base.resources import ResourceKind
 from components.model import Environment, Role, control_machines, plan
 from components.model.control_plane.machines import members
 from components.model.control_plane.size import api_arguments, declared_nodes, raft_times
+from components.model.policy.replaced import replaced_by
 from longhaul.judgement.care import replacement
 from longhaul.judgement.consequences import CONSEQUENCES
 from longhaul.judgement.properties import Property
 from longhaul.judgement.refusals import only_member
 
-_OF_ROLES: tuple[tuple[re.Pattern[str], tuple[Role, ...]], ...] = (
-    (re.compile(r"control_plane\.etcd\.(machine_type|quota_gib)"), (Role.ETCD,)),
-    (re.compile(r"control_plane\.events\.(machine_type|quota_gib)"), (Role.EVENTS,)),
-    (re.compile(r"control_plane\.api\.machine_type|versions\.kubernetes"), (Role.API,)),
-    (re.compile(r"versions\.etcd|control_plane\.sync_limits(\..+)?"), (Role.ETCD, Role.EVENTS)),
-)
-"""Keys that are in the size, the image or the user-data of control-plane machines: a change makes them anew
-(docs/releasing.md, "Machines that are made anew")."""
+_COLLECTIONS = ("sites", "pools", "hosts")
+"""Keys whose entries run nothing when they are new."""
 
 NEW, GONE = "new", "gone"
 """Value shown for a site, a pool, a host or the like that the other file does not have."""
-
-_OF_TEMPLATES = re.compile(
-    r"pools\.[^.]+\.(machine_type|labels(\..+)?|taints(\..+)?|huge_pages_gib|gpu_check|system_disk_gib)"
-)
-"""Keys of a pool's template, which is for new machines only."""
-
-_OF_SIZE = re.compile(r"pools\.[^.]+(\.max)?|hosts\.[^.]+|max_nodes")
-"""Keys that make up the declared size."""
-
-_IMAGE = re.compile(r"sites\.([^.]+)\.image")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +37,9 @@ def expected(before: Environment, after: Environment, changed: Sequence[Property
     """Return what ``changed`` does to machines that run in ``before``, as far as the keys tell."""
     control = [one for one in changed if _roles(one, before)]
     templates = [one for one in changed if _is_template(one, before)]
-    operators = [one for one in changed if one.path == "access.operators"]
+    operators = [one for one in changed if Replaces.REACH in replaced_by(before, one.path)]
     sized = _sized(before, after)
-    sizes = [one for one in changed if Role.API in sized and _OF_SIZE.fullmatch(one.path) and one.after != GONE]
+    sizes = [one for one in changed if Role.API in sized and _is_size(one, before)]
     findings = [
         finding for role in Role for finding in _replaced(before, after, role, control, more=sized.get(role, ()))
     ]
@@ -66,21 +51,38 @@ def expected(before: Environment, after: Environment, changed: Sequence[Property
     return FileConsequences(findings=tuple(findings), told=told)
 
 
-def _roles(one: Property, before: Environment) -> tuple[Role, ...]:
+def interrupts_nothing(change: Property, before: Environment) -> bool:
+    """Return whether work that runs goes on: the key replaces nothing, or what is new runs nothing yet. A part of the
+    declared size that has not been told of does not come into another class."""
+    collection, *keys = change.path.split(".")
+    is_new = change.after == NEW and len(keys) == 1 and collection in _COLLECTIONS
+    return is_new or replaced_by(before, change.path) in (Replaces.NOTHING, Replaces.SIZE)
+
+
+def _roles(change: Property, before: Environment) -> tuple[Role, ...]:
     """Return the roles whose machines are made anew."""
-    image = _IMAGE.fullmatch(one.path)
-    if image and image[1] == before.control_plane.site:
-        return tuple(Role)
-    return next((roles for pattern, roles in _OF_ROLES if pattern.fullmatch(one.path)), ())
+    replaced = replaced_by(before, change.path)
+    first, *keys = change.path.split(".")
+    if first == "sites" and keys[:1] != [before.control_plane.site]:
+        return ()
+    named = [first, *keys] if Replaces.ROLE in replaced else []
+    return tuple(role for role in Role if Replaces[role.name] in replaced or role in named)
 
 
-def _is_template(one: Property, before: Environment) -> bool:
+def _is_template(change: Property, before: Environment) -> bool:
     """Return whether new machines of pools alone have the change."""
-    image = _IMAGE.fullmatch(one.path)
-    if image:
-        return any(pool.site == image[1] for pool in before.pools.values())
-    known = one.path.split(".")[1] in before.pools if one.path.startswith("pools.") else bool(before.pools)
-    return known and bool(_OF_TEMPLATES.fullmatch(one.path) or one.path == "versions.kubernetes")
+    if Replaces.NEW_NODES not in replaced_by(before, change.path):
+        return False
+    first, *keys = change.path.split(".")
+    sites = [pool.site for pool in before.pools.values()]
+    return keys[0] in sites if first == "sites" else bool(sites)
+
+
+def _is_size(change: Property, before: Environment) -> bool:
+    """Return whether a key is a part of the declared size."""
+    if change.path.count(".") == 1 and change.path.split(".")[0] in ("pools", "hosts"):
+        return change.after != GONE
+    return Replaces.SIZE in replaced_by(before, change.path)
 
 
 def _sized(before: Environment, after: Environment) -> dict[Role, tuple[str, ...]]:

@@ -1,0 +1,37 @@
+"""What a change of a key of the environment file replaces: the annotation that its field has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from clouds.base.replaces import Replaces
+from clouds.base.section import Section
+from components.model.environment import Environment
+
+_LABEL = re.compile(r"\[.*")
+
+
+def replaced_by(environment: Environment, path: str) -> Replaces:
+    """Return what a change of the key at ``path`` replaces, such as ``pools.gpu.labels.team``. A key that
+    ``environment`` does not have, such as that of a pool that comes, has the annotation of what holds it."""
+    found, value = Replaces.STATE, _entries(environment)
+    for part in path.split("."):
+        name = _LABEL.sub("", part)
+        if isinstance(value, Section):
+            field = type(value).model_fields.get(name)
+            found = next((one for one in (field.metadata if field else ()) if isinstance(one, Replaces)), found)
+            value = _entries(getattr(value, name, None))
+        elif isinstance(value, Mapping):
+            value = value.get(name)
+        if part != name or not isinstance(value, Section | Mapping):
+            break
+    return found
+
+
+def _entries(value: Any) -> Any:
+    """Return a list of sections with names by these, as paths name them; any other value as it is."""
+    if isinstance(value, tuple) and value and hasattr(value[0], "name"):
+        return {entry.name: entry for entry in value}
+    return value
