@@ -12,13 +12,18 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from contract.kubernetes.connection import TIMEOUT_S, ApiClient, ApiError, ClusterAccess, Object, load_chain
+from contract.kubernetes.connection import JSON, TIMEOUT_S, ApiClient, ApiError, ClusterAccess, Object, load_chain
 
 PAGE = 500
 """Number of objects in one answer."""
 WATCH_S = 240
 """Longest time of one watch, seconds; then another follows."""
-MERGE = "application/merge-patch+json"
+SILENCE_S = 90.0
+"""Time of silence after which a watch is dead, seconds: the server sends a bookmark about once a minute
+(k8s.io/apiserver, ``defaultBookmarkFrequency``)."""
+METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+"""Media types of an object, and of a list, without the objects' contents (kubernetes.io, "API Concepts")."""
 
 Renew = Callable[[Mapping[str, str]], Mapping[str, str] | None]
 """Returns the identity that follows another one; None while that one is good."""
@@ -39,9 +44,9 @@ def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
 class ApiReader(ApiClient):
     """One cluster's API, as far as it is read."""
 
-    def get(self, path: str, **query: str) -> Object:
+    def get(self, path: str, *, accept: str = JSON, **query: str) -> Object:
         """Read one object."""
-        return self._told("GET", path, query=query)
+        return self._told("GET", path, query=query, accept=accept)
 
     def find(self, path: str) -> Object | None:
         """Read one object; None when it does not exist."""
@@ -58,7 +63,7 @@ class ApiReader(ApiClient):
             yield from page.get("items") or []
 
     def pages(self, path: str, **query: str) -> Iterator[Object]:
-        """Yield a list page by page, each with the version of the whole."""
+        """Yield a list page by page, each with the version of the whole. ``query`` is what :meth:`get` takes."""
         follow: dict[str, str] = {}
         while True:
             answer = self.get(path, limit=str(PAGE), **query, **follow)
@@ -138,9 +143,11 @@ class Api(ApiReader):
         server = str(kubeconfig["clusters"][0]["cluster"]["server"])
         return cls(server, identity_of(kubeconfig), timeout_s=timeout_s, renew=renew)
 
-    def patch(self, path: str, body: Object) -> Object:
-        """Change parts of an object by a JSON merge patch (RFC 7386); null removes a field."""
-        return self._told("PATCH", path, body=body, content_type=MERGE)
+    def patch(self, path: str, body: Object, *, strategic: bool = False) -> Object:
+        """Change parts of an object by a JSON merge patch (RFC 7386); null removes a field. With ``strategic``, lists
+        with a key are merged entry by entry, such as a Node's conditions by type."""
+        kind = "strategic-merge-patch" if strategic else "merge-patch"
+        return self._told("PATCH", path, body=body, content_type=f"application/{kind}+json")
 
     def post(self, path: str, body: Object) -> Object:
         """Create an object."""
@@ -150,25 +157,28 @@ class Api(ApiReader):
         """Replace an object."""
         return self._told("PUT", path, body=body)
 
-    def delete(self, path: str, *, uid: str, grace_s: int | None = None) -> None:
-        """Delete the object with this uid. Do nothing when it is gone, or when its name belongs to another object.
-        ``grace_s``: seconds that a pod has to end, instead of its own; 0: it is gone at once, whatever its node
-        does."""
-        body: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+    def delete(self, path: str, *, uid: str = "", grace_s: int | None = None) -> bool:
+        """Delete an object; with ``uid``, only the one that has it. Return False when it is gone, or when its name
+        belongs to another object. ``grace_s``: seconds that a pod has to end, instead of its own; 0: it is gone at
+        once, whatever its node does."""
+        body: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        body |= {"preconditions": {"uid": uid}} if uid else {}
         body |= {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         try:
             self._told("DELETE", path, body=body)
         except ApiError as error:
             if error.status not in (404, 409):
                 raise
+            return False
+        return True
 
-    def events(self, path: str, *, version: str, **query: str) -> Iterator[Object]:
+    def events(self, path: str, *, version: str, accept: str = JSON, **query: str) -> Iterator[Object]:
         """Yield the events of a watch since a version, bookmarks included, until the server ends it. Raise
         ``ApiError`` when it refuses or breaks off; 410 means that the version is too old."""
         wanted = {**query, "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true"}
         wanted["timeoutSeconds"] = str(WATCH_S)
         try:
-            for line in self.lines(path, wanted, silence_s=WATCH_S + TIMEOUT_S):
+            for line in self.lines(path, wanted, silence_s=SILENCE_S, accept=accept):
                 event = dict(json.loads(line))
                 if event["type"] == "ERROR":
                     status = event["object"]

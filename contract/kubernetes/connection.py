@@ -17,6 +17,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlencode
 
+JSON = "application/json"
+
 CONNECT_S = 10.0
 TIMEOUT_S = 30.0
 """Time limit of one answer, seconds."""
@@ -94,11 +96,12 @@ class ApiClient:
         *,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
+        accept: str = JSON,
     ) -> Object:
         """Send one request and return its answer."""
         payload = json.dumps(body).encode() if body is not None else None
-        headers = self._headers() if payload is None else {**self._headers(), "Content-Type": content_type}
+        headers = {**self._headers(), "Accept": accept} | ({} if payload is None else {"Content-Type": content_type})
         for left in reversed(range(self._tries)):
             response, content = self._exchange(method, _target(path, query), payload, headers)
             later = response.getheader("Retry-After") if response.status in LATER else None
@@ -107,7 +110,9 @@ class ApiClient:
             self.wait(min(float(later), PAUSE_S))
         return _checked(response.status, content)
 
-    def lines(self, path: str, query: Mapping[str, str], *, silence_s: float) -> Generator[bytes, None, None]:
+    def lines(
+        self, path: str, query: Mapping[str, str], *, silence_s: float, accept: str = JSON
+    ) -> Generator[bytes, None, None]:
         """Yield the lines of a streamed answer, such as a watch, on its own connection; ``OSError`` or
         ``HTTPException`` when it breaks off."""
         self.prepare()
@@ -115,7 +120,7 @@ class ApiClient:
         with self._lock:
             self._watches.add(connection)
         try:
-            connection.request("GET", _target(path, query), headers=self._headers())
+            connection.request("GET", _target(path, query), headers={**self._headers(), "Accept": accept})
             response = connection.getresponse()
             if response.status != 200:
                 _checked(response.status, response.read())
@@ -142,7 +147,7 @@ class ApiClient:
                 connection.cut()
 
     def _headers(self) -> dict[str, str]:
-        return {"Accept": "application/json", "User-Agent": "longhaul", **self.access.headers}
+        return {"User-Agent": "longhaul", **self.access.headers}
 
     def prepare(self) -> None:
         """Do what an identity needs before each request: nothing, unless it can be renewed."""

@@ -32,8 +32,17 @@ class Candidate:
     """One candidate. How long a leader has been silent is measured on this machine, from the moment at which a change
     was seen: clocks may differ, and jump."""
 
-    def __init__(self, api: Api, name: str, *, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._api, self._name, self._identity, self._clock = api, name, identity, clock
+    def __init__(
+        self,
+        api: Api,
+        name: str,
+        *,
+        identity: str,
+        clock: Callable[[], float] = time.monotonic,
+        tell: Callable[[str], None] = lambda _trouble: None,
+    ) -> None:
+        """``tell`` takes each new :attr:`trouble`."""
+        self._api, self._name, self._identity, self._clock, self._tell = api, name, identity, clock, tell
         self._seen, self._seen_at = ("", ""), clock()
         self.leader = ""
         """Identity of the leader, as last seen; empty when nobody leads."""
@@ -55,7 +64,9 @@ class Candidate:
                 except HeldError:
                     pass
                 except ApiError as error:
-                    self.trouble = str(error)
+                    if self.trouble != str(error):
+                        self.trouble = str(error)
+                        self._tell(self.trouble)
                 if held is None:
                     stop.wait(RETRY_S)
             yield held

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from contract.kubernetes.api import Api
+from contract.kubernetes.api import METADATA, METADATA_LIST, Api
 from contract.kubernetes.connection import ApiError, Object
 
 RETRY_S = 1.0
@@ -28,12 +28,22 @@ class Watch:
         api: Api,
         path: str,
         *,
+        fields: str = "",
+        labels: str = "",
+        metadata_only: bool = False,
         keep: Keep = lambda item: item,
         changed: Changed = lambda _before, _after: None,
         known: bool = True,
+        tell: Callable[[str], None] = lambda _trouble: None,
     ) -> None:
-        """``known`` is false for a kind that the cluster may not know: it is empty then."""
+        """``fields`` and ``labels`` are selectors. ``known`` is false for a kind that the cluster may not know: it is
+        empty then. ``tell`` takes each new :attr:`trouble`."""
         self._api, self.path, self._keep, self._changed, self._known = api, path, keep, changed, known
+        self._tell = tell
+        selectors = {"fieldSelector": fields, "labelSelector": labels}
+        query = {name: value for name, value in selectors.items() if value}
+        self._list_query = query | ({"accept": METADATA_LIST} if metadata_only else {})
+        self._watch_query = query | ({"accept": METADATA} if metadata_only else {})
         self._lock = threading.Lock()
         self._held: dict[tuple[str, str], Object] = {}
         self._version = ""
@@ -46,6 +56,16 @@ class Watch:
         """Return every object, as last received."""
         with self._lock:
             return list(self._held.values())
+
+    def by_name(self) -> dict[str, Object]:
+        """Return every object of a collection without namespaces by its name, as last received."""
+        with self._lock:
+            return {name: item for (_, name), item in self._held.items()}
+
+    def find(self, name: str, *, namespace: str = "") -> Object | None:
+        """Return one object, as last received."""
+        with self._lock:
+            return self._held.get((namespace, name))
 
     def run(self, stop: threading.Event) -> None:
         """List and watch until stopped, and continue after every interruption."""
@@ -71,13 +91,15 @@ class Watch:
             self.trouble = ""
             self.synced.set()
             return ABSENT_S
-        self.trouble = str(error)
+        if self.trouble != str(error):
+            self.trouble = str(error)
+            self._tell(self.trouble)
         return RETRY_S
 
     def _list(self) -> None:
         found: dict[tuple[str, str], Object] = {}
         version = ""
-        for page in self._api.pages(self.path):
+        for page in self._api.pages(self.path, **self._list_query):
             for item in page.get("items") or []:
                 kept = self._keep(item)
                 if kept is not None:
@@ -92,7 +114,7 @@ class Watch:
                 self._changed(before.get(key), found.get(key))
 
     def _follow(self, stop: threading.Event) -> None:
-        for event in self._api.events(self.path, version=self._version):
+        for event in self._api.events(self.path, version=self._version, **self._watch_query):
             self.trouble = ""
             item = event["object"]
             self._version = item["metadata"]["resourceVersion"]

@@ -7,14 +7,12 @@ starts it anew: nothing of the environment before stays in its memory.
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 from clouds.base.machine_access import OwnAccess, socket_token
@@ -27,11 +25,12 @@ from contract.kubernetes.connection import ApiError
 from services.autoscaler.metrics import PORT, AutoscalerMetrics, served
 from services.autoscaler.service import ServiceTerms
 from services.autoscaler.service import serve as work
+from services.machine import NODE, PKI, ServiceMachine
 
 log = logging.getLogger("autoscaler")
 
-NODE = Path("/etc/longhaul/node.json")
-PKI = Path("/etc/longhaul/pki")
+PROGRAM = "autoscaler"
+"""Name of its certificate."""
 DOCUMENT = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIGMAP}"
 LOOK_S = 5.0
 """Time between two looks at the document, seconds."""
@@ -40,38 +39,6 @@ TOKENS = "LONGHAUL_AZURE_TOKENS"
 
 Serve = Callable[[Given, PriceBook, threading.Event], None]
 """Works for an environment until the event."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServiceMachine:
-    """Facts about this machine, and where its files are."""
-
-    name: str
-    port: int
-    """Port of kube-apiserver."""
-    pki: Path = PKI
-
-    @classmethod
-    def read(cls, node: Path, pki: Path) -> ServiceMachine:
-        """Read the machine's own description."""
-        told = json.loads(node.read_text(encoding="utf-8"))
-        return cls(name=str(told["machine"]), port=int(told["port"]), pki=pki)
-
-    def api(self) -> Api:
-        """Return this machine's own API server, with a certificate that is read again once it has changed."""
-        identity = self._identity()
-
-        def renewed(held: Mapping[str, str]) -> Mapping[str, str] | None:
-            found = self._identity()
-            return None if found == held else found
-
-        return Api(f"https://127.0.0.1:{self.port}", identity, renew=renewed)
-
-    def _identity(self) -> dict[str, str]:
-        # One file holds the certificate and its key.
-        both = (self.pki / "autoscaler.pem").read_text(encoding="ascii")
-        issuer = (self.pki / "kubernetes-ca.crt").read_text(encoding="ascii")
-        return {"certificate": both, "key": "", "issuer": issuer}
 
 
 class Unit:
@@ -181,10 +148,10 @@ def main() -> int:
         sign_in(given, machine=machine.name, tokens=tokens, folder=folder, stop=over)
         own = given.environment.autoscaler
         run = ServiceTerms(instance=machine.name, act=own is not None and not own.dry_run, as_json=True)
-        work(given.environment, machine.api(), book, stop=over, run=run, write=_write, metrics=metrics)
+        work(given.environment, machine.api(PROGRAM), book, stop=over, run=run, write=_write, metrics=metrics)
 
     with served(metrics, port=arguments.port):
-        Unit(machine.api(), serve, stop=stop).run()
+        Unit(machine.api(PROGRAM), serve, stop=stop).run()
     return 0
 
 

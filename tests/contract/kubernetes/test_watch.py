@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.watch import Watch
@@ -105,3 +107,34 @@ def test_what_may_be_old_is_said() -> None:
     watch, _ = followed(Breaking([[item("a", "1")]], []))
     assert watch.trouble == "no answer"
     assert [one["metadata"]["name"] for one in watch.held()] == ["a"]
+
+
+def test_a_collection_is_chosen_by_labels_and_without_its_objects_contents() -> None:
+    class Chosen(Told):
+        def pages(self, path: str, **query: str) -> Iterator[Object]:
+            self.queries = [query]
+            yield from super().pages(path)
+
+        def events(self, path: str, **query: str) -> Iterator[Object]:
+            self.queries.append(query)
+            self.stop.set()
+            yield from ()
+
+    api = Chosen([[{"metadata": {"name": "a", "resourceVersion": "1"}}]], [])
+    watch, _ = followed(api, labels="a=b", metadata_only=True)
+    assert [query["labelSelector"] for query in api.queries] == ["a=b", "a=b"]
+    assert ["Metadata" in query["accept"] for query in api.queries] == [True, True]
+    assert set(watch.by_name()) == {"a"}
+    assert (watch.find("a") is None, watch.find("b") is None) == (False, True)
+
+
+def test_trouble_is_told_once() -> None:
+    told: list[str] = []
+    api = Told([ApiError("no answer"), ApiError("no answer"), [item("a", "1")]], [])
+    watch = Watch(api, "/pods", tell=told.append)
+    for _ in range(2):
+        with pytest.raises(ApiError):
+            watch._list()
+        watch._failed(ApiError("no answer"))
+    watch.run(api.stop)
+    assert (told, watch.trouble) == (["no answer"], "")

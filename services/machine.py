@@ -1,0 +1,39 @@
+"""Machine that a service runs on: one of an API server."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from contract.kubernetes.connection import TIMEOUT_S
+from contract.kubernetes.machine import MachineApi
+
+NODE = Path("/etc/longhaul/node.json")
+PKI = Path("/etc/longhaul/pki")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceMachine:
+    """Facts about this machine, and where its files are."""
+
+    name: str
+    port: int
+    """Port of kube-apiserver."""
+    pki: Path = PKI
+
+    @classmethod
+    def read(cls, node: Path, pki: Path) -> ServiceMachine:
+        """Read the machine's own description."""
+        description = json.loads(node.read_text(encoding="utf-8"))
+        return cls(name=str(description["machine"]), port=int(description["port"]), pki=pki)
+
+    def api(self, program: str, *, timeout_s: float = TIMEOUT_S) -> MachineApi:
+        """Return this machine's own API server, asked with a program's certificate."""
+        return MachineApi(
+            f"https://127.0.0.1:{self.port}",
+            authority=self.pki / "kubernetes-ca.crt",
+            certificate=self.pki / f"{program}.pem",
+            agent=f"longhaul-{program}",
+            timeout_s=timeout_s,
+        )
